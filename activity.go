@@ -70,14 +70,6 @@ func (a *activity) holdEnd(k *kind.Kind, o Outcome, held time.Duration) {
 	c.holds.Observe(held)
 }
 
-// downgrade counts a hold as one of another kind.
-func (a *activity) downgrade(from, to *kind.Kind) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.of(from).counts.Held--
-	a.of(to).counts.Held++
-}
-
 // extension counts an extension that ended with err. An extension is not counted if its lock ended first.
 func (a *activity) extension(k *kind.Kind, err error) {
 	a.mu.Lock()

@@ -274,35 +274,6 @@ func TestAnAttachedLockIsReleasedOnMastersThatDidNotAnswer(t *testing.T) {
 	})
 }
 
-// A downgrade has come to a majority, and not yet to all.
-func TestInspectReportsTheKindThatMostMastersReport(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk, err := l.RW("x").Lock(t.Context())
-		require.NoError(t, err)
-		synctest.Wait()
-		for _, m := range w.some(1, 3) {
-			m.ReplyTimes(2, "OOM command not allowed when used memory > 'maxmemory'.", "EVALSHA", "EVAL")
-		}
-		require.NoError(t, lk.Downgrade(t.Context()))
-		synctest.Wait()
-		for _, m := range w.some(1, 3) {
-			m.Recover()
-		}
-		h, err := l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		var kinds []string
-		for _, n := range h.Nodes {
-			kinds = append(kinds, n.Kind)
-		}
-		assert.Equal(t, []string{"reader", "writer", "writer", "reader", "reader"}, kinds)
-		assert.Equal(t, "reader", h.Kind)
-		assert.Len(t, h.Holders, 1)
-		unlock(t, lk)
-	})
-}
-
 func TestInspectSaysWhoHoldsWhatNodeByNode(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

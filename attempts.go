@@ -261,7 +261,7 @@ func (a *attempts) owner() string { return cmp.Or(a.target.Owner, a.cfg.owner) }
 func (a *attempts) inherit(from *Lock) (*Lock, error) {
 	lock := a.newLock(from.claim, from.lease)
 	if a.origin != nil {
-		lock.lease.ChangeKind(traced(lock.claim.Ops(), a.origin))
+		lock.lease.HandOver(traced(lock.claim.Ops(), a.origin))
 	}
 	a.waiter.Inherited(&lock.hold)
 	from.transition(change{event: eventHandOver})

@@ -230,9 +230,6 @@ func TestEveryKindWithFencingOverACluster(t *testing.T) {
 			seen, err := others.Inspect(t.Context(), name)
 			require.NoError(t, err)
 			assert.Equal(t, last, seen.Fence, "%s %s", k.kind, name)
-			if k.kind == "writer" {
-				require.NoError(t, l.Downgrade(t.Context()))
-			}
 			unlock(t, l)
 		}
 		at, err := c.client.MasterForKey(t.Context(), name)

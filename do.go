@@ -28,7 +28,7 @@ func (l *Locker) DoAll(ctx context.Context, names []string, fn func(context.Cont
 }
 
 // Do acquires the lock for writing as [RW.Lock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for
-// the error. fn may turn the lock into a read lock with [Lock.Downgrade].
+// the error.
 func (rw *RW) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
 	return rw.locker.do(ctx, rw.target(kind.Writer), fn, opts)
 }
@@ -67,7 +67,7 @@ func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context)
 	defer func() {
 		over := lock.Err() // a loss that has not ended fn's context yet
 		if over == nil {
-			over = releasedError{lock.claimed()}
+			over = releasedError{lock.claim}
 		}
 		end(over) // before the release: goroutines that fn started must stop before another client gets the lock
 		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, over) {

@@ -304,19 +304,6 @@ func TestDoOfOneOwnerNests(t *testing.T) {
 	})
 }
 
-func TestDoOfAWriterMayDowngrade(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		rw := w.locker(t, "a").RW("x")
-		require.NoError(t, rw.Do(t.Context(), func(ctx context.Context) error {
-			held, _ := redlock.FromContext(ctx)
-			require.NoError(t, held.Downgrade(ctx))
-			return rw.RDo(ctx, func(context.Context) error { return nil })
-		}))
-		w.free(t)
-	})
-}
-
 // However the function ends, its context has ended when Do has, and the first cause stays.
 func TestDoEndsTheFunctionsContextHoweverItEnds(t *testing.T) {
 	t.Parallel()

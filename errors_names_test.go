@@ -171,10 +171,6 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 			unlock(t, lk)
 			return lk, lk.Extend(ctx)
 		}},
-		"downgraded": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			lk := take(l)
-			return lk, lk.Downgrade(ctx)
-		}},
 		"closed": {redlock.ErrClosed, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
 			lk := take(l)
 			require.NoError(t, l.Close())

@@ -105,14 +105,6 @@ var failing = []struct {
 		down()
 		return lk.Extend(t.Context())
 	}},
-	{"downgrade", "extend", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		lk, err := l.RW("x").TryLock(t.Context(), redlock.WithoutKeepalive())
-		require.NoError(t, err)
-		synctest.Wait()
-		down()
-		return lk.Downgrade(t.Context())
-	}},
 	{"unlock", "release", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
 		t.Helper()
 		lk := lock(t, l, "x", redlock.WithoutKeepalive())

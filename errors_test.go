@@ -498,40 +498,6 @@ var texts = []struct {
 	},
 
 	{
-		"Downgrade, a mutex",
-		`redlock: downgrade "x": it is a mutex lock: only a lock from RW.Lock or RW.TryLock can become a read lock`,
-		nil, func(s fixture) error { return s.lock().Downgrade(s.Context()) },
-	},
-	{
-		"Downgrade, released",
-		`redlock: downgrade "x": the lock was released`,
-		[]error{redlock.ErrReleased},
-		func(s fixture) error {
-			lk := s.writer()
-			unlock(s.T, lk)
-			return lk.Downgrade(s.Context())
-		},
-	},
-	{
-		"Downgrade, no majority",
-		`redlock: downgrade "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
-		func(s fixture) error {
-			lk := s.writer()
-			s.freeze(0, 1)
-			return lk.Downgrade(s.Context())
-		},
-	},
-	{
-		"Downgrade, ctx ended before",
-		`redlock: downgrade "x": not asked: context canceled`,
-		[]error{context.Canceled},
-		func(s fixture) error {
-			return s.writer().Downgrade(s.ended())
-		},
-	},
-
-	{
 		"Attach, no token",
 		`redlock: attach "x": the token is empty: pass what Lock.Token returned`,
 		nil, func(s fixture) error {

@@ -23,17 +23,8 @@ func readCatalog(ctx context.Context, locker *redlock.Locker, use func(context.C
 	return locker.RW("catalog").RDo(ctx, use) // together with other readers
 }
 
-func rebuildCatalog(ctx context.Context, locker *redlock.Locker, write, use func(context.Context) error) error {
-	return locker.RW("catalog").Do(ctx, func(ctx context.Context) error { // alone
-		if err := write(ctx); err != nil {
-			return err
-		}
-		lock, _ := redlock.FromContext(ctx)
-		if err := lock.Downgrade(ctx); err != nil { // let readers in, and no other writer
-			return err
-		}
-		return use(ctx)
-	})
+func rebuildCatalog(ctx context.Context, locker *redlock.Locker, write func(context.Context) error) error {
+	return locker.RW("catalog").Do(ctx, write) // alone
 }
 
 func transfer(ctx context.Context, locker *redlock.Locker, request string, book func(context.Context) error) error {
@@ -92,12 +83,11 @@ func ExampleLocker_Do() {
 func ExampleRW() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
 		show := func(ctx context.Context) error { return showHolders(ctx, locker, "catalog") }
-		return errors.Join(readCatalog(ctx, locker, show), rebuildCatalog(ctx, locker, show, show))
+		return errors.Join(readCatalog(ctx, locker, show), rebuildCatalog(ctx, locker, show))
 	})
 	// Output:
 	// catalog: reader, 1
 	// catalog: writer, 1
-	// catalog: reader, 1
 }
 
 func ExampleReentrant() {

@@ -95,9 +95,6 @@ func TestNoKindWaitsForAMinority(t *testing.T) {
 						return err
 					})
 					timed("extend", func() error { return l.Extend(t.Context()) })
-					if k.name == "writer" {
-						timed("downgrade", func() error { return l.Downgrade(t.Context()) })
-					}
 					timed("unlock", func() error { return l.Unlock(t.Context()) })
 				}
 			})

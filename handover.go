@@ -53,7 +53,7 @@ func (l *Lock) setSuccessor(successor *Lock) {
 }
 
 // queuedLock is an unlocked Lock as its wait queue sees it. Its methods must not lock Lock.mu, because the queue calls
-// Policy and Validity with its own mutex locked. They need not: the claim of an unlocked lock no longer changes.
+// Policy and Validity with its own mutex locked.
 type queuedLock struct{ *Lock }
 
 // Policy returns what the lock's caller allows.

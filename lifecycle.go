@@ -217,7 +217,7 @@ func (l *Lock) giveBack() { l.transition(change{event: eventGiveBack}) }
 
 // abandon unlocks a lock that its caller never gets. It waits for no master.
 func (l *Lock) abandon() {
-	if l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) == phaseHeld {
+	if l.transition(change{event: eventUnlock, cause: releasedError{l.claim}}) == phaseHeld {
 		l.transition(change{event: eventGiveBack, unused: true})
 	}
 }

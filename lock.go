@@ -20,6 +20,7 @@ type Lock struct {
 	locker *Locker
 	id     uint64 // identifies the acquisition and the hold in trace events
 	cfg    *config
+	claim  *kind.Claim
 	lease  *quorum.Lease
 	base   context.Context // the context given to Lock without its cancellation and deadline
 	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
@@ -30,7 +31,6 @@ type Lock struct {
 	mu           sync.Mutex
 	phase        phase
 	tokenExposed bool          // Token has returned claim.Token, which the caller may still use
-	claim        *kind.Claim   // a downgrade replaces it
 	successor    *Lock         // to which the lease was handed over
 	err          error         // nil while held
 	until        time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
@@ -54,7 +54,7 @@ func (l *Lock) demand() *onDemand {
 }
 
 // Name returns the name that was locked. For a LockAll it returns the sorted names, joined by ",".
-func (l *Lock) Name() string { return l.claimed().Target.Title() }
+func (l *Lock) Name() string { return l.claim.Target.Title() }
 
 // Token returns the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. Every lock that
 // the masters grant has a new token. A lock that was handed over inside this Locker (see [WithoutHandOver]) keeps the
@@ -78,15 +78,9 @@ func (l *Lock) Token() string {
 	return d.decoy
 }
 
-func (l *Lock) kind() *kind.Kind { return l.claimed().Target.Kind }
+func (l *Lock) kind() *kind.Kind { return l.claim.Target.Kind }
 
-func (l *Lock) names() []string { return l.claimed().Target.Names }
-
-func (l *Lock) claimed() *kind.Claim {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.claim
-}
+func (l *Lock) names() []string { return l.claim.Target.Names }
 
 // Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name, an exclusive holder's token is
 // larger than that of every earlier holder. A reader's token is at least that of the last writer before it, and smaller
@@ -253,7 +247,7 @@ func (l *Lock) unlock() error {
 	}
 	defer l.locker.end() // Close waits until the release has been submitted
 	l.expire()           // a deadline that has passed is a loss, noticed or not
-	switch l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) {
+	switch l.transition(change{event: eventUnlock, cause: releasedError{l.claim}}) {
 	case phaseHeld:
 		return l.handOverOrRelease()
 	case phaseLingering, phaseCleared, phaseClosed:

@@ -71,9 +71,6 @@ func TestOneMasterIsOneRoundTrip(t *testing.T) {
 						_, err := others.TryLock(t.Context(), "x")
 						return err
 					}), redlock.ErrHeld)
-					if k.name == "writer" {
-						require.NoError(t, once("downgrade", func() error { return l.Downgrade(t.Context()) }))
-					}
 					require.NoError(t, once("unlock", func() error { return l.Unlock(t.Context()) }))
 					assert.Equal(t, fencing, l.Fence() != 0)
 					if fencing && k.name != "reader" {

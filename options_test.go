@@ -322,22 +322,6 @@ func TestALockWithTheLargestRetryWaits(t *testing.T) {
 	})
 }
 
-func TestDowngradeAfterCloseSaysSo(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		held, err := l.RW("x").TryLock(t.Context())
-		require.NoError(t, err)
-		spent, err := l.RW("y").TryLock(t.Context())
-		require.NoError(t, err)
-		unlock(t, spent)
-		require.NoError(t, l.Close())
-		for _, lk := range []*redlock.Lock{held, spent} {
-			require.ErrorIs(t, lk.Downgrade(t.Context()), redlock.ErrClosed)
-		}
-	})
-}
-
 func FuzzOptions(f *testing.F) {
 	f.Add(
 		int64(10*time.Second), int64(0), int64(time.Millisecond), int64(time.Second), int64(0), 0.01, int64(time.Millisecond),

@@ -53,5 +53,5 @@ func (l *Lock) Depth() int {
 	if err != nil {
 		return 1
 	}
-	return max(1, kind.NewCensus(answers).Depth(kind.OwnerOf(l.claimed().Token)))
+	return max(1, kind.NewCensus(answers).Depth(kind.OwnerOf(l.claim.Token)))
 }

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redlock-go/redlock/internal/kind"
 )
@@ -47,39 +46,3 @@ func (rw *RW) TryRLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 }
 
 func (rw *RW) target(k *kind.Kind) kind.Target { return kind.Target{Kind: k, Names: []string{rw.name}} }
-
-// Downgrade turns a write lock into a read lock without releasing it, so that no other writer can get the name in
-// between. From the call on the holder is a reader and must not write, whatever Downgrade returns. Downgrade also
-// extends the lock by another TTL. On [ErrNoQuorum], and if ctx had ended before the call, the next extension
-// downgrades the lock on the remaining masters. If the lock is not a write lock, Downgrade returns an error and changes
-// nothing.
-func (l *Lock) Downgrade(ctx context.Context) error {
-	return during("downgrade", l.names(), l.downgrade(ctx))
-}
-
-func (l *Lock) downgrade(ctx context.Context) error {
-	if l.locker.isEnding() {
-		return ErrClosed
-	}
-	if err := l.Err(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	if k := l.claim.Target.Kind; k.Downgraded == nil {
-		l.mu.Unlock()
-		return fmt.Errorf("it is a %s lock: only a lock from RW.Lock or RW.TryLock can become a read lock", k.Name)
-	}
-	if l.phase != phaseHeld { // meanwhile
-		defer l.mu.Unlock()
-		return l.err
-	}
-	writer, reader := l.claim, l.claim.Downgraded()
-	l.claim = reader
-	l.locker.activity.downgrade(writer.Target.Kind, reader.Target.Kind) // under l.mu: the lock has not ended yet
-	release := l.hold.Detach()
-	l.mu.Unlock()
-	// Without l.mu: an extension that is decided meanwhile locks it.
-	l.lease.ChangeKind(traced(reader.Ops(), l.origin()))
-	defer release() // the next waiter asks after the downgrade, also if a callback panics
-	return l.extend(ctx)
-}

@@ -31,9 +31,6 @@ type KindStats struct {
 //	Acquired = Held + Released + HandedOver + Lost + ClosedHeld
 //	Waits.Count = Acquired
 //	Holds.Count = Acquired - Held
-//
-// [Lock.Downgrade] moves a hold from the writers to the readers. After it, the second and fourth equation hold for the
-// totals, but not for these two kinds.
 type LockStats struct {
 	// Waiting is how many acquisitions are in progress. Held is how many locks are held.
 	Waiting, Held int64

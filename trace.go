@@ -119,8 +119,7 @@ type ExtendedEvent struct {
 
 // HoldEndEvent is the end of a hold.
 type HoldEndEvent struct {
-	ID uint64
-	// Kind is the kind that the lock had last: "reader" after [Lock.Downgrade].
+	ID         uint64
 	Kind, Name string
 	// Outcome is released, handed_over, lost or closed.
 	Outcome Outcome

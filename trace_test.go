@@ -66,15 +66,14 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 		"Attach": func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error {
 			return took(l.Attach(ctx, "x", lk.Token()))
 		},
-		"Unlock":    func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
-		"Extend":    func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
-		"Downgrade": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Downgrade(ctx) },
+		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
+		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
 	}
 	const taking = "AcquireStart Vote AcquireEnd Waiting HoldEnd Unlocked"
 	can := map[string]string{ // which callbacks each call makes in its own goroutine
 		"Lock": taking, "TryLock": strings.Replace(taking, "Waiting", "", 1), "Do": taking, "LockAll": taking,
 		"RW.Lock": taking, "RW.RLock": taking, "Reentrant.Lock": taking, "Attach": "AcquireStart AcquireEnd",
-		"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended", "Downgrade": "Vote Extended",
+		"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended",
 	}
 	for name, call := range calls {
 		for callback := range strings.FieldsSeq(can[name]) {
@@ -91,10 +90,6 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					w.warm(t, a)
 					held, hindering := (*redlock.Lock)(nil), (*redlock.Lock)(nil)
 					switch {
-					case name == "Downgrade":
-						lk, err := a.RW("x").TryLock(t.Context())
-						require.NoError(t, err)
-						held = lk
 					case name == "Unlock" || name == "Extend" || name == "Attach":
 						held = lock(t, a, "x")
 					case callback == "Waiting":
@@ -129,7 +124,7 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					for _, m := range w.some(0, down) {
 						m.Start()
 					}
-					if name == "Extend" || name == "Downgrade" {
+					if name == "Extend" {
 						time.Sleep(2 * ttl)
 						require.NoError(t, held.Err(), "it is kept alive")
 						unlock(t, held)

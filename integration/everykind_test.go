@@ -58,20 +58,12 @@ func extend(ctx context.Context, h *holding) error { return h.lock.Extend(ctx) }
 
 func giveBack(ctx context.Context, h *holding) error { return h.lock.Unlock(ctx) }
 
-// downgrade is for writers; the others are left as they are.
-func downgrade(ctx context.Context, h *holding) error {
-	if h.is != "writer" {
-		return nil
-	}
-	return h.lock.Downgrade(ctx)
-}
-
 // keepOut has another try to get the name, in every way that excludes the holder.
 func keepOut(others *redlock.Locker) func(context.Context, *holding) error {
 	return func(ctx context.Context, h *holding) error {
 		for _, k := range kinds() {
-			if (k.is == "reader" && h.is != "mutex" && h.is != "reentrant") || (k.is == "reentrant" && h.is == "reentrant") {
-				continue // readers with readers, also one that was a writer; an owner with itself
+			if (k.is == "reader" && h.is == "reader") || (k.is == "reentrant" && h.is == "reentrant") {
+				continue // readers with readers; an owner with itself
 			}
 			err := redlock.ErrNoQuorum
 			for errors.Is(err, redlock.ErrNoQuorum) && ctx.Err() == nil { // masters may be slow on a busy machine
@@ -183,8 +175,6 @@ func TestEveryKindWithTwoOfFiveKilled(t *testing.T) {
 		}
 		each(t, during, "extend", extend)
 		each(t, during, "keep out", keepOut(others))
-		each(t, during, "downgrade", downgrade)
-		each(t, during, "keep out", keepOut(others))
 		each(t, during, "unlock", giveBack)
 	}
 
@@ -222,7 +212,6 @@ func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 	}{
 		{"lock", take(ours, redlock.WithoutKeepalive())},
 		{"extend", extend},
-		{"downgrade", downgrade},
 		{"unlock", giveBack},
 	}
 	for from := range steps {
@@ -292,12 +281,6 @@ func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 			return err
 		})},
 		{"extend", none(extend)},
-		{"downgrade", func(ctx context.Context, h *holding) error {
-			if h.is != "writer" {
-				return nil
-			}
-			return none(downgrade)(ctx, h)
-		}},
 		{"be held still", func(_ context.Context, h *holding) error { return h.lock.Err() }},
 		{"unlock", none(giveBack)},
 	} {

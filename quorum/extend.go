@@ -16,28 +16,17 @@ func (l *Lease) Extend(done func(error)) {
 		done(ErrEnded)
 		return
 	}
-	l.submitExtension(done).open()
-}
-
-// submitExtension submits an extension to every node and returns its round, which is gated. The mutex order keeps
-// extensions in the order of the calls: after a change of kind, an extension of the old kind must not follow one of the
-// new kind. A node does not write the extension if the lease has ended by then: it would restore keys, and an old
-// fencing token, after other holders.
-func (l *Lease) submitExtension(done func(error)) *round {
-	l.order.Lock()
-	defer l.order.Unlock()
 	l.mu.Lock()
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
-	r := l.q.prepare(question{
+	// A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
+	// token, after other holders.
+	l.q.ask(question{
 		op: op, timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
 		ended: l.ended, enough: (*tally).majorityAgrees,
 		lease: l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
 		onDecided: func(r *round) { done(l.extended(r)) },
 	})
-	r.gate()
-	r.start()
-	return r
 }
 
 // extended returns the result of a decided extension, and moves Until if a majority granted it.

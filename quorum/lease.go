@@ -40,8 +40,6 @@ type Lease struct {
 	released atomic.Bool
 	imported bool
 
-	order sync.Mutex // held while an extension is made and submitted; locked before mu
-
 	mu       sync.Mutex
 	frozen   bool // until is final
 	ops      Ops
@@ -74,11 +72,8 @@ func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time) 
 	return l
 }
 
-// ChangeKind gives the lease the operations of another kind. The next extension turns the keys on the nodes into keys
-// of that kind. The Release of the new operations must remove the keys of either kind.
-func (l *Lease) ChangeKind(ops Ops) {
-	l.order.Lock()
-	defer l.order.Unlock()
+// HandOver gives the lease the operations of its next holder, which differ only in what they are traced as.
+func (l *Lease) HandOver(ops Ops) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ops = ops

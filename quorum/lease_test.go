@@ -502,54 +502,6 @@ func TestAnExtensionNeverShortensALease(t *testing.T) {
 	})
 }
 
-// kind are operations that carry the name of their kind.
-type kind struct {
-	ops
-	name string
-}
-
-func (k kind) Extend(int64) *node.Op { return node.Command("extend", nil).About(k.name) }
-
-// If a node executed an extension as the old kind after one as the new kind, the key would get the old kind again.
-func TestALeaseTurnsIntoAnotherKindBetweenExtensions(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	lease := held(t, q, fakes)
-	lease.ChangeKind(kind{name: "writer"})
-	reached, goOn := make(chan struct{}), make(chan struct{})
-	fakes[1].script = func(string) *node.Vote {
-		close(reached)
-		<-goOn
-		return nil
-	}
-	extended, became := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(extended)
-		lease.Extend(func(error) {})
-	}()
-	<-reached
-	go func() {
-		defer close(became)
-		lease.ChangeKind(kind{name: "reader"})
-	}()
-	select {
-	case <-became:
-		t.Error("it changed while an extension was on its way to the nodes")
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(goOn)
-	<-extended
-	<-became
-	fakes[1].script = nil
-	lease.Extend(func(error) {})
-	for _, f := range fakes {
-		calls := f.asked("extend")
-		require.Len(t, calls, 2)
-		assert.Equal(t, "writer", calls[0].Op.Lock)
-		assert.Equal(t, "reader", calls[1].Op.Lock)
-	}
-}
-
 func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

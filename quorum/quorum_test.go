@@ -117,7 +117,7 @@ func TestCallbacksOfAnExtensionMayUseTheLease(t *testing.T) {
 		c.OnVote = func(_ string, op *node.Op, _ node.Vote) {
 			if op.Name == "extend" {
 				traced++
-				lease.ChangeKind(ops{})
+				lease.HandOver(ops{})
 			}
 		}
 	})

@@ -14,11 +14,9 @@ type round struct {
 	q     *Quorum
 	asked time.Time
 	calls []node.Call
-	gated atomic.Bool // votes are deferred (see gate); open clears it with mu locked
 
-	mu       sync.Mutex
-	decider  decider
-	deferred []deferredVote
+	mu      sync.Mutex
+	decider decider
 }
 
 // question is what a round asks. The fields without a comment are those of [node.Request].
@@ -146,11 +144,8 @@ func (r *round) Vote(index int, v node.Vote) {
 	r.receive(index, v)
 }
 
-// receive counts a vote, or defers it, and calls OnVote.
+// receive counts a vote, and calls OnVote.
 func (r *round) receive(index int, v node.Vote) {
-	if r.gated.Load() && r.deferVote(index, v) {
-		return
-	}
 	defer r.count(index, v) // also if the callback panics
 	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) {
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.op, v)
@@ -214,44 +209,6 @@ func (r *round) errors() error {
 		}
 	}
 	return JoinNodeErrors(failed)
-}
-
-// deferredVote is a vote that arrived while the round was gated.
-type deferredVote struct {
-	index int
-	vote  node.Vote
-}
-
-// gate makes the round defer its votes until open is called, so that the caller can start the round with a mutex held.
-// A node that refuses a call votes at once, and callbacks must not run under a mutex.
-func (r *round) gate() { r.gated.Store(true) }
-
-// open ends the gate and counts the deferred votes.
-func (r *round) open() {
-	r.mu.Lock()
-	deferred := r.deferred
-	r.deferred = nil
-	r.gated.Store(false)
-	r.mu.Unlock()
-	r.countDeferred(deferred)
-}
-
-// deferVote defers a vote if the round is gated, and reports whether it is.
-func (r *round) deferVote(index int, v node.Vote) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gated.Load() {
-		r.deferred = append(r.deferred, deferredVote{index, v})
-		return true
-	}
-	return false
-}
-
-func (r *round) countDeferred(deferred []deferredVote) {
-	if len(deferred) > 0 {
-		defer r.countDeferred(deferred[1:]) // also if the callback panics
-		r.receive(deferred[0].index, deferred[0].vote)
-	}
 }
 
 // skipped returns the vote for a node to which nothing is sent.

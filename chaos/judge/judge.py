@@ -120,7 +120,7 @@ def slots(key, all_):
 
 
 def fencing(key, all_):
-    first = {}  # a hold goes on in the same process after a downgrade, with the same token
+    first = {}  # a hold goes on in the same process after it was extended late, with the same token
     for h in all_:
         if h["token"]:
             first.setdefault(h["op"]["process"], h)

@@ -89,7 +89,7 @@
                (cond-> largest token (update group (fnil max 0) token)))))))
 
 (defn for-lock
-  "Returns ops with values as Lock needs them. A process that acquires once more, after a downgrade or after its end,
+  "Returns ops with values as Lock needs them. A process that acquires once more, after its end,
   keeps its token: only its first acquire is compared with others."
   [ops]
   (let [acquired (filter #(= [:acquire :ok] [(:f %) (:type %)]) ops)

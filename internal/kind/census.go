@@ -20,8 +20,8 @@ type Census struct {
 // readings are what the masters report about one token.
 type readings struct {
 	ttls  []time.Duration
-	kinds map[string]int // on how many masters the token is of a kind
-	slots int            // of the token's semaphore
+	kind  string // as the first master says
+	slots int    // of the token's semaphore
 	slot  int
 }
 
@@ -49,11 +49,10 @@ func NewCensus(answers []quorum.Answer) *Census {
 		for _, h := range c.states[i].Holders {
 			r := c.tokens[h.Token]
 			if r == nil {
-				r = &readings{kinds: make(map[string]int), slots: c.states[i].Slots, slot: h.Slot}
+				r = &readings{kind: c.states[i].Kind, slots: c.states[i].Slots, slot: h.Slot}
 				c.tokens[h.Token] = r
 			}
 			r.ttls = append(r.ttls, h.TTL)
-			r.kinds[c.states[i].Kind]++
 		}
 	}
 	return c
@@ -65,7 +64,7 @@ func (c *Census) MajorityHolders(need int) (all []MajorityHolder) {
 		if r := c.tokens[token]; len(r.ttls) >= need {
 			ttl := majorityTTL(r.ttls, need)
 			all = append(all, MajorityHolder{
-				Token: token, Kind: pluralityKind(r.kinds), Votes: len(r.ttls), TTL: ttl, Slots: r.slots, Slot: r.slot,
+				Token: token, Kind: r.kind, Votes: len(r.ttls), TTL: ttl, Slots: r.slots, Slot: r.slot,
 			})
 		}
 	}
@@ -190,15 +189,4 @@ func majorityTTL(ttls []time.Duration, need int) time.Duration {
 		return cmp.Compare(b, a)
 	})
 	return ttls[need-1]
-}
-
-// pluralityKind returns the kind that most masters report. They may differ during a downgrade, when some masters have
-// the token as a writer's and others as a reader's.
-func pluralityKind(kinds map[string]int) (most string) {
-	for _, k := range slices.Sorted(maps.Keys(kinds)) {
-		if kinds[k] >= kinds[most] {
-			most = k
-		}
-	}
-	return most
 }

@@ -74,16 +74,6 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 			[]quorum.Answer{reports("mutex", 0, holds("a", 0)), reports("mutex", 0, holds("a", 9)), free()},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
 		},
-		"in a downgrade that is half done, the kind that comes last": {
-			[]quorum.Answer{reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), free()},
-			[]kind.MajorityHolder{{Token: "a", Kind: "writer", Votes: 2, TTL: 5}},
-		},
-		"in a downgrade, the kind that most report": {
-			[]quorum.Answer{
-				reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)),
-			},
-			[]kind.MajorityHolder{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,13 +16,6 @@ type Claim struct {
 	Scripts *Scripts
 }
 
-// Downgraded returns the claim of the weaker kind that the lock becomes. [Kind.Downgraded] must not be nil.
-func (c *Claim) Downgraded() *Claim {
-	weaker := *c
-	weaker.Target.Kind = c.Target.Kind.Downgraded
-	return &weaker
-}
-
 func (c *Claim) intentKeys() []string {
 	keys := make([]string, len(c.Target.Names))
 	for i, name := range c.Target.Names {

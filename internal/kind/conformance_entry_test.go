@@ -238,11 +238,7 @@ func strangers(k string) map[string]step {
 			"another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, otherToken, 5*time.Second,
 		)
 		if there != k {
-			token := holdToken
-			if kind.Named(there).Downgraded == kind.Named(k) {
-				token = innerToken // with its own it would be a downgrade
-			}
-			stranger("a "+there+" of the same owner", held(there, token).made(), there, token, 5*time.Second)
+			stranger("a "+there+" with its token", held(there, holdToken).made(), there, holdToken, 5*time.Second)
 		}
 	}
 	if k == "reentrant" {

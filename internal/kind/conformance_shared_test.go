@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// sharedSteps are the steps of several simultaneous holds, and of a downgrade from writer to reader.
+// sharedSteps are the steps of several simultaneous holds.
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{
@@ -91,7 +91,6 @@ func sharedSteps() map[string]step {
 		})
 	}
 	addFences(all)
-	addDowngrade(all)
 
 	both := held("reentrant", innerToken)
 	both.entries[entryOf("reentrant", holdToken)] = time.Second
@@ -151,45 +150,6 @@ func addFences(all map[string]step) {
 		op:    entryClaim("reentrant", holdToken, false).Ops().Extend(0),
 		vote:  node.Vote{Verdict: node.Denied, Healed: true},
 		then:  state{entries: entries{entryOf("reentrant", holdToken): lockTTL}}.untouched("last", "1007").is,
-	}
-}
-
-// addDowngrade adds the operations of a reader whose token the master still has as a writer's.
-func addDowngrade(all map[string]step) {
-	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
-	reader, fenced := entryClaim("reader", holdToken, false).Ops(), entryClaim("reader", holdToken, true).Ops()
-	writer := held("writer", holdToken)
-	become := state{entries: entries{entryOf("reader", holdToken): lockTTL}}
-	ended := state{entries: entries{entryOf("writer", holdToken): -time.Second}}
-	for name, st := range map[string]step{
-		"reader: extend: it is a writer": {
-			given: writer.made(), op: reader.Extend(0), vote: one, said: 1, then: become.is,
-		},
-		"reader: extend: it is a writer with a fence": {
-			given: writer.with("last", "5").made(), op: fenced.Extend(5), vote: one, said: 1, then: become.with("last", "5").is,
-		},
-		"reader: extend: it was a writer, and ended": {
-			given: ended.made(), op: reader.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: become.is,
-		},
-		"reader: release: it is a writer": {
-			given: writer.made(), op: reader.Release(true), vote: one, said: 1, then: state{}.is,
-		},
-		"reader: raise: it is a writer": {given: writer.made(), op: fenced.Raise(5), vote: denied},
-		"reader: acquire: it is a writer": {
-			given: writer.made(), op: reader.Acquire(), vote: deniedBy("writer", 5*time.Second),
-		},
-		"writer: extend: it became a reader": {
-			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Extend(0), vote: denied,
-		},
-		"reader: release: it is a writer that has ended": {
-			given: ended.made(), op: reader.Release(true), vote: denied, then: state{}.is,
-		},
-		"writer: release: it became a reader": {
-			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Release(true),
-			vote: denied,
-		},
-	} {
-		all[name] = st
 	}
 }
 

@@ -23,7 +23,7 @@ func (e entries) Raise(fence int64) *node.Op {
 
 func (e entries) Extend(fence int64) *node.Op {
 	return e.script(e.Scripts.entry.extend, "extend", nil,
-		e.TTL.Milliseconds(), fenceArg(fence), e.fenceTTL(), Channel(e.Target.Names[0]))
+		e.TTL.Milliseconds(), fenceArg(fence), e.fenceTTL())
 }
 
 func (e entries) Release(announce bool) *node.Op {
@@ -37,26 +37,17 @@ func (e entries) Release(announce bool) *node.Op {
 }
 
 func (e entries) Keep(rest, beyond time.Duration) *node.Op {
-	holds := []string{entryOf(e.Target.Kind, e.Token)}
-	for _, k := range All {
-		if k.Downgraded == e.Target.Kind {
-			holds = append(holds, entryOf(k, e.Token)) // a master may not have executed the downgrade
-		}
-	}
-	return e.keep(rest, beyond, entryOf(e.Target.Kind, KeptToken(e.Token)), holds...)
+	return e.keep(rest, beyond, entryOf(e.Target.Kind, KeptToken(e.Token)), entryOf(e.Target.Kind, e.Token))
 }
 
 // entryOf returns the entry of a hold.
 func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + token }
 
-// keep returns the operation that replaces a hold by an entry that ends after rest, and at most beyond after the hold.
-// holds are the entries that the hold may have.
-func (c *Claim) keep(rest, beyond time.Duration, kept string, holds ...string) *node.Op {
-	args := []any{rest.Milliseconds(), kept, beyond.Milliseconds()}
-	for _, hold := range holds {
-		args = append(args, hold)
-	}
-	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1], args...).About(c.Target.Names[0])
+// keep returns the operation that replaces a hold by the entry kept, which ends after rest, and at most beyond after
+// the hold.
+func (c *Claim) keep(rest, beyond time.Duration, kept, hold string) *node.Op {
+	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1],
+		rest.Milliseconds(), kept, beyond.Milliseconds(), hold).About(c.Target.Names[0])
 }
 
 func (e entries) probe(intentTTL time.Duration) *node.Op {

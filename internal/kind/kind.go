@@ -17,8 +17,6 @@ type Kind struct {
 	KeptOut bool
 	// HandsOver reports whether a Locker may hand a lock of the kind over to its next waiter.
 	HandsOver bool
-	// Downgraded is the kind that a lock of this kind can become without a release; nil: none.
-	Downgraded *Kind
 }
 
 // Sharing says which holds of a kind may be on a name at the same time.
@@ -56,7 +54,7 @@ const (
 var (
 	Mutex     = &Kind{Name: "mutex", Sharing: Alone, Layout: PlainKey, Intents: IntentAtReaders, HandsOver: true}
 	Reader    = &Kind{Name: "reader", Sharing: WithAll, Layout: Entries, Intents: IntentNever, KeptOut: true}
-	Writer    = &Kind{Name: "writer", Sharing: Alone, Layout: Entries, Intents: IntentAlways, Downgraded: Reader}
+	Writer    = &Kind{Name: "writer", Sharing: Alone, Layout: Entries, Intents: IntentAlways}
 	Reentrant = &Kind{Name: "reentrant", Sharing: WithOwner, Layout: Entries, Intents: IntentAtReaders}
 	Semaphore = &Kind{Name: "semaphore", Sharing: BySlot, Layout: Permits, Intents: IntentNever, HandsOver: true}
 )

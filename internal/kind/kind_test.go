@@ -80,18 +80,6 @@ func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 				require.True(t, s.grants(t, c.Ops().Acquire()))
 				assert.Equal(t, k.AcquireRemovesIntent(), s.do(t, "exists", kind.IntentKey(lockName)) == int64(0))
 			},
-			"downgraded": func(t *testing.T, s *server) {
-				for _, weaker := range kind.All {
-					s.do(t, "flushall")
-					require.True(t, s.grants(t, of(one).Ops().Acquire()))
-					c := of(one)
-					c.Kind = weaker.Name
-					assert.Equal(t, weaker == k || weaker == k.Downgraded, s.grants(t, c.Ops().Extend(0)), "to a %s", weaker.Name)
-				}
-				if k.Downgraded != nil {
-					assert.Equal(t, k.Downgraded, of(one).made().Downgraded().Target.Kind)
-				}
-			},
 		} {
 			t.Run(fmt.Sprintf("%s: %s", k.Name, rule), func(t *testing.T) {
 				t.Parallel()

@@ -101,11 +101,6 @@ func (r *record) lastPermit() string {
 	})
 }
 
-// downgrades reports whether the record has a reader's token as a writer's.
-func (r *record) downgrades(c claim) bool {
-	return c.Kind == "reader" && r.kind == "writer" && r.holds[c.Token] > 0
-}
-
 // admits reports whether a claim's hold may be added to the existing ones.
 func (r *record) admits(c claim) bool {
 	switch {
@@ -268,8 +263,6 @@ func (m *model) extend(c claim, fence int64) answer {
 	for _, name := range c.Names {
 		switch r := m.at(name); {
 		case r.has(c):
-		case r.downgrades(c):
-			a.said++
 		case r.admits(c):
 			a = answer{healed: true}
 		default:
@@ -290,7 +283,7 @@ func (m *model) release(c claim, held bool) answer {
 	a := granted(1)
 	for _, name := range c.Names {
 		r := m.at(name)
-		if !r.has(c) && !r.downgrades(c) {
+		if !r.has(c) {
 			a.granted, a.number = false, 0
 			continue
 		}
@@ -312,7 +305,7 @@ func (m *model) stay(c claim, rest, beyond time.Duration) answer {
 	kept.Token = kind.KeptToken(c.Token)
 	for _, name := range c.Names {
 		r := m.at(name)
-		held, stays := r.has(c) || r.downgrades(c), r.has(kept)
+		held, stays := r.has(c), r.has(kept)
 		if !held && !stays {
 			a = answer{}
 			continue

@@ -36,8 +36,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		for range 4 { // each is about 30 steps
 			t.Repeat(map[string]func(*rapid.T){
 				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe,
-				"withdraw":  p.withdraw,
-				"downgrade": p.downgrade, "keep": p.keep, "wait": p.wait, "": p.compare,
+				"withdraw": p.withdraw, "keep": p.keep, "wait": p.wait, "": p.compare,
 			})
 		}
 	}
@@ -53,7 +52,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 // unseen lists what the test must have seen, and has not.
 func unseen(seen map[string]int) (missing []string) {
 	wanted := []string{
-		"withdraw granted", "withdraw denied", "healed", "owned", "downgraded", "forgotten",
+		"withdraw granted", "withdraw denied", "healed", "owned", "forgotten",
 		"kept", "full", "acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent",
 		"reentrant intent",
 	}
@@ -68,7 +67,7 @@ func unseen(seen map[string]int) (missing []string) {
 const first, second = "x", "y" // the names
 
 // pool returns groups of claims to choose from. The claims of a group interact: two share an owner, and a writer and a
-// reader share a token, so that extending the reader is a downgrade.
+// reader share a token.
 func pool() [][]claim {
 	one := func(k, owner, digit string) claim {
 		return claim{Kind: k, Names: []string{first}, Token: tokenOf(owner, digit)}
@@ -152,11 +151,6 @@ func (p play) raise(t *rapid.T) {
 }
 
 func (p play) extend(t *rapid.T) { p.prolong(t, p.any(t)) }
-
-// downgrade extends a reader whose token is a writer's on the master.
-func (p play) downgrade(t *rapid.T) {
-	p.prolong(t, p.any(t, func(c claim) bool { return p.model.at(first).downgrades(c) }))
-}
 
 func (p play) prolong(t *rapid.T, c claim) {
 	fence := int64(0)
@@ -268,7 +262,7 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 	p.probed[c.Kind+" "+op.Name+" "+verdict]++
 	p.probed[op.Name+" "+verdict]++
 	for rare, is := range map[string]bool{
-		"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0,
+		"healed": v.Healed, "owned": v.Owned,
 		c.Kind + " intent": want.intent,
 	} {
 		if is {

@@ -186,23 +186,6 @@ func TestWhichKindsHandOver(t *testing.T) {
 	}
 }
 
-// A master that has not executed the downgrade has the writer's entry.
-func TestAReaderKeepsTheNameOfItsWriter(t *testing.T) {
-	t.Parallel()
-	virtual().with(t, func(t *testing.T, s *server) {
-		token := tokenOf("one", "1")
-		writer := claim{Kind: kind.Writer.Name, Names: []string{lockName}, Token: token, TTL: lockTTL}
-		reader := writer
-		reader.Kind = kind.Reader.Name
-		assert.True(t, s.grants(t, writer.Ops().Acquire()))
-		assert.True(t, s.grants(t, reader.Ops().Keep(time.Second, time.Second)))
-		_, _, ttls, ok := stateIn(s.ask(t, inspectOp(lockName)))
-		assert.True(t, ok)
-		assert.Len(t, ttls, 1)
-		assert.Contains(t, ttls, kind.KeptToken(token))
-	})
-}
-
 func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
 	t.Parallel()
 	for announce, want := range map[bool][]string{true: {"a", "b"}, false: nil} {

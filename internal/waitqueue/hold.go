@@ -15,11 +15,10 @@ type Lock interface {
 
 // Hold connects an acquired lock with its queue. The zero Hold has no queue, and its methods do nothing.
 type Hold struct {
-	queue    *queue
-	pool     *pool // in place of queue, for a lock that several callers may hold
-	cohort   cohort
-	slot     int32 // the semaphore's slot that the lock has; 0 for every other kind
-	detached bool  // Queues.mu guards it
+	queue  *queue
+	pool   *pool // in place of queue, for a lock that several callers may hold
+	cohort cohort
+	slot   int32 // the semaphore's slot that the lock has; 0 for every other kind
 }
 
 // lock locks the queues. It returns the queue of the hold; nil, without locking anything, if it has none.
@@ -28,10 +27,6 @@ func (h *Hold) lock() *queue {
 		return nil
 	}
 	h.queue.all.mu.Lock()
-	if h.detached {
-		h.queue.all.mu.Unlock()
-		return nil
-	}
 	return h.queue
 }
 
@@ -124,22 +119,5 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 		q.all.yields.set(q.key.key(), released.Add(h.cohort.cooldown(released, int(q.others))), released)
 	} else {
 		q.all.yields.clear(q.key.key())
-	}
-}
-
-// Detach takes the hold out of its queue: its methods do nothing from then on. The returned function gives the turn to
-// the next waiter.
-func (h *Hold) Detach() (release func()) {
-	q := h.lock()
-	if q == nil {
-		return func() {}
-	}
-	defer q.all.mu.Unlock()
-	h.detached = true
-	return func() {
-		q.all.mu.Lock()
-		effects := q.released(Wakeup{Action: Ask})
-		q.all.mu.Unlock()
-		effects.run()
 	}
 }

@@ -182,7 +182,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 	return q.clean()
 }
 
-// released records that a holder released the lock, or gave it up in a downgrade. If it was the last holder, the head
+// released records that a holder released the lock. If it was the last holder, the head
 // gets the turn. A TryLock asks at once.
 func (q *queue) released(turn Wakeup) effects {
 	if q.holds--; q.holds > 0 {

@@ -530,30 +530,12 @@ func TestOwnersOfAReentrantLock(t *testing.T) {
 	p.asks(later, 0)
 }
 
-func TestDetach(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	l := p.grant(p.join(writer("x")))
-	next := p.join(writer("x"))
-	release := l.hold.Detach()
-	l.hold.Released(p.now, false)
-	l.hold.Published(1, p.now)
-	l.hold.Lost()
-	assert.False(t, l.hold.PassLease(l, p.now))
-	assert.False(t, l.hold.KeepSilent(l, p.now))
-	l.hold.Detach()()
-	p.waits(next)
-	release()
-	p.asks(next, 0)
-}
-
 func TestAHoldInNoQueue(t *testing.T) {
 	t.Parallel()
 	var h waitqueue.Hold
 	h.Released(epoch, true)
 	h.Published(1, epoch)
 	h.Lost()
-	h.Detach()()
 	assert.False(t, h.PassLease(nil, epoch))
 	assert.False(t, h.KeepSilent(nil, epoch))
 }

@@ -145,9 +145,6 @@ func (c *caller) end(rnd *rand.Rand) bool {
 		c.hold.Lost()
 		c.expired = true
 		return false
-	case rnd.IntN(4) == 0:
-		c.hold.Detach()()
-		return true
 	case c.hold.PassLease(c, start):
 		return true
 	}

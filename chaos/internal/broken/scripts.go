@@ -80,9 +80,6 @@ var rewrittenLocks = []Lock{
 		end
 	end`,
 		}),
-	// The writer is removed, and no reader is added.
-	rewritten("downgrade with a gap",
-		edit{"entry_extend", "redis.pcall('PUBLISH', ARGV[6], '')", "do return 1 end"}),
 	rewritten("writers without intents",
 		edit{"entry_probe", "if ARGV[3] ~= '' and", "if false and"},
 		edit{"mutex_probe", "if kind == 'reader' and ARGV[1] ~= '' then", "if false then"}),

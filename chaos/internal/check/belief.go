@@ -87,8 +87,6 @@ func groupOf(mode string, h *hold) group {
 // deadline, whatever the holder does after it thaws. A deadline that a holder learns after the previous one has passed
 // starts a new belief.
 //
-// A downgrade splits a belief: from the call on it is a reader's, whatever the call returns.
-//
 // In virtual time, a holder may call Unlock in the moment in which Lock returned. Its belief then has no length, but
 // must not lie within another's.
 func holds(events []history.Event) []*hold {
@@ -114,8 +112,6 @@ func holds(events []history.Event) []*hold {
 		case o == nil: // not held
 		case e.Kind == history.Extended:
 			o.extend(*e)
-		case e.Kind == history.Downgraded:
-			o.downgrade(*e)
 		case e.Kind == history.ReleaseCalled:
 			o.hold.called = e
 			o.finish(e.T, *e)
@@ -165,16 +161,6 @@ func (o *openBelief) extend(e history.Event) {
 	}
 	// The holder believed in the old deadline until e.T, even if the new deadline has already passed.
 	o.until, o.to = max(e.Until, e.T), e
-}
-
-func (o *openBelief) downgrade(e history.Event) {
-	if o.hold.called != nil {
-		return
-	}
-	to := o.to
-	o.finish(e.T, e)
-	// A downgrade does not renew a belief that has ended. If an extension renews it later, it is a reader's.
-	o.Begin, o.Mode, o.from, o.to = e.T, kinds.Reader, e, to
 }
 
 // fenceGroup returns the group of holds whose fencing tokens need not grow from one to the next. It is groupOf, except

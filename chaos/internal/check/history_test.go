@@ -108,10 +108,6 @@ func fenced(e *history.Event) { e.Fencing = true }
 
 func fence(token uint64) func(*history.Event) { return func(e *history.Event) { e.Fence = token } }
 
-func (s *builder) downgraded(ms float64, client string, op int) *builder {
-	return s.add(ms, history.Downgraded, client, op, nil)
-}
-
 func (s *builder) phase(ms float64, name string) *builder {
 	s.events = append(s.events, history.Event{T: at(ms), Kind: history.Phase, Phase: name})
 	history.Sort(s.events)

@@ -52,10 +52,6 @@ func (h *hold) keeps() time.Duration {
 // intruder returns the first hold that began while the names of h had to stay taken, and may not share them. all is in
 // the order of the acquisitions.
 func (h *hold) intruder(all []*hold) *hold {
-	mode := h.acquired.Mode
-	if n := len(h.beliefs); n > 0 {
-		mode = h.beliefs[n-1].Mode // it may have been downgraded
-	}
 	i, _ := slices.BinarySearchFunc(
 		all, h.ended, func(o *hold, t time.Duration) int { return cmp.Compare(o.acquired.T, t) },
 	)
@@ -63,7 +59,7 @@ func (h *hold) intruder(all []*hold) *hold {
 		if o.acquired.T >= h.keeps() {
 			return nil
 		}
-		if o != h && groupOf(o.acquired.Mode, o) != groupOf(mode, h) {
+		if o != h && groupOf(o.acquired.Mode, o) != groupOf(h.acquired.Mode, h) {
 			return o
 		}
 	}

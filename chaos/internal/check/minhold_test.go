@@ -41,9 +41,9 @@ func TestMinHold(t *testing.T) {
 			new(builder).kept(0, 12, 1010, "a", 1, job(d), several("orders", "x")).unlocks(50, "a", 1).held(60, 61, 300, "b", 1),
 			"149ms too early",
 		},
-		"by a writer after a downgraded one": {
-			new(builder).kept(0, 12, 1010, "a", 1, job(d), writer).downgraded(20, "a", 1).unlocks(50, "a", 1).
-				held(60, 61, 300, "b", 1, writer), "too early",
+		"by a writer after a reader": {
+			new(builder).kept(0, 12, 1010, "a", 1, job(d), reader).unlocks(50, "a", 1).held(60, 61, 300, "b", 1, writer),
+			"too early",
 		},
 		"by a reader after a writer": {
 			new(builder).kept(0, 12, 1010, "a", 1, job(d), writer).unlocks(50, "a", 1).held(60, 61, 300, "b", 1, reader),
@@ -60,9 +60,8 @@ func TestMinHold(t *testing.T) {
 			new(builder).kept(0, 12, 1010, "a", 1, job(d), owner("o")).unlocks(50, "a", 1).held(60, 61, 300, "b", 1, owner("o")),
 			"",
 		},
-		"a reader after a downgraded one": {
-			new(builder).kept(0, 12, 1010, "a", 1, job(d), writer).downgraded(20, "a", 1).unlocks(50, "a", 1).
-				held(60, 61, 300, "b", 1, reader), "",
+		"a reader after another": {
+			new(builder).kept(0, 12, 1010, "a", 1, job(d), reader).unlocks(50, "a", 1).held(60, 61, 300, "b", 1, reader), "",
 		},
 		"no minimum hold": {new(builder).kept(0, 12, 1010, "a", 1).unlocks(50, "a", 1).held(60, 61, 300, "b", 1), ""},
 		"not unlocked":    {new(builder).kept(0, 12, 80, "a", 1, job(d)).held(60, 81, 300, "b", 1), ""},

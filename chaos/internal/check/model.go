@@ -13,8 +13,7 @@ import (
 // The model is a lock with fencing tokens as it would be if one name were kept in one place that never fails.
 //
 // An acquisition takes effect between its call and its return. The end of a hold takes effect after its belief ended
-// and before its unlock was confirmed; without a confirmation it takes effect at any later time or never. A downgrade
-// takes effect at some time after the call, or never. An acquisition that failed or never returned may have taken
+// and before its unlock was confirmed; without a confirmation it takes effect at any later time or never. An acquisition that failed or never returned may have taken
 // effect and ended at any time. It forbids nothing, so it is not among the steps.
 
 // state describes who holds the name and which tokens it has handed out.
@@ -37,10 +36,9 @@ const (
 type action string
 
 const (
-	acquires   action = "acquires"
-	regains    action = "regains" // believes again after an interruption: an extension came late
-	downgrades action = "downgrades"
-	finishes   action = "ends"
+	acquires action = "acquires"
+	regains  action = "regains" // believes again after an interruption: an extension came late
+	finishes action = "ends"
 )
 
 // step is one operation on the model.
@@ -48,8 +46,7 @@ type step struct {
 	action action
 	who    string
 	class  int
-	slots  int  // how many of the class may hold at once; 0: any number
-	down   bool // the hold was downgraded: it may end as a reader
+	slots  int // how many of the class may hold at once; 0: any number
 	fence  uint64
 }
 
@@ -72,12 +69,8 @@ func (s state) take(in step) (state, bool) {
 		}
 		s.class = in.class
 		s.count++
-	case downgrades:
-		if s.count > 0 && mine {
-			s.class = readers
-		}
 	case finishes:
-		if s.count == 0 || !mine && !(in.down && s.class == readers) {
+		if s.count == 0 || !mine {
 			return s, false
 		}
 		s.count--
@@ -165,20 +158,16 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 		ops = append(ops, porcupine.Operation{ClientId: worker, Input: s, Call: int64(from), Return: int64(to)})
 	}
 	mode := h.acquired.Mode
-	class, slots, down := c.of(mode, h), groupOf(mode, h).slots, false
+	class, slots := c.of(mode, h), groupOf(mode, h).slots
 	add(step{action: acquires, class: class, slots: slots, fence: h.acquired.Fence}, h.asked.T, h.acquired.T)
 	over := max(h.asked.T, h.acquired.Until) // a lock that was returned after its deadline ended there
 	if len(h.beliefs) > 0 {
 		over = h.beliefs[0].End
 	}
 	for i, b := range h.beliefs {
-		if b.Mode != mode { // from here on it is a reader
-			add(step{action: downgrades, class: class}, b.Begin, never)
-			mode, down = b.Mode, true
-		}
 		if i > 0 && b.Begin > over {
-			add(step{action: finishes, class: class, down: down}, over, b.Begin)
-			add(step{action: regains, class: c.of(mode, h), slots: slots}, over, b.Begin)
+			add(step{action: finishes, class: class}, over, b.Begin)
+			add(step{action: regains, class: class, slots: slots}, over, b.Begin)
 		}
 		over = b.End
 	}
@@ -186,6 +175,6 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 	if h.clean() && h.returned.T >= over {
 		last = h.returned.T
 	}
-	add(step{action: finishes, class: class, down: down}, over, last)
+	add(step{action: finishes, class: class}, over, last)
 	return ops
 }

@@ -20,12 +20,6 @@ func TestKindsOfLocksShareWhatTheyMay(t *testing.T) {
 		"one owner after the other": new(builder).held(0, 10, 100, "a", 1, owner("o")).held(20, 101, 120, "b", 1, owner("p")),
 		"several, and another name": new(builder).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 10, 100, "b", 1),
 		"several, then one of them": new(builder).held(0, 10, 100, "a", 1, several("orders", "y")).held(0, 101, 190, "b", 1),
-		"a downgraded writer, and a reader from the call on": new(builder).
-			held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 50, 90, "b", 1, reader),
-		"a downgrade long after the deadline": new(builder).
-			kept(0, 10, 50, "a", 1, writer).downgraded(80, "a", 1).held(0, 60, 90, "b", 1, writer),
-		"an unlock while the downgraded one's fellow reads": new(builder).
-			held(0, 10, 60, "a", 1, writer).downgraded(50, "a", 1).held(40, 55, 90, "b", 1, reader).held(56, 91, 99, "c", 1),
 		"two names at once by two": new(builder).
 			held(0, 10, 100, "a", 1, several("x", "y")).held(0, 10, 100, "b", 1, several("v", "w")),
 	}
@@ -72,17 +66,6 @@ func TestKindsOfLocksShareNoMore(t *testing.T) {
 		"several that have one shared": {
 			new(builder).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 20, 90, "b", 1, several("y", "z")),
 			`"y" was held by two`,
-		},
-		"a reader a moment before the downgrade": {
-			new(builder).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 49, 90, "b", 1, reader), "for 1ms",
-		},
-		"a writer while a downgraded one holds": {
-			new(builder).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 60, 90, "b", 1, writer), "for 30ms",
-		},
-		"a writer while a downgraded one, extended late, holds": {
-			new(builder).kept(0, 10, 50, "a", 1, writer).downgraded(40, "a", 1).extended(60, "a", 1, 200).held(
-				40, 55, 90, "b", 1, writer,
-			), "for 30ms",
 		},
 	}
 	for name, tt := range tests {

@@ -66,7 +66,7 @@ func (s *steps) wrong(e history.Event) string {
 		}
 	case history.Acquired:
 		return s.wrongAcquired(e)
-	case history.Extended, history.Downgraded, history.Lost, history.ReleaseCalled, history.Released:
+	case history.Extended, history.Lost, history.ReleaseCalled, history.Released:
 		if !s.acquired {
 			return fmt.Sprintf("wrote %q of what was never acquired", e.Kind)
 		}

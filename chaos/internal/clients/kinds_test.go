@@ -190,8 +190,8 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 		"readers-writers": {
 			map[string]like{
 				"a reader": in(history.Acquired, kinds.Reader), "a writer": in(history.Acquired, kinds.Writer),
-				"a downgrade": in(history.Downgraded, kinds.Reader), "a reader's look": in(history.Read, kinds.Reader),
-				"a write": at(history.Written, "doc-brief"), "a fenced write": fenced,
+				"a reader's look": in(history.Read, kinds.Reader),
+				"a write":         at(history.Written, "doc-brief"), "a fenced write": fenced,
 			}, kinds.Reader, "doc",
 		},
 		"reentrants": {
@@ -282,7 +282,6 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 				return e.Kind == history.Quitting && e.Goroutines == 0
 			}))
 			voted(t, events)
-			downgraded(t, events)
 			if list == "reentrants" {
 				nests(t, events)
 			}
@@ -351,16 +350,6 @@ func said(e history.Event, verdict string) int {
 		}
 	}
 	return n
-}
-
-// downgraded asserts that a holder that has become a reader does not write.
-func downgraded(t *testing.T, events []history.Event) {
-	t.Helper()
-	reader := map[history.ID]bool{}
-	for _, e := range events {
-		reader[e.ID()] = reader[e.ID()] || e.Kind == history.Downgraded
-		assert.False(t, e.Kind == history.Written && reader[e.ID()], "%+v", e)
-	}
 }
 
 // Everybody holds for twice the TTL. Who is not careless notices, and leaves the register alone.

@@ -77,11 +77,10 @@ func (f *foreign) Close() error {
 
 type foreignLock struct{ m *redsync.Mutex }
 
-func (l foreignLock) Token() string                   { return l.m.Value() }
-func (l foreignLock) Fence() uint64                   { return 0 }
-func (l foreignLock) Until() time.Time                { return l.m.Until() }
-func (l foreignLock) Context() context.Context        { return context.Background() }
-func (l foreignLock) Downgrade(context.Context) error { return errors.New("redsync has no readers") }
+func (l foreignLock) Token() string            { return l.m.Value() }
+func (l foreignLock) Fence() uint64            { return 0 }
+func (l foreignLock) Until() time.Time         { return l.m.Until() }
+func (l foreignLock) Context() context.Context { return context.Background() }
 
 func (l foreignLock) Err() error {
 	if time.Now().After(l.m.Until()) {

@@ -149,11 +149,6 @@ func (w *writer) read(e history.Event) {
 		w.expire(h, e.T)
 		h.until = max(e.Until, e.T)
 		w.resume(h, e.T)
-	case e.Kind == history.Downgraded:
-		w.expire(h, e.T)
-		w.release(h, e.T)
-		h.event.Mode = kinds.Reader
-		w.resume(h, e.T)
 	case e.Kind == history.ReleaseCalled:
 		w.call(h, e.T)
 	}

@@ -25,9 +25,6 @@ const (
 	Released Kind = "released"
 	// Refused says that the acquisition returned without a lock; Err says why. It may have set keys.
 	Refused Kind = "refused"
-	// Downgraded says that the client is about to downgrade its writer's lock. From here on it believes that it is a
-	// reader.
-	Downgraded Kind = "downgraded"
 	// Stalled says that the client's process did not run for the length of Stall before T.
 	Stalled Kind = "stalled"
 	// Quitting says that the client has closed its locker, and that Goroutines of it are left.

@@ -86,7 +86,6 @@ type Lock interface {
 	Until() time.Time
 	Context() context.Context
 	Err() error
-	Downgrade(ctx context.Context) error
 	Unlock(ctx context.Context) error
 }
 

@@ -138,7 +138,3 @@ func (h *hold) Until() time.Time                 { return h.until }
 func (h *hold) Context() context.Context         { return context.Background() }
 func (h *hold) Err() error                       { return nil }
 func (h *hold) Unlock(ctx context.Context) error { return h.unlock(ctx) }
-
-func (h *hold) Downgrade(context.Context) error {
-	return errors.New("a naive lock cannot be downgraded")
-}

@@ -106,7 +106,7 @@ func TestThePageTellsTheRun(t *testing.T) {
 	}
 	for _, says := range []string{
 		"✕ FAIL", "Violated: exclusion, linearizability.", "seed 17", run.Replay, run.Notes[0], "✕ violated", "✓ held",
-		"clock-jump", "updates that the trusting register lost", "3049 events",
+		"clock-jump", "updates that the trusting register lost", "3063 events",
 	} {
 		assert.Contains(t, strings.ReplaceAll(text, "\n", " "), says)
 	}

@@ -58,9 +58,6 @@ func madeUp(n int, broken bool) []history.Event {
 				e.Votes = append(e.Votes, v)
 			}
 		})
-		if mode == kinds.Writer && r.IntN(2) == 0 {
-			say(history.Downgraded, at+wait+hold/2, nil)
-		}
 		if hold > 600 {
 			say(history.Lost, at+wait+hold-1, func(e *history.Event) { e.Err = "redlock: the lock was lost" })
 		}

@@ -148,7 +148,7 @@ func probe() []traffic.Group {
 		},
 		{Names: []string{"trusting"}, TTL: ttl, Hold: short, Rest: rest, Register: history.Trusting},
 		{
-			Names: []string{"doc"}, Mode: traffic.ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: ttl, Keepalive: true,
+			Names: []string{"doc"}, Mode: traffic.ReadersWriters, Writers: 0.4, TTL: ttl, Keepalive: true,
 			Fencing: true, Hold: short, Rest: rest,
 		},
 		{

@@ -11,12 +11,9 @@ import (
 
 // act does what a worker does while it holds a lock.
 func (w *worker) act(h *holding) {
-	switch {
-	case h.want.Mode == kinds.Writer:
-		w.write(h)
-	case kinds.Of(h.want.Mode).Owned():
+	if kinds.Of(h.want.Mode).Owned() {
 		w.reenter(h)
-	default:
+	} else {
 		w.sit(h)
 	}
 }
@@ -63,18 +60,6 @@ func (w *worker) draw() locker.Request {
 // sit holds the lock, then unlocks it.
 func (w *worker) sit(h *holding) {
 	w.stay(h, w.meant())
-	h.end()
-}
-
-// write holds a writer's lock and downgrades it in half of the cases.
-func (w *worker) write(h *holding) {
-	meant := w.meant()
-	if w.rng.IntN(2) == 0 {
-		w.stay(h, meant/2)
-		h.downgrade()
-		meant /= 2
-	}
-	w.stay(h, meant)
 	h.end()
 }
 

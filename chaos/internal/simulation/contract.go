@@ -53,11 +53,6 @@ func (l contractLock) Extend(ctx context.Context) error {
 	return l.Lock.Extend(ctx)
 }
 
-func (l contractLock) Downgrade(ctx context.Context) error {
-	defer l.life.timed(ctx, "Downgrade")()
-	return l.Lock.Downgrade(ctx)
-}
-
 func (l contractLock) Unlock(ctx context.Context) error {
 	done := l.life.timed(ctx, "Unlock")
 	err := l.Lock.Unlock(ctx)

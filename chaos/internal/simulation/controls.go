@@ -60,7 +60,6 @@ func Controls() []Control {
 		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 60},
 		{"first of several names only", check.ByExclusion, "", "calm", 50},
 		{"intents that outlive their writer", check.ByLiveness, "that was free from", "dead holders", 60},
-		{"downgrade with a gap", check.ByExclusion, "", "calm", 50},
 		{"writers without intents", check.ByLiveness, "keeps others out", "readers without a gap", 5},
 		{"all intents withdrawn with one", check.ByLiveness, "though a writer waits", "a dead writer's intent", 5},
 		{"permits with the same fence", check.ByFencing, "have the fencing token", "counters lost under a lock", 5},

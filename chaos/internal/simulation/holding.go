@@ -42,14 +42,6 @@ func (h *holding) extend() {
 	h.host.AwaitThaw()
 }
 
-// downgrade turns a writer into a reader. The holder counts as a reader from the call on, whatever the result.
-func (h *holding) downgrade() {
-	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)
-	defer cancel()
-	h.attempt.Downgrade(ctx)
-	h.host.AwaitThaw()
-}
-
 // end unlocks the lock. Sometimes the context of Unlock is already canceled.
 func (h *holding) end() {
 	h.attempt.Over()

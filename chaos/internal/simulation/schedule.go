@@ -172,7 +172,7 @@ func (s Schedule) mixes() bool {
 }
 
 // fenced reports whether a lock of a kind must have a fencing token in a run in which other locks have one: if it is a
-// reader's or may become one in a downgrade.
+// reader's or a writer's.
 func (s Schedule) fenced(mode string) bool {
 	return !s.mixes() && (mode == kinds.Reader || mode == kinds.Writer)
 }

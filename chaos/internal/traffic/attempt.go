@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
@@ -21,7 +20,7 @@ type Attempt struct {
 	op            int
 	begin         time.Time
 	lock          locker.Lock
-	from          time.Duration // when the hold began, or its downgrade
+	from          time.Duration // when the hold began
 	until         time.Duration // the last deadline that is in the history
 	deadline      time.Time     // the same on the lock's clock
 	stopLossWatch func() bool   // ends the wait for a loss
@@ -102,23 +101,13 @@ func (a *Attempt) section(ctx context.Context) {
 			a.cycle(inside, a.inner())
 		}
 	}()
-	rest := a.hold
-	if a.downgrade {
-		rest /= 2
-	}
-	a.stay(ctx, rest, nested)
+	a.stay(ctx, a.hold, nested)
 	leave()
 	<-nested
 
 	if !a.Reads() && a.mayGoOn() {
 		a.life.FreezeAt(FrozenHolding)
 		a.write(was)
-	}
-	if a.downgrade && a.mayGoOn() {
-		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
-		a.Downgrade(call)
-		cancel()
-		a.stay(ctx, rest, nested)
 	}
 	if a.Reads() && a.mayGoOn() {
 		a.read() // the value must not have changed meanwhile
@@ -166,20 +155,6 @@ func (a *Attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 		case <-nested:
 			nested = nil
 		}
-	}
-}
-
-// Downgrade makes a writer a reader. From the call on the holder counts as a reader, whatever Downgrade returns.
-func (a *Attempt) Downgrade(ctx context.Context) {
-	a.learn()
-	a.mu.Lock()
-	a.mode = kinds.Reader
-	a.mu.Unlock()
-	a.log(history.Event{Kind: history.Downgraded, Token: a.token})
-	a.from = a.life.Now()
-	err := a.lock.Downgrade(ctx)
-	if a.life.Look > 0 && a.lock.Err() == nil { // otherwise the holder learns of the loss
-		a.extended(0, err)
 	}
 }
 

@@ -35,9 +35,8 @@ type Group struct {
 	// Mode is what kind of lock it is: [kinds.Mutex] (also ""), [kinds.Reentrant], [kinds.Several], [kinds.Semaphore],
 	// [kinds.Leader], or [ReadersWriters].
 	Mode string `json:"mode,omitempty"`
-	// Writers is the share of writers in ReadersWriters, Downgrades the share of the writers that downgrade halfway.
-	Writers    float64 `json:"writers,omitempty"`
-	Downgrades float64 `json:"downgrades,omitempty"`
+	// Writers is the share of writers in ReadersWriters.
+	Writers float64 `json:"writers,omitempty"`
 	// Owner is the owner of a reentrant lock, Depth the number of nested holds; 0 means 1.
 	Owner string `json:"owner,omitempty"`
 	Depth int    `json:"depth,omitempty"`

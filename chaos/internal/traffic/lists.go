@@ -56,7 +56,7 @@ var Mutexes = append(slices.Clone(Groups),
 // ReadersAndWriters read together and write alone. The overstayed ones are in for longer than their TTL.
 var ReadersAndWriters = []Group{
 	{
-		Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.4, TTL: TTL, Keepalive: true,
+		Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, TTL: TTL, Keepalive: true,
 		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
 	},
 	{
@@ -65,11 +65,11 @@ var ReadersAndWriters = []Group{
 	},
 	{Names: []string{"doc-over"}, Mode: ReadersWriters, Writers: 0.4, TTL: TTL, Careless: true, Hold: overstayed},
 	{
-		Names: []string{"doc-fenced"}, Mode: ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: TTL, Keepalive: true,
+		Names: []string{"doc-fenced"}, Mode: ReadersWriters, Writers: 0.4, TTL: TTL, Keepalive: true,
 		Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced,
 	},
 	{
-		Names: []string{"doc-own"}, Own: true, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.5, TTL: ShortTTL,
+		Names: []string{"doc-own"}, Own: true, Mode: ReadersWriters, Writers: 0.3, TTL: ShortTTL,
 		Keepalive: true, Hold: mostly(moment, shortHold, 0.2),
 	},
 }

@@ -35,7 +35,6 @@ type try struct {
 	patience  time.Duration
 	hold      time.Duration
 	careless  bool
-	downgrade bool
 	anonymous bool // does not ask for the lock's token, so the lock may be handed over within its Locker
 	depth     int  // further holds nested in this one
 	register  string
@@ -66,7 +65,6 @@ func (w *Worker) draw(g Group) try {
 		t.Mode = kinds.Reader
 		if w.rng.Float64() < g.Writers {
 			t.Mode = kinds.Writer
-			t.downgrade = w.rng.Float64() < g.Downgrades
 		}
 	}
 	if kinds.Of(t.Mode).Owned() {

@@ -1,14 +1,12 @@
--- Extends a lock with entries, or restores its entry if that is missing. A reader whose token has a writer's entry
--- replaces that entry by a reader's. This is a downgrade, during which no other writer can acquire the name.
+-- Extends a lock with entries, or restores its entry if that is missing.
 --   ARGV[3]  the TTL in milliseconds    ARGV[4]  the fencing token, or '' for none
---   ARGV[5]  the fence's TTL in milliseconds    ARGV[6]  the channel on which to publish a downgrade
+--   ARGV[5]  the fence's TTL in milliseconds
 -- Returns 1: extended. -1: the entry was missing and is restored. 0: another holder blocks, and nothing is changed.
 local f = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local now = clock()
 local kind, token = holder(KEYS[1], now)
 local result = -1
-local downgraded = ARGV[1] == 'reader' and kind == 'writer' and token == ARGV[2]
-if downgraded or held(kind, now) then
+if held(kind, now) then
 	result = 1
 elseif not admitted(kind, token) then
 	return 0
@@ -16,10 +14,6 @@ end
 disown(kind, ARGV[5])
 if f then
 	raise(f, ARGV[5])
-end
-if downgraded then
-	redis.call('ZREM', KEYS[1], entry('writer'))
-	redis.pcall('PUBLISH', ARGV[6], '')
 end
 put(KEYS[1], entry(ARGV[1]), now, ARGV[3])
 return result

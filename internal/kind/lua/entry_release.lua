@@ -16,19 +16,11 @@ if not last then
 end
 local own, left = ARGV[1], lastEnds - now
 if left <= 0 then -- an expired entry would be valid again if the clock were set back
-	redis.call('ZREM', KEYS[1], own, (string.gsub(own, '^redlock:reader:', 'redlock:writer:')))
+	redis.call('ZREM', KEYS[1], own)
 	return 0
 end
 if last ~= own then
-	local kind, token = string.match(string.sub(last, 1, 8192), '^redlock:(%a+):(.*)$') -- see parse
-	local was, ownToken = string.match(own, '^redlock:(%a+):(.*)$')
-	if was == 'reader' and kind == 'writer' and token == ownToken then
-		own = last -- this master has not executed the downgrade
-	elseif kind ~= was then
-		return 0
-	else
-		left, restEnds = (redis.call('ZSCORE', KEYS[1], own) or now) - now, lastEnds
-	end
+	left, restEnds = (redis.call('ZSCORE', KEYS[1], own) or now) - now, lastEnds
 end
 redis.call('ZREM', KEYS[1], own)
 if last == own and restEnds then
