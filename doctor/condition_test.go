@@ -152,7 +152,8 @@ var conditions = map[string]condition{
 		args:     []string{"--enable-debug-command", "yes"},
 		options:  long,
 		prepare:  sleep,
-		severity: doctor.Warning, why: "1 of the last 1 in SLOWLOG, the slowest a DEBUG, which took .*ms, and the node timeout is 20ms",
+		severity: doctor.Warning,
+		why:      "1 of the last 1 in SLOWLOG, the slowest a DEBUG, which took .*ms, and the node timeout is 20ms",
 	},
 	"may use transparent huge pages": {
 		args: []string{"--disable-thp", "no"}, severity: doctor.Warning, why: "disable-thp is no",

@@ -6,7 +6,10 @@ import (
 	"strings"
 )
 
-const subscriberBuffer = 1 << 20 // bytes; a smaller output buffer limit for pub/sub is a finding
+const (
+	subscriberBuffer = 1 << 20 // bytes; a smaller output buffer limit for pub/sub is a finding
+	fewConnections   = 10      // a Locker needs up to four
+)
 
 var connectionRules = []rule{
 	{
@@ -23,12 +26,12 @@ var connectionRules = []rule{
 	},
 	{
 		id: AlmostNoConnections, title: "connections are almost used up", severity: Warning,
-		when: "`connected_clients` is at least 90 % of `maxclients`",
+		when: "`connected_clients` is at least 90 % of `maxclients`, or leaves fewer than ten free",
 		why:  "A client that cannot connect loses this master's vote.",
 		fix:  "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
 		check: each(func(_ *exam, m *master) string {
 			have, most := m.number("connected_clients"), m.number("maxclients")
-			if most > 0 && float64(have) >= almostFull*float64(most) {
+			if most > 0 && (float64(have) >= almostFull*float64(most) || most-have < fewConnections) {
 				return fmt.Sprintf("connected_clients is %d of %d", have, most)
 			}
 			return ""

@@ -36,8 +36,8 @@ type Summary struct {
 	Dangers, Warnings, Notes int
 }
 
-// Finding is one thing that is wrong, may become wrong, or could not be examined, on one or several masters. Why and Fix
-// have at most three lines of 80 columns as [Finding.String] prints them; longer texts of servers are cut off.
+// Finding is one thing that is wrong, may become wrong, or could not be examined, on one or several masters. Why and
+// Fix have at most three lines of 80 columns as [Finding.String] prints them; longer texts of servers are cut off.
 type Finding struct {
 	// ID says what is wrong. Programs may compare it: it does not change when the title does.
 	ID       ID
@@ -93,8 +93,8 @@ type settings struct{ span time.Duration }
 // fullSpan is the default span. Over a shorter one the round trips blur the speed of a clock.
 const fullSpan = 10 * time.Second
 
-// WithSpan sets how long [Examine] observes the masters. Default 10 s. The span must be above 0. Below 10 s the drift of clocks is not examined, and a finding says
-// so.
+// WithSpan sets how long [Examine] observes the masters. Default 10 s. The span must be above 0. Below 10 s the drift
+// of clocks is not examined, and a finding says so.
 func WithSpan(d time.Duration) Option { return func(s *settings) { s.span = d } }
 
 // Examine examines the masters of a Locker in parallel. It takes the span ([WithSpan]) and about six round trips to the

@@ -12,7 +12,7 @@ var evictionRules = []rule{
 	{
 		id: EvictsLocks, title: "evicts locks", severity: Danger,
 		when: "`maxmemory` is set, and `maxmemory_policy` is not `noeviction`",
-		why:  "A full server deletes locks and grants them again. The policies volatile-* choose keys with a TTL, as locks have.",
+		why:  "A full server deletes locks and grants them again. The policies volatile-* choose keys with a TTL: locks.",
 		fix:  fixEviction,
 		check: each(func(_ *exam, m *master) string {
 			if policy := m.policy(); policy != noEviction && policy != "" && m.maxMemory() > 0 {

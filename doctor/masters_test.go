@@ -72,7 +72,8 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 		"redis://127.0.0.1:1":                {why: "connection refused", fix: "start it"},
 		"redis://no-such-host.invalid":       {why: "no such host", fix: "correct the host"},
 		full.URL() + "?zone=a": {
-			why: "max number of clients reached", commands: []string{"CONFIG SET maxclients 10000", "CONFIG REWRITE", "CLIENT LIST"},
+			why:      "max number of clients reached",
+			commands: []string{"CONFIG SET maxclients 10000", "CONFIG REWRITE", "CLIENT LIST"},
 		},
 	} {
 		t.Run(url, func(t *testing.T) {

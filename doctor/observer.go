@@ -33,9 +33,9 @@ type asker struct {
 	keep    bool // do not close conn
 }
 
-// over calls ask with a connection and closes it, unless ask keeps it. If the master is silent, or its connection ends after it has answered
-// INFO, over repeats that until the span ends. ask returns the error of a connection that failed; it notes error
-// replies.
+// over calls ask with a connection and closes it, unless ask keeps it. If the master is silent, or its connection ends
+// after it has answered INFO, over repeats that until the span ends. ask returns the error of a connection that failed;
+// it notes error replies.
 func (o *observer) over(ask func(*asker) error) (refused []refusal, err error) {
 	for {
 		a := &asker{ctx: o.ctx, conn: o.node.Connect()}

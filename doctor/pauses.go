@@ -62,8 +62,8 @@ var pauseRules = []rule{
 					slowest = p
 				}
 			}
-			return ifSo(n > 0, slow(fmt.Sprintf("%d of the last %d in SLOWLOG, the slowest a %s, which", n, len(m.slow), slowest.what),
-				slowest.took, e.deployment.NodeTimeout))
+			what := fmt.Sprintf("%d of the last %d in SLOWLOG, the slowest a %s, which", n, len(m.slow), slowest.what)
+			return ifSo(n > 0, slow(what, slowest.took, e.deployment.NodeTimeout))
 		}),
 	},
 	{

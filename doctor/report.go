@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // report applies all rules. The hits of one rule that have the same fix are one finding.
@@ -122,12 +123,12 @@ func wrapped(text string) (lines []string) {
 	return append(lines, string(line))
 }
 
-// printable replaces the control characters of a server's text, some of which move the cursor.
+// printable replaces what is no text on a terminal, such as control characters that move the cursor.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return '?'
 	}, text)
 }

@@ -67,20 +67,53 @@ func TestThresholds(t *testing.T) {
 		severity  doctor.Severity
 		below, at string // INFO, or parameters after "CONFIG"
 	}{
-		{doctor.EvictsLocks, doctor.Danger, "maxmemory:1\nmaxmemory_policy:noeviction", "maxmemory:1\nmaxmemory_policy:allkeys-lfu"},
-		{doctor.WouldEvictLocks, doctor.Warning, "maxmemory:0\nmaxmemory_policy:noeviction", "maxmemory:0\nmaxmemory_policy:volatile-ttl"},
+		{
+			doctor.EvictsLocks, doctor.Danger,
+			"maxmemory:1\nmaxmemory_policy:noeviction",
+			"maxmemory:1\nmaxmemory_policy:allkeys-lfu",
+		},
+		{
+			doctor.WouldEvictLocks, doctor.Warning,
+			"maxmemory:0\nmaxmemory_policy:noeviction",
+			"maxmemory:0\nmaxmemory_policy:volatile-ttl",
+		},
 		{doctor.EvictedKeys, doctor.Warning, "evicted_keys:0", "evicted_keys:1"},
 		{doctor.AlmostFull, doctor.Warning, "used_memory:899\nmaxmemory:1000", "used_memory:900\nmaxmemory:1000"},
-		{doctor.AlmostNoConnections, doctor.Warning, "connected_clients:899\nmaxclients:1000", "connected_clients:900\nmaxclients:1000"},
+		{
+			doctor.AlmostNoConnections, doctor.Warning,
+			"connected_clients:899\nmaxclients:1000",
+			"connected_clients:900\nmaxclients:1000",
+		},
+		{
+			doctor.AlmostNoConnections, doctor.Warning,
+			"connected_clients:10\nmaxclients:20",
+			"connected_clients:11\nmaxclients:20",
+		},
 		{doctor.RejectedConnections, doctor.Warning, "rejected_connections:0", "rejected_connections:1"},
-		{doctor.DisconnectedClients, doctor.Warning, "client_output_buffer_limit_disconnections:0", "client_output_buffer_limit_disconnections:1"},
+		{
+			doctor.DisconnectedClients, doctor.Warning,
+			"client_output_buffer_limit_disconnections:0",
+			"client_output_buffer_limit_disconnections:1",
+		},
 		{doctor.ClosesIdle, doctor.Warning, "CONFIG timeout 0", "CONFIG timeout 1"},
 		{doctor.KeepsDead, doctor.Warning, "CONFIG tcp-keepalive 1", "CONFIG tcp-keepalive 0"},
-		{doctor.SmallBuffer, doctor.Warning, "CONFIG client-output-buffer-limit normal 0 0 0 pubsub 0 1048576 60", "CONFIG client-output-buffer-limit normal 0 0 0 pubsub 0 1048575 60"},
-		{doctor.SmallBuffer, doctor.Warning, "CONFIG client-output-buffer-limit pubsub 1048576 0 60", "CONFIG client-output-buffer-limit pubsub 1048575 0 60"},
+		{
+			doctor.SmallBuffer, doctor.Warning,
+			"CONFIG client-output-buffer-limit normal 0 0 0 pubsub 0 1048576 60",
+			"CONFIG client-output-buffer-limit normal 0 0 0 pubsub 0 1048575 60",
+		},
+		{
+			doctor.SmallBuffer, doctor.Warning,
+			"CONFIG client-output-buffer-limit pubsub 1048576 0 60",
+			"CONFIG client-output-buffer-limit pubsub 1048575 0 60",
+		},
 		{doctor.HugePages, doctor.Warning, "CONFIG disable-thp yes", "CONFIG disable-thp no"},
 		{doctor.ForksSlowly, doctor.Warning, "latest_fork_usec:1000000", "latest_fork_usec:1000001"},
-		{doctor.SlowEventLoop, doctor.Warning, "instantaneous_eventloop_duration_usec:500000", "instantaneous_eventloop_duration_usec:500001"},
+		{
+			doctor.SlowEventLoop, doctor.Warning,
+			"instantaneous_eventloop_duration_usec:500000",
+			"instantaneous_eventloop_duration_usec:500001",
+		},
 		{doctor.WaitsForDisk, doctor.Warning, "aof_delayed_fsync:0", "aof_delayed_fsync:1"},
 		{doctor.AOFFails, doctor.Danger, "aof_last_write_status:ok", "aof_last_write_status:err"},
 		{doctor.SnapshotFailed, doctor.Warning, "rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err"},

@@ -89,8 +89,8 @@ var rightRules = []rule{
 					refused = append(refused, r)
 				}
 			}
-			return m.described(refused), "nothing, if user " + m.user + " has &redlock: and the prefix of your names; otherwise " +
-				m.grant(nil, "&redlock:*")
+			return m.described(refused), fmt.Sprintf("nothing, if user %s has &redlock: and the prefix of your names; "+
+				"otherwise %s", m.userName(), m.grant(nil, "&redlock:*"))
 		}),
 	},
 	{

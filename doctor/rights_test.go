@@ -105,7 +105,8 @@ func TestRightsAndTheirFixes(t *testing.T) {
 			why: "publish, subscribe: NOPERM", commands: []string{"ACL SETUSER app &redlock:*"},
 		},
 		"another program's channel": {
-			rights: strings.Replace(rights, "&*", "resetchannels &news:*", 1) + " +acl|getuser", title: "waiters are not woken",
+			rights:   strings.Replace(rights, "&*", "resetchannels &news:*", 1) + " +acl|getuser",
+			title:    "waiters are not woken",
 			commands: []string{"ACL SETUSER app &redlock:*"},
 		},
 		"perhaps no channel": {
@@ -123,7 +124,8 @@ func TestRightsAndTheirFixes(t *testing.T) {
 		"renamed commands": {
 			args:   []string{"--rename-command", "PEXPIRE", "", "--rename-command", "ZREMRANGEBYSCORE", "other"},
 			rights: rights, title: "a command does not exist", why: "pexpire, zremrangebyscore: ERR unknown command",
-			fix: "remove the rename-command of PEXPIRE, ZREMRANGEBYSCORE from its redis.conf and restart it", commands: []string{},
+			fix:      "remove the rename-command of PEXPIRE, ZREMRANGEBYSCORE from its redis.conf and restart it",
+			commands: []string{},
 		},
 		"a renamed PUBLISH": {
 			args: []string{"--rename-command", "PUBLISH", ""}, rights: rights, title: "waiters are not woken",

@@ -16,7 +16,8 @@ var roleRules = []rule{
 			if role == "" || role == "master" || role == "sentinel" || m.activeReplica() {
 				return ""
 			}
-			text := "its role is " + role + ifSo(m.info["slave_read_only"] == "0", ", and it accepts writes (replica-read-only no)")
+			text := "its role is " + role +
+				ifSo(m.info["slave_read_only"] == "0", ", and it accepts writes (replica-read-only no)")
 			for _, other := range e.masters {
 				if other != m && m.info["master_replid"] != "" && other.info["master_replid"] == m.info["master_replid"] {
 					return text + "; it belongs to " + other.name + ", which is also in the list"
@@ -42,7 +43,7 @@ var roleRules = []rule{
 	{
 		id: HasReplicas, title: "has replicas", severity: Warning,
 		when: "`connected_slaves` is above 0",
-		why:  "A replica that takes over may lack the latest locks and grant them again. The other masters are the redundancy.",
+		why:  "A replica that takes over may lack the latest locks and grant them again. Other masters are the redundancy.",
 		fix:  "on each replica: `REPLICAOF NO ONE`, and then stop it", check: counted("connected_slaves"),
 	},
 	{

@@ -34,8 +34,8 @@ func TestAStall(t *testing.T) {
 		span, freeze time.Duration
 		why          string
 	}{
-		"a second":                 {3 * time.Second, time.Second, `no answer once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`},
-		"longer than the wait":     {10 * time.Second, 4 * time.Second, `no answer once, for (3\.9|4|5)\d*(\.\d+)?s; the node timeout is 300ms`},
+		"a second":                 {3 * time.Second, time.Second, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`},
+		"longer than the wait":     {10 * time.Second, 4 * time.Second, `once, for [345](\.\d+)?s; the node`},
 		"until after the span":     {time.Second, 2500 * time.Millisecond, `no answer once, for 2\.\d+s; the node`},
 		"shorter than the timeout": {time.Second, 50 * time.Millisecond, ""},
 	} {
@@ -131,6 +131,7 @@ func TestARestartDuringTheExamination(t *testing.T) {
 func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second // of judge
+	const near = "the round trip is near the node timeout"
 	many := func(d time.Duration) (all []time.Duration) {
 		for range 51 {
 			all = append(all, d)
@@ -143,10 +144,10 @@ func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	}{
 		"one at the node timeout":      {[]time.Duration{timeout}, ""},
 		"one above it":                 {[]time.Duration{timeout + 1}, "stalled"},
-		"most at it":                   {many(timeout), "the round trip is near the node timeout"},
+		"most at it":                   {many(timeout), near},
 		"most above it":                {many(timeout + 1), "the round trip exceeds the node timeout"},
 		"one above half of it":         {[]time.Duration{timeout/2 + 1}, ""},
-		"two above half of it":         {[]time.Duration{timeout/2 + 1, timeout/2 + 1}, "the round trip is near the node timeout"},
+		"two above half of it":         {[]time.Duration{timeout/2 + 1, timeout/2 + 1}, near},
 		"two at half of it":            {[]time.Duration{timeout / 2, timeout / 2}, ""},
 		"one above it, one above half": {[]time.Duration{timeout + 1, timeout/2 + 1}, "stalled"},
 	} {

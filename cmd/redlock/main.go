@@ -10,11 +10,8 @@
 package main
 
 import (
-	"context"
 	"os"
 	"runtime"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // The main goroutine starts the child, and Linux ends the child with the *thread* that started it. The first thread
@@ -25,7 +22,6 @@ func main() {
 	if len(os.Args) > 0 && os.Args[0] == supervisorName {
 		os.Exit(supervise(os.Args[1:]))
 	}
-	redis.SetLogger(discard{})
 	err := newRoot().Execute()
 	code, message := outcome(err)
 	if message != "" {
@@ -34,8 +30,3 @@ func main() {
 	stderr.flush(flushAtExit)
 	os.Exit(code)
 }
-
-// discard drops what go-redis logs about connections that fail: the commands report that themselves.
-type discard struct{}
-
-func (discard) Printf(context.Context, string, ...any) {}
