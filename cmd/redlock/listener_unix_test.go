@@ -24,7 +24,7 @@ import (
 // A listener is this test's binary, run as a command under a lock. It writes every signal that it receives to a file. A
 // shell cannot count signals: it merges those that arrive while it waits for another process.
 const (
-	listenerEnv  = "LISTENER"       // its name; it ends at SIGTERM if the name ends in "!"
+	listenerEnv  = "LISTENER"       // its name; with "!" it ends at SIGTERM, with "*" it receives all signals, too
 	listenerFile = "LISTENER_FILE"  // where it writes
 	listenerLife = 40 * time.Second // ends one that a failed test left
 )
@@ -44,13 +44,18 @@ func listen(name string) {
 		panic(err)
 	}
 	signals := make(chan os.Signal, 100)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if strings.HasSuffix(name, "*") {
+		signal.Notify(signals) // all
+		signal.Reset(syscall.SIGURG)
+	} else {
+		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	}
 	fmt.Fprintf(file, "%s pid %d.\n", name, os.Getpid())
 	for end := time.After(listenerLife); ; {
 		select {
 		case s := <-signals:
 			fmt.Fprintf(file, "%s received %v.\n", name, s)
-			if s == syscall.SIGTERM && strings.HasSuffix(name, "!") {
+			if s == syscall.SIGTERM && strings.ContainsAny(name, "!*") {
 				return
 			}
 		case <-end:

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -92,21 +93,55 @@ func TestTwoSignalsAreBothForwarded(t *testing.T) {
 	}
 }
 
-func TestCtrlCIsReceivedOnce(t *testing.T) {
+// The terminal sends a signal to the group in the foreground: to the command, or to redlock, which forwards it.
+func TestASignalOfTheTerminalIsReceivedOnce(t *testing.T) {
 	t.Parallel()
-	for name, input := range map[string]string{"on the terminal": "", "with another stdin": "</dev/null"} {
+	for name, tc := range map[string]struct {
+		stdin, keys string
+		signal      syscall.Signal
+	}{
+		"Ctrl-C":                      {"", "\x03", syscall.SIGINT},
+		"Ctrl-C, with another stdin":  {"</dev/null", "\x03", syscall.SIGINT},
+		"Ctrl-\\":                     {"", "\x1c", syscall.SIGQUIT},
+		"Ctrl-\\, with another stdin": {"</dev/null", "\x1c", syscall.SIGQUIT},
+		"resized":                     {"", "", syscall.SIGWINCH},
+		"resized, another stdin":      {"</dev/null", "", syscall.SIGWINCH},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := t.TempDir() + "/received"
-			l := &listeners{file: file}
-			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
-				"; exec redlock run name -- sh -c '"+as(direct, "direct!")+"' "+input)
-			require.Eventually(t, func() bool { return l.pids()["direct!"] > 0 }, patience, time.Millisecond)
-			s.types("\x03")
-			require.Eventually(t, func() bool { return l.received("direct!", syscall.SIGINT) > 0 }, patience, time.Millisecond)
-			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)) // follows a second SIGINT, if there is one
+			l := &listeners{file: t.TempDir() + "/received"}
+			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", "export "+listenerFile+"="+l.file+" L="+testBinary+
+				"; exec redlock run name -- sh -c '"+as(direct, "direct*")+"' "+tc.stdin)
+			require.Eventually(t, func() bool { return l.pids()["direct*"] > 0 }, patience, time.Millisecond)
+			if tc.keys != "" {
+				s.types(tc.keys)
+			} else {
+				require.NoError(t, pty.Setsize(s.tty, &pty.Winsize{Rows: 25, Cols: columns}))
+			}
+			require.Eventually(t, func() bool { return l.received("direct*", tc.signal) > 0 }, patience, time.Millisecond)
+			require.NoError(t, syscall.Kill(l.pids()["direct*"], syscall.SIGTERM)) // follows a second one, if there is one
 			assert.Equal(t, 0, s.status())
-			assert.Equal(t, 1, l.received("direct!", syscall.SIGINT))
+			assert.Equal(t, 1, l.received("direct*", tc.signal))
 		})
 	}
+}
+
+// The command is resumed once when the shell resumes redlock.
+func TestFgResumesTheCommandOnce(t *testing.T) {
+	t.Parallel()
+	l := &listeners{file: t.TempDir() + "/received"}
+	s := jobShell(t, redlocktest.Start(t, 3))
+	// The listener catches SIGTSTP; the shell that started it stops, and with it redlock.
+	s.types("export " + listenerFile + "=" + l.file + " L=" + testBinary +
+		"; redlock run --ttl 1m name -- sh -c '" + as(background, "bg*") + " read x; kill $!; wait $!'\n")
+	require.Eventually(t, func() bool { return l.pids()["bg*"] > 0 }, patience, time.Millisecond)
+	s.types("\x1a")
+	s.expect(`Stopped`)
+	s.types("fg\n")
+	require.Eventually(t, func() bool { return l.received("bg*", syscall.SIGCONT) > 0 }, patience, time.Millisecond)
+	s.types("x\n")
+	s.expect(`x\r\n\$ `)
+	assert.Equal(t, 1, l.received("bg*", syscall.SIGCONT))
+	s.types("exit\n")
+	s.status()
 }

@@ -1,0 +1,116 @@
+//go:build unix
+
+package main_test
+
+import (
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// withoutTerminal starts a redlock in a session of its own.
+func withoutTerminal(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+// forwarded are the signals that redlock forwards if it has no terminal.
+func forwarded() (all []syscall.Signal) {
+	for s := syscall.Signal(1); s < 65; s++ {
+		own := []syscall.Signal{
+			unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGPIPE, unix.SIGTTIN, unix.SIGTTOU, unix.SIGURG, unix.SIGTERM,
+			unix.SIGPROF, // Go cannot catch it
+		}
+		if slices.Contains(own, s) || s > 31 && (runtime.GOOS != "linux" || s < 35) {
+			continue
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestEverySignalReachesTheCommandOnce(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	l := startListeners(t, masters, withoutTerminal, nil, as(direct, "direct*"), "direct*")
+	for _, s := range forwarded() {
+		l.signal(s)
+		require.Eventually(t, func() bool { return l.received("direct*", s) > 0 }, patience, time.Millisecond, "%d %v", s, s)
+	}
+	l.signal(syscall.SIGTERM)
+	assert.Equal(t, 0, l.wait(), "the command's own")
+	for _, s := range forwarded() {
+		assert.Equal(t, 1, l.received("direct*", s), "%d %v", s, s)
+	}
+	assert.Empty(t, l.stderr.String())
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n, "unlocked")
+}
+
+// A signal that ends the command is redlock's status, and the lock is released.
+func TestASignalThatTheCommandDoesNotCatch(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	for _, s := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR1, unix.SIGALRM, unix.SIGABRT, unix.SIGSEGV} {
+		p := launchWith(t, masters, withoutTerminal, "run", "name", "--", "sh", "-c", "ulimit -c 0; echo runs; exec sleep 40")
+		p.says("runs")
+		p.signal(s)
+		assert.Equal(t, 128+int(s), p.wait())
+		assert.Empty(t, p.stderr.String(), "%v", s)
+		n, _ := votes(t, masters, "name")
+		assert.Zero(t, n, "%v: unlocked", s)
+	}
+}
+
+// A signal that would end a program ends the wait for the lock. The others do not.
+func TestWhichSignalsEndTheWait(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	_, end := hold(t, masters, "name")
+	waits := func() *process {
+		p := launchWith(t, masters, withoutTerminal, "run", "name", "--", "echo", "my turn")
+		p.await("redlock: waiting", &p.stderr)
+		return p
+	}
+	patient := waits()
+	for _, s := range []syscall.Signal{unix.SIGWINCH, unix.SIGCONT, unix.SIGTSTP} {
+		patient.signal(s)
+	}
+	for _, s := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR2, unix.SIGALRM} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			p := waits()
+			p.signal(s)
+			assert.Equal(t, 128+int(s), p.wait())
+			assert.Equal(t, 1, strings.Count(p.stderr.String(), "\n"), "no dump: %s", &p.stderr)
+		})
+	}
+	t.Cleanup(func() {
+		end()
+		assert.Equal(t, 0, patient.wait())
+		assert.Equal(t, "my turn\n", patient.stdout.String())
+	})
+}
+
+func TestQUITEndsTheOtherCommands(t *testing.T) {
+	t.Parallel()
+	urls, connected := deaf(t, 1)
+	for _, args := range [][]string{{"status"}, {"release", "name", "token"}} {
+		p := launch(t, nil, append(args, "--masters", urls)...)
+		<-connected
+		p.signal(syscall.SIGQUIT)
+		assert.Equal(t, 128+3, p.wait())
+		assert.Empty(t, p.stderr.String())
+	}
+	p := launch(t, nil, "dev")
+	p.await("Ctrl-C", &p.stderr)
+	p.signal(syscall.SIGQUIT)
+	assert.Equal(t, 0, p.wait())
+}
