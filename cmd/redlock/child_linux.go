@@ -17,6 +17,9 @@ const sharedClock = unix.CLOCK_BOOTTIME
 // that redlock and its supervisor are killed together.
 func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
+// resumeAtDeath makes the kernel resume the supervisor, if it is stopped, when redlock dies.
+func resumeAtDeath(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGCONT }
+
 // ownProgram returns the path of the program that this process runs. The path stays valid if the file is replaced.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
 

@@ -15,6 +15,9 @@ const sharedClock = unix.CLOCK_MONOTONIC
 // dieTogether does nothing: only Linux ends a child with its parent.
 func dieTogether(*syscall.SysProcAttr) {}
 
+// resumeAtDeath does nothing: see dieTogether.
+func resumeAtDeath(*syscall.SysProcAttr) {}
+
 func ownProgram() (string, error) { return os.Executable() }
 
 // inheritOrphans does nothing: processes that leave the command's group cannot be found.

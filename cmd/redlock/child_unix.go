@@ -89,6 +89,7 @@ func startSupervisor(
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
+	resumeAtDeath(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		ours.close()
 		return nil, nil, errors.New(err.Error()) // as above

@@ -32,7 +32,10 @@ func limitSupervisor(held context.Context, super *os.Process, grace time.Duratio
 // end of the command, and redlock would extend the lock for ever. So pulse resumes a silent supervisor, and kills it if
 // that does not help. Then takeOver ends the command.
 type pulse struct {
-	super *os.Process
+	super interface {
+		Signal(os.Signal) error
+		Kill() error
+	}
 
 	mu   sync.Mutex
 	next *time.Timer // the next measure; nil: there is no question without an answer

@@ -3,6 +3,7 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -131,4 +132,78 @@ func TestRedlockEndsIfItsSupervisorIsStoppedAtTheStart(t *testing.T) {
 	assert.Equal(t, 70, l.wait())
 	assert.Empty(t, l.living())
 	assert.Contains(t, l.stderr.String(), "lost")
+}
+
+// A supervisor that is stopped does not see the command end. The lock must not stay taken.
+func TestAStoppedSupervisorDoesNotKeepTheLock(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(pid int){
+		"once":            func(pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) },
+		"again and again": func(pid int) { go keepStopped(pid) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			masters := redlocktest.Start(t, 3)
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", "2s", "name", "--", "sh", "-c",
+				`echo "$PPID"; read x; exit 7`)
+			require.NoError(t, r.Close())
+			p.says("\n")
+			stop(number(t, p.stdout.String()))
+			require.NoError(t, w.Close()) // the command ends
+			code := p.wait()
+			if name == "once" {
+				assert.Equal(t, 7, code, "the command's own")
+			}
+			n, _ := votes(t, masters, "name")
+			assert.Zero(t, n, "unlocked")
+		})
+	}
+}
+
+// The same before the supervisor has started the command.
+func TestASupervisorThatIsStoppedAtTheStartIsResumed(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	l := &listeners{process: launch(t, masters, "run", "name", "--", "sh", "-c", "exit 7")}
+	require.NoError(t, syscall.Kill(l.supervisor(), syscall.SIGSTOP))
+	assert.Equal(t, 7, l.wait())
+}
+
+// The kernel resumes the supervisor when redlock dies.
+func TestTheTreeEndsWithAKilledRedlockAlthoughItsSupervisorIsStopped(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--grace", "300ms"},
+		`echo "$PPID"; `+as(background, "bg")+as(direct, "direct"), "bg", "direct")
+	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGSTOP))
+	l.signal(syscall.SIGKILL)
+	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
+}
+
+// A command that is stopped keeps its lock, and is resumed by the signal that redlock forwards.
+func TestAStoppedCommandKeepsItsLock(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	p := launchWith(t, masters, withoutTerminal, "run", "--ttl", "1s", "name", "--", "sh", "-c",
+		`trap "echo resumed; exit 3" CONT; echo "$$"; while :; do sleep 0.02; done`)
+	p.says("\n")
+	pid := number(t, p.stdout.String())
+	require.NoError(t, syscall.Kill(-pid, syscall.SIGSTOP))
+	time.Sleep(1500 * time.Millisecond) // more than the TTL
+	n, _ := votes(t, masters, "name")
+	assert.Equal(t, 3, n, "the lock is extended")
+	p.signal(syscall.SIGCONT)
+	assert.Equal(t, 3, p.wait())
+}
+
+func TestACommandThatIsKilledReleasesItsLock(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	p := launch(t, masters, "run", "name", "--", "sh", "-c", `echo "$$"; exec sleep 40`)
+	p.says("\n")
+	require.NoError(t, syscall.Kill(number(t, p.stdout.String()), syscall.SIGKILL))
+	assert.Equal(t, 128+9, p.wait())
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n, "unlocked")
 }

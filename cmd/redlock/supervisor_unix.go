@@ -26,7 +26,8 @@ type supervisor struct {
 	group   int // of the command, which leads it; 0 if unknown
 	grace   time.Duration
 	orders  <-chan message         // closed when redlock has died
-	lease   <-chan time.Time       // receives at the end of the lock, unless redlock reports an extension before
+	until   instant                // the end of the lock, unless redlock reports an extension before
+	lease   <-chan time.Time       // receives after until
 	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
 	report  func(verb string, n int64)
 
@@ -169,6 +170,10 @@ func (s *supervisor) run() {
 		case m, ok := <-s.orders:
 			s.obey(m, ok)
 		case <-s.lease: // redlock is stopped, or this process was: otherwise a holdsLock would have come before
+			if s.until.left() < -2*leaseSlack { // this process was stopped: there may be a holdsLock to read
+				s.until, s.lease = instantNow(), time.After(leaseSlack)
+				continue
+			}
 			s.report(hasExpired, 0)
 			s.end()
 		case ws, ok := <-changes:
@@ -199,7 +204,9 @@ func (s *supervisor) run() {
 }
 
 // holdsUntil sets the end of the lock, at which the supervisor ends the command. A later call replaces the end.
-func (s *supervisor) holdsUntil(end instant) { s.lease = time.After(end.left() + leaseSlack) }
+func (s *supervisor) holdsUntil(end instant) {
+	s.until, s.lease = end, time.After(end.left()+leaseSlack)
+}
 
 // obey executes an order of redlock; ok is false if redlock has died.
 func (s *supervisor) obey(m message, ok bool) {

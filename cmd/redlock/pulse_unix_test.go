@@ -1,0 +1,55 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// patient records what is done to a supervisor, and when.
+type patient struct {
+	began time.Time
+	done  []string
+}
+
+func (p *patient) note(what string) error {
+	p.done = append(p.done, what+" after "+time.Since(p.began).String())
+	return nil
+}
+
+func (p *patient) Signal(s os.Signal) error { return p.note(s.(syscall.Signal).String()) }
+func (p *patient) Kill() error              { return p.note("kill") }
+
+func TestASilentSupervisorIsResumedAndThenKilled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answers []time.Duration // after the first question
+		want    []string
+	}{
+		"silent":             {nil, []string{"continued after 2s", "kill after 7s"}},
+		"in time":            {[]time.Duration{1900 * time.Millisecond}, nil},
+		"after it resumed":   {[]time.Duration{2100 * time.Millisecond}, []string{"continued after 2s"}},
+		"at the last moment": {[]time.Duration{6900 * time.Millisecond}, []string{"continued after 2s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				super := &patient{began: time.Now()}
+				p := &pulse{super: super}
+				for _, after := range tc.answers {
+					time.AfterFunc(after, p.answer)
+				}
+				p.ask()
+				p.ask() // a question behind another does not begin the time again
+				time.Sleep(time.Minute)
+				assert.Equal(t, tc.want, super.done)
+			})
+		})
+	}
+}
