@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -119,7 +120,11 @@ func describeHolders(locker *redlock.Locker, name string, err error) string {
 // remaining TTL.
 func describeHolding(name string, holding redlock.Holding) string {
 	text := quote(name) + " is held by " + owner(holding.Holders[0].Token)
-	if others := len(holding.Holders) - 1 + holding.Others; others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's
+	if slices.Contains(outerTokens()[name], holding.Holders[0].Token) {
+		text += ", for the redlock that started this command"
+	}
+	others := len(holding.Holders) - 1 + holding.Others
+	if others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's
 		text += fmt.Sprintf(" and %d more", others)
 	}
 	if holding.Kind != "" {

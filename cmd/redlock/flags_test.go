@@ -41,7 +41,7 @@ func flagCases() map[string]flagCase {
 		"--ttl":              {"run --ttl 40s NAME -- sh -c", show, "", 0, ` 3\ds left`},
 		"--node-timeout":     {"status --node-timeout 5s --ttl 1s NAME", "", "", 64, "one node timeout .5s. take off it"},
 		"--max-ttl":          {"status --ttl 20s --max-ttl 30s NAME", "", up + " REDLOCK_MAX_TTL=10s", 0, "NAME: free"},
-		"$MAX_TTL":           {"status --ttl 20s NAME", "", up + " REDLOCK_MAX_TTL=10s", 64, "--ttl 20s is above --max-ttl 10s"},
+		"$MAX_TTL":           {"status --ttl 20s NAME", "", up + " REDLOCK_MAX_TTL=10s", 64, "20s is above --max-ttl 10s"},
 		"$MAX_TTL, no time":  {"status NAME", "", up + " REDLOCK_MAX_TTL=soon", 64, `\$REDLOCK_MAX_TTL: .*soon`},
 		"without the guard":  {"status --without-restart-guard --ttl 20s --max-ttl 10s NAME", "", "", 0, "NAME: free"},
 		"--owner":            {"run --owner night NAME -- sh -c", show, up + " REDLOCK_OWNER=day", 0, "held by night "},
@@ -89,8 +89,8 @@ func TestEachFlagHasItsEffect(t *testing.T) {
 	upFile, downFile, n := file(joined(masters)), file(down), 0
 	for name, tc := range flagCases() {
 		n++
-		replacer := strings.NewReplacer("NAME", fmt.Sprintf("name-%d", n), "HELD", "held", "UPFILE", upFile, "DOWNFILE", downFile,
-			"UP", joined(masters), "DOWN", down, "DEAF", deafs, "REDLOCK_", "REDLOCK_", "REDLOCK", binary)
+		replacer := strings.NewReplacer("NAME", fmt.Sprintf("name-%d", n), "HELD", "held",
+			"UPFILE", upFile, "DOWNFILE", downFile, "UP", joined(masters), "DOWN", down, "DEAF", deafs, "REDLOCK_", "REDLOCK_", "REDLOCK", binary)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(replacer.Replace(tc.args))

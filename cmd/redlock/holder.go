@@ -142,7 +142,8 @@ func (h *holder) unlock() error {
 	case errors.Is(err, redlock.ErrLost):
 		return err
 	default:
-		stderr.say("redlock: the release is not confirmed, others may have to wait for the TTL: " + noMajority + perMaster(err))
+		stderr.say("redlock: the release is not confirmed, others may have to wait for the TTL: " +
+			noMajority + perMaster(err))
 	}
 	return nil
 }

@@ -172,7 +172,8 @@ func TestStatusShowsWriterAndDepth(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	seen(t, masters, "doc", `^doc: held by web-1 \(writer\), \d+s left, 5 of 5 votes, token \S+\n(\S+ writer web-1 \d+s left\n){5}$`)
+	seen(t, masters, "doc", `^doc: held by web-1 \(writer\), \d+s left, 5 of 5 votes, token \S+\n`+
+		`(\S+ writer web-1 \d+s left\n){5}$`)
 	one := `account: held by worker-17 \(reentrant, depth 2\), \d+s left, 5 of 5 votes, token \S+\n`
 	seen(t, masters, "account", "^"+one+one+`account: the last fencing token was \d+\n`+
 		`(\S+ reentrant worker-17 \d+s left, worker-17 \d+s left last fence \d+\n){5}$`)

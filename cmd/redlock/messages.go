@@ -56,7 +56,8 @@ func (m *messages) Write(text []byte) (int, error) {
 // reportDropped queues how many texts were dropped. It must be called with mu held.
 func (m *messages) reportDropped() {
 	if m.dropped > 0 {
-		m.queue = append(m.queue, fmt.Appendf(nil, "redlock: %d messages were dropped: nobody read them in time\n", m.dropped))
+		const text = "redlock: %d messages were dropped: nobody read them in time\n"
+		m.queue = append(m.queue, fmt.Appendf(nil, text, m.dropped))
 		m.dropped = 0
 	}
 }

@@ -45,7 +45,8 @@ func newRoot() *cobra.Command {
 		return usage("%w\nsee %s --help; a NAME that begins with a dash comes after --", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		runCommand(), leadCommand(), statusCommand(), releaseCommand(), doctorCommand(), devCommand(), versionCommand(), manCommand(),
+		runCommand(), leadCommand(), statusCommand(), releaseCommand(), doctorCommand(), devCommand(), versionCommand(),
+		manCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

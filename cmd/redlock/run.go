@@ -225,8 +225,8 @@ func newRunner(cmd *cobra.Command, f *runFlags) (*runner, error) {
 	}, nil
 }
 
-// once locks the name, runs the command and unlocks. again reports that the command ended because the lock was lost, and
-// that no signal has asked this process to end since.
+// once locks the name, runs the command and unlocks. again reports that the command ended because the lock was lost,
+// and that no signal has asked this process to end since.
 func (r *runner) once() (again bool, err error) {
 	lock, err := acquire(r.locker, r.flags, r.flags.name, r.signals)
 	if err != nil {

@@ -18,8 +18,8 @@ type caught struct {
 }
 
 // catchSignals catches the given signals, except a SIGHUP or SIGINT that this process was started to ignore, as under
-// nohup or in the background of a shell script. The command ignores those, too. Go does not report whether other signals
-// were ignored.
+// nohup or in the background of a shell script. The command ignores those, too. Go does not report whether other
+// signals were ignored.
 func catchSignals(all []os.Signal) *caught {
 	s := &caught{c: make(chan os.Signal, 64)}
 	for _, one := range all {
