@@ -44,6 +44,7 @@ func NewClock() *Clock {
 
 // Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
+	yield()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return stepped(c.now(), c.wall)
@@ -225,6 +226,7 @@ func (c *Clock) Frozen() bool {
 
 // AfterFunc runs f in its own goroutine once the clock shows d more than now.
 func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	yield()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &timer{clock: c, f: f, when: c.now().Add(d)}

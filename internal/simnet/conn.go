@@ -44,11 +44,13 @@ func newConn(h *Host, m *Master, serial int) *conn {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
+	yield()
 	n, err := c.down.read(p)
 	return n, c.wrap("read", err)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
+	yield()
 	if c.master.resetting() || c.link.resetting() {
 		c.reset()
 		return len(p), nil // the kernel took them

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // Options of a run of a scenario.
@@ -26,8 +27,13 @@ type Options struct {
 	ReplaySeed uint64
 	// Schedules is the number of schedules that the simulation plays, of this seed and the following ones.
 	Schedules int
-	// Unshrunk keeps the simulation from repeating and shrinking a schedule that shows a violation.
-	Unshrunk bool
+	// Exact returns what plays schedules of the simulation exactly, and shrinks those that show a violation. With nil
+	// they are only reported. Exactly says that all schedules are played exactly, in Order and those that follow, Orders
+	// in all.
+	Exact   func() (simulation.Play, error)
+	Exactly bool
+	Order   uint64
+	Orders  int
 	// Dir is an empty folder for the report, the histories and the logs.
 	Dir string
 	// Runner starts the clients.

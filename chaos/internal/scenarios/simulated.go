@@ -115,7 +115,7 @@ type Virtual struct {
 }
 
 // PlayVirtually plays schedules of the scenario, of the seed and those that follow. Findings that the scenario excuses
-// are counted, but their schedules are neither run again nor shrunk. An error means that there is no verdict.
+// are counted, but their schedules are not shrunk. An error means that there is no verdict.
 func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.Open) (v Virtual, err error) {
 	v.Outcome = o.outcome(s)
 	v.Backend, v.Index = Simulation, ""
@@ -131,9 +131,15 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.O
 		return v, nil
 	}
 	excused := s.excused()
+	play := simulation.Natively(open)
+	if o.Exactly {
+		if play, err = o.Exact(); err != nil {
+			return v, err
+		}
+	}
 	v.Summary, err = simulation.Batch{
-		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Open: open, Say: o.Say, Unshrunk: o.Unshrunk,
-		Excused: func(c string) bool { return excused[c] != "" },
+		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Exact: o.Exact,
+		Say: o.Say, Replay: s.replay, Excused: func(c string) bool { return excused[c] != "" },
 	}.Run(ctx)
 	if err != nil {
 		return v, err
@@ -144,6 +150,14 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.O
 	}
 	v.Verdicts = append(verdicts(v.Summary), s.coverage(v.Summary))
 	return v, v.save(o.Dir)
+}
+
+// replay returns the command that plays a schedule again.
+func (s Scenario) replay(seed, order uint64) string {
+	if order == 0 {
+		return fmt.Sprintf("go run ./chaos -scenario %s -backend %s -schedules 1 -seed %d", s.Name, Simulation, seed)
+	}
+	return fmt.Sprintf("go run ./chaos -scenario %s -exact -seed %d -order %d", s.Name, seed, order)
 }
 
 // verdicts are those of the checkers of the simulation, of all schedules together.

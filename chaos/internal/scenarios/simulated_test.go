@@ -115,7 +115,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 				open = broken[tt.lock]
 				require.NotNil(t, open)
 			}
-			o := scenarios.Options{Seed: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf, Unshrunk: true}
+			o := scenarios.Options{Seed: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf}
 			v, err := scenarios.PlayVirtually(t.Context(), s, o, open)
 			require.NoError(t, err)
 			if tt.wrong == "" {
@@ -145,7 +145,7 @@ func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sum, err := simulation.Batch{
-				From: 1, N: 10, Open: simulation.Product(), Say: t.Logf, Unshrunk: true,
+				From: 1, N: 10, Play: simulation.Natively(simulation.Product()), Say: t.Logf,
 				Draw: func(seed uint64) simulation.Schedule {
 					drawn := s.Schedule(seed)
 					require.NotEmpty(t, drawn.Plan)

@@ -12,19 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// TestControlsAreCaught checks that the simulation finds the fault of each control: our own lock, broken from outside.
-func TestControlsAreCaught(t *testing.T) {
-	t.Parallel()
-	for _, c := range simulation.Controls() {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			n, r := c.Catch(t.Context())
-			require.NotNil(t, r, "%d schedules went by, and %s did not notice", n, c.By)
-			t.Logf("caught by schedule %d, seed %d:\n%s", n, r.Schedule.Seed, r.Report())
-		})
-	}
-}
-
 // TestBrokenKindsAreCaught breaks the rule of each kind of lock and checks that the simulation notices.
 func TestBrokenKindsAreCaught(t *testing.T) {
 	t.Parallel()

@@ -87,19 +87,29 @@ func Controls() []Control {
 	return all
 }
 
+// FindControl returns the control of that name.
+func FindControl(name string) (Control, bool) {
+	all := Controls()
+	i := slices.IndexFunc(all, func(c Control) bool { return c.Name == name })
+	if i < 0 {
+		return Control{}, false
+	}
+	return all[i], true
+}
+
 // Caught reports whether the control's checker has noticed the fault.
 func (c Control) Caught(r *Result) bool {
 	return slices.Contains(r.By(), c.By) && strings.Contains(r.Verdict(), c.Says)
 }
 
-// Catch runs schedules until the checker notices the fault. It returns the number of schedules and the result that
+// Catch plays schedules until the checker notices the fault. It returns the number of schedules and the result that
 // shows the fault, or nil if none did.
-func (c Control) Catch(ctx context.Context) (schedules int, found *Result) {
+func (c Control) Catch(ctx context.Context, play func(Schedule) *Result) (schedules int, found *Result) {
 	for n, s := range c.Schedules() {
 		if ctx.Err() != nil {
 			return n - 1, nil
 		}
-		if r := InBubble(s, c.Open); c.Caught(r) {
+		if r := play(s); c.Caught(r) {
 			return n, r
 		}
 	}

@@ -136,9 +136,13 @@ func (r *Result) passedOn(f check.Finding) bool {
 
 // count counts what the history has.
 func (r *Result) count() {
+	r.Held = make(map[string]int)
 	for _, e := range r.Events {
 		if e.Kind == history.Acquired {
 			r.Holds++
+			for _, name := range e.Locked() {
+				r.Held[name]++
+			}
 		}
 	}
 	for _, f := range check.Register(r.Events).Figures {

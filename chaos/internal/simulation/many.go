@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
 // Summary adds up the results of many schedules.
@@ -41,32 +40,16 @@ type Summary struct {
 	Planned, Injected map[string]int
 }
 
-// Finding is a schedule in which a checker found something.
-type Finding struct {
-	Seed uint64
-	By   []string
-	// Report describes the run in which it was found.
-	Report string
-	// Runs is the number of further runs of the same schedule. The finding showed again in Again of them.
-	Again, Runs int
-	// Minimal is the smallest schedule that still showed it, in Shrunk of Runs runs.
-	Minimal Schedule
-	Shrunk  int
-}
+// enough is the number of findings of a batch that are searched for exactly, and shrunk.
+const enough = 5
 
-const (
-	again     = 10               // number of further runs of a finding
-	shrinking = 30 * time.Second // limit for shrinking a finding
-	enough    = 5                // number of findings that are run again and shrunk
-)
+// Play plays a schedule. An exact one repeats everything in the same order; others ignore the order.
+type Play func(s Schedule, order uint64) *Result
 
-// Many runs n schedules with consecutive seeds, starting at from. See [Batch.Run].
-func Many(ctx context.Context, from uint64, n int, say func(format string, args ...any)) (Summary, error) {
-	sum, err := Batch{From: from, N: n, Draw: Draw, Open: Product(), Say: say}.Run(ctx)
-	if err == nil && sum.Schedules >= 100 && sum.HandedOver == 0 {
-		return sum, errors.New("no lock was handed over: these schedules say nothing about hand-over")
-	}
-	return sum, err
+// Natively plays schedules with the lockers that open opens, in this process and on all its processors. The order of
+// goroutines that are ready at the same instant is left to chance.
+func Natively(open Open) Play {
+	return func(s Schedule, _ uint64) *Result { return InBubble(s, open) }
 }
 
 // Batch is a set of schedules with consecutive seeds.
@@ -75,21 +58,28 @@ type Batch struct {
 	From uint64
 	N    int
 	Draw func(seed uint64) Schedule
-	// Open opens the Lockers.
-	Open Open
+	// Play plays each schedule, in Order and the orders that follow, Orders in all; 0 means one.
+	Play   Play
+	Order  uint64
+	Orders int
+	// Exact returns what plays a finding again and shrinks it. If it is nil, findings are only reported.
+	Exact func() (Play, error)
+	// Replay returns the command that plays a seed again, in an order unless that is 0.
+	Replay func(seed, order uint64) string
 	// Excused reports whether the findings of a checker are only counted.
 	Excused func(string) bool
-	// Unshrunk says that findings are neither run again nor shrunk.
-	Unshrunk bool
 	// Say receives a progress message from time to time.
 	Say func(format string, args ...any)
+	// Played receives each result, one at a time.
+	Played func(order uint64, r *Result)
 }
 
-// Run runs the schedules, as many at a time as there are processors, then runs the first findings again and shrinks
-// them. If ctx ends, Run returns an error and the summary of the schedules that have run.
+// Run plays the schedules, as many at a time as there are processors, then searches and shrinks the first findings. If
+// ctx ends, Run returns an error and the summary of the schedules that were played.
 func (b Batch) Run(ctx context.Context) (Summary, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most allocations live only as long as their schedule
 	redis.SetLogger(silent{})
+	b.Orders = max(b.Orders, 1)
 	start := time.Now()
 	sum := Summary{
 		Profiles:  make(map[string]int),
@@ -99,43 +89,46 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 		Planned:   make(map[string]int),
 		Injected:  make(map[string]int),
 	}
+	all := uint64(b.N) * uint64(b.Orders)
 	var next atomic.Uint64
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	lastSaid := start
 	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
+		running.Go(func() {
 			for ctx.Err() == nil {
 				i := next.Add(1) - 1
-				if i >= uint64(b.N) {
+				if i >= all {
 					return
 				}
-				r := InBubble(b.Draw(b.From+i), b.Open)
+				order := b.Order + i%uint64(b.Orders)
+				r := b.Play(b.Draw(b.From+i/uint64(b.Orders)), order)
 				mu.Lock()
 				before := len(sum.Found)
-				sum.add(r, b.excused)
-				if n := len(sum.Found); n > before && n <= enough && !b.Unshrunk {
+				sum.add(r, order, b.excused)
+				if b.Played != nil {
+					b.Played(order, r)
+				}
+				if n := len(sum.Found); n > before && n <= enough {
 					b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
 				}
 				if now := time.Now(); now.Sub(lastSaid) > 5*time.Second {
 					lastSaid = now
 					b.Say("%d of %d schedules after %v, %d with a violation",
-						sum.Schedules, b.N, now.Sub(start).Round(time.Second), len(sum.Found))
+						sum.Schedules, all, now.Sub(start).Round(time.Second), len(sum.Found))
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	all.Wait()
-	for i := range sum.Found {
-		if i < enough && !b.Unshrunk && ctx.Err() == nil {
-			b.Say("seed %d: once more, and smaller", sum.Found[i].Seed)
-			sum.Found[i].rerunAndShrink(ctx, b.Draw(sum.Found[i].Seed), b.Open)
-		}
-	}
+	running.Wait()
+	slices.SortFunc(sum.Found, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(x.Seed, y.Seed), cmp.Compare(x.Order, y.Order))
+	})
+	b.pin(ctx, sum.Found)
 	sum.Wall = time.Since(start)
 	if err := ctx.Err(); err != nil {
-		return sum, fmt.Errorf("%d of %d schedules were run: %w", sum.Schedules, b.N, err)
+		return sum, fmt.Errorf("%d of %d schedules were run: %w", sum.Schedules, all, err)
 	}
 	if sum.Schedules > 0 && sum.Holds < 5*int64(sum.Schedules) {
 		return sum, errors.New("hardly anybody got a lock: these schedules show nothing")
@@ -154,7 +147,7 @@ type Detection struct {
 	Seed      uint64
 }
 
-func (s *Summary) add(r *Result, excused func(string) bool) {
+func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.Schedules++
 	s.Profiles[r.Schedule.Profile]++
 	s.Holds += int64(r.Holds)
@@ -163,12 +156,8 @@ func (s *Summary) add(r *Result, excused func(string) bool) {
 	s.Virtual += r.Took
 	s.Overlaps += len(r.Overlaps)
 	s.LostUpdates += r.LostUpdates
-	for _, e := range r.Events {
-		if e.Kind == history.Acquired {
-			for _, name := range e.Locked() {
-				s.Held[name]++
-			}
-		}
+	for name, n := range r.Held {
+		s.Held[name] += n
 	}
 	for _, name := range r.Schedule.Names {
 		s.Wanted[name]++
@@ -199,33 +188,8 @@ func (s *Summary) add(r *Result, excused func(string) bool) {
 		s.ByChecker[c] = seen
 	}
 	if by := slices.DeleteFunc(r.By(), excused); len(by) > 0 {
-		s.Found = append(s.Found, Finding{Seed: r.Schedule.Seed, By: by, Report: r.Report()})
+		s.Found = append(s.Found, Finding{Seed: r.Schedule.Seed, Order: order, By: by, Report: r.Report()})
 	}
-}
-
-// rerunAndShrink runs a finding again and shrinks its schedule.
-func (f *Finding) rerunAndShrink(ctx context.Context, s Schedule, open Open) {
-	f.Runs = again
-	f.Again, _ = Shows(ctx, s, open, f.By[0], again)
-	bounded, cancel := context.WithTimeout(ctx, shrinking)
-	defer cancel()
-	f.Minimal = s
-	if f.Again > 0 {
-		f.Minimal = Shrink(bounded, s, open, f.By[0], 2+4*again/f.Again)
-	}
-	f.Shrunk, _ = Shows(ctx, f.Minimal, open, f.By[0], again)
-}
-
-// String describes the finding: how often it shows, the smallest schedule, and the report.
-func (f Finding) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, found by %v; it showed in %d of %d further runs\n", f.Seed, f.By, f.Again, f.Runs)
-	if f.Runs > 0 {
-		fmt.Fprintf(&b, "the smallest schedule that shows it, in %d of %d runs:\n%v%s\n",
-			f.Shrunk, f.Runs, f.Minimal, f.Minimal.JSON())
-	}
-	b.WriteString(f.Report)
-	return b.String()
 }
 
 type silent struct{}

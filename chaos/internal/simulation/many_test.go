@@ -2,83 +2,93 @@ package simulation_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-func ExampleMany() {
-	sum, err := simulation.Many(context.Background(), 10, 4, func(string, ...any) {})
+func ExampleBatch() {
+	sum, err := simulation.Batch{
+		From: 10, N: 4, Draw: simulation.Draw, Play: simulation.Natively(simulation.Product()),
+		Say: func(string, ...any) {},
+	}.Run(context.Background())
 	fmt.Println(sum.Schedules, len(sum.Found), sum.Holds > 20, len(sum.Profiles), err)
 	// Output: 4 0 true 4 <nil>
 }
 
-func TestManyStopsWithItsContext(t *testing.T) {
+func TestABatchStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	sum, err := simulation.Many(ctx, 1, 10, func(string, ...any) {})
+	sum, err := simulation.Batch{From: 1, N: 10, Draw: simulation.Draw, Say: t.Logf}.Run(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Zero(t, sum.Schedules)
 }
 
-// TestAViolationIsShrunk checks that Shrink shortens a storm of restarts and removes faults from it. What remains is
-// chance, since a violation does not show in every run: a storm whose last fault must remain is not shortened.
-func TestAViolationIsShrunk(t *testing.T) {
-	t.Parallel()
-	control := controlNamed(t, "restart guard off")
-	for _, s := range control.Schedules() {
-		if len(s.Plan) < 4 || len(s.Plan) > 12 { // enough to leave something out, and few enough to be quick
-			continue
-		}
-		early := func(step faults.Step) bool { return step.Fault == faults.KillMaster && step.Until() < s.Storm/2 }
-		if !slices.ContainsFunc(s.Plan, early) { // otherwise the storm may not get shorter
-			continue
-		}
-		if often, _ := simulation.Shows(t.Context(), s, control.Open, control.By, 4); often < 3 {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // it takes seconds on an idle machine
-		defer cancel()
-		small := simulation.Shrink(ctx, s, control.Open, control.By, 5)
-		if small.Storm == s.Storm {
-			continue
-		}
-		t.Logf("from %v\nto %v%s", s, small, small.JSON())
-		assert.LessOrEqual(t, len(small.Clients), len(s.Clients))
-		assert.Less(t, len(small.Plan), len(s.Plan))
-		assert.NotEmpty(t, small.Plan)
-		assert.Less(t, small.Storm, s.Storm)
-		times, _ := simulation.Shows(t.Context(), small, control.Open, control.By, 20)
-		assert.Positive(t, times, "what is shown still shows it")
-		times, _ = simulation.Shows(t.Context(), small, simulation.Product(), control.By, 10)
-		assert.Zero(t, times, "and with the rule it does not")
-
-		pinned, err := simulation.Parse([]byte(small.JSON()))
-		require.NoError(t, err)
-		assert.Equal(t, small, pinned)
-		return
+// worse is a play in which a checker finds something if there are two clients and the order is even.
+func worse(s simulation.Schedule, order uint64) *simulation.Result {
+	r := &simulation.Result{Schedule: s, Holds: 10}
+	if len(s.Clients) >= 2 && order%2 == 0 {
+		r.Problems = []simulation.Problem{{By: simulation.ByLoad, Entry: simulation.Entry{Text: "too much"}}}
 	}
-	t.Fatal("no violation was caught in a storm that could be shortened")
+	return r
+}
+
+// Shrink plays each proposal once in each of a few orders. What it leaves out, and what remains, follow from what is
+// played.
+func TestAFindingIsShrunk(t *testing.T) {
+	t.Parallel()
+	s := simulation.Draw(1)
+	require.GreaterOrEqual(t, len(s.Clients), 2)
+	small, order, last := simulation.Shrink(t.Context(), s, 3, worse, simulation.ByLoad)
+	assert.Equal(t, uint64(4), order)
+	assert.Len(t, small.Clients, 2)
+	assert.Empty(t, small.Plan)
+	assert.Len(t, small.Names, 1)
+	assert.Equal(t, small, last.Schedule)
+	again, _, _ := simulation.Shrink(t.Context(), s, 3, worse, simulation.ByLoad)
+	assert.Equal(t, small, again)
+}
+
+// A finding of a run on many threads is searched for in exact orders.
+func TestAFindingIsPinnedToAnOrder(t *testing.T) {
+	t.Parallel()
+	b := simulation.Batch{
+		From: 1, N: 1, Draw: simulation.Draw, Say: t.Logf,
+		Play:   func(s simulation.Schedule, _ uint64) *simulation.Result { return worse(s, 0) },
+		Exact:  func() (simulation.Play, error) { return worse, nil },
+		Replay: func(seed, order uint64) string { return fmt.Sprintf("seed %d order %d", seed, order) },
+	}
+	sum, err := b.Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, sum.Found, 1)
+	f := sum.Found[0]
+	assert.True(t, f.Exact)
+	assert.Equal(t, "seed 1 order 2", f.Replay)
+	assert.Len(t, f.Minimal.Clients, 2)
+	assert.Contains(t, f.String(), "every run of order 2")
+
+	never := func(s simulation.Schedule, _ uint64) *simulation.Result { return worse(s, 1) }
+	b.Exact = func() (simulation.Play, error) { return never, nil }
+	sum, err = b.Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, sum.Found, 1)
+	assert.False(t, sum.Found[0].Exact)
+	assert.Contains(t, sum.Found[0].String(), "in none of 20 exact orders")
+
+	b.Exact = func() (simulation.Play, error) { return nil, errors.New("no gcc") }
+	sum, err = b.Run(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, sum.Found[0].String(), "whose order is not fixed")
 }
 
 func TestWhatIsNoScheduleIsRefused(t *testing.T) {
 	t.Parallel()
 	_, err := simulation.Parse([]byte("[]"))
 	assert.ErrorContains(t, err, "no schedule")
-}
-
-func controlNamed(t *testing.T, name string) simulation.Control {
-	t.Helper()
-	all := simulation.Controls()
-	i := slices.IndexFunc(all, func(c simulation.Control) bool { return c.Name == name })
-	require.GreaterOrEqual(t, i, 0, name)
-	return all[i]
 }

@@ -2,6 +2,9 @@ package simulation
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +31,8 @@ type Result struct {
 	Problems []Problem
 	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
 	HandedOver int
+	// Held is how often each name was held.
+	Held map[string]int
 	// LostUpdates is the number of updates that registers without fencing tokens lost.
 	LostUpdates int
 	// Injected is how often each fault that a scenario names was injected.
@@ -36,11 +41,33 @@ type Result struct {
 	// executed.
 	Took     time.Duration
 	Commands int
+	// Text is the report of an exact run that found something, whose history is elsewhere.
+	Text string `json:",omitempty"`
 
 	entries  []Entry
 	commands []simnet.Event
 	labels   labels
 	start    time.Time
+}
+
+// Failed is the result of a schedule that could not be played.
+func Failed(s Schedule, err error) *Result {
+	return &Result{Schedule: s, Problems: []Problem{problemOf(check.ByHarness, 0, "host", err.Error())}}
+}
+
+// Hash identifies what happened: every event, every command with its time and its reply, and every finding.
+func (r *Result) Hash() string {
+	h := sha256.New()
+	for _, c := range r.commands {
+		fmt.Fprintln(h, int64(c.At.Sub(r.start)), c.Host, c.Master, strings.Join(c.Args, " "), c.Reply)
+	}
+	all := json.NewEncoder(h)
+	for _, part := range []any{r.Events, r.entries, r.Violations, r.Overlaps, r.Problems} {
+		if err := all.Encode(part); err != nil {
+			panic("simulation: " + err.Error()) // every value has a JSON form
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
 // OK reports whether no checker found anything.
@@ -58,27 +85,20 @@ func (h *recorder) result(s Schedule) *Result {
 	return r
 }
 
-// Report describes what went wrong: the seed, how to repeat the run, and what happened around the first violation.
+// Report describes what went wrong: the schedule, and what happened around the first violation.
 func (r *Result) Report() string {
+	if r.Text != "" {
+		return r.Text
+	}
 	var b strings.Builder
 	b.WriteString(r.Schedule.String())
 	fmt.Fprintf(&b, "%d holds, %d of them handed over, %d commands in %v of virtual time\n",
 		r.Holds, r.HandedOver, r.Commands, r.Took.Round(time.Millisecond))
 	b.WriteString(r.Verdict())
-	fmt.Fprintf(&b, "to repeat the schedule (the order of goroutines that are ready at once is not fixed):\n")
-	fmt.Fprintf(&b, "  %s\n", r.Schedule.again())
 	if from, to, names := r.focus(); to > 0 {
 		b.WriteString(r.Timeline(from, to, names))
 	}
 	return b.String()
-}
-
-// again returns the command that runs the schedule again.
-func (s Schedule) again() string {
-	if len(s.Groups) > 0 {
-		return fmt.Sprintf("go run ./chaos -scenario %s -backend simulation -schedules 1 -seed %d", s.Profile, s.Seed)
-	}
-	return fmt.Sprintf("go test ./chaos/internal/simulation -run TestSchedules -schedules=1 -seed=%d", s.Seed)
 }
 
 // Verdict lists the first violations and problems.

@@ -4,47 +4,54 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
-// Shows runs a schedule the given number of times. It returns how often the checker found something, and the last such
-// result.
-func Shows(ctx context.Context, s Schedule, open Open, by string, runs int) (times int, last *Result) {
-	for range runs {
-		if ctx.Err() != nil {
-			break
-		}
-		if r := InBubble(s, open); slices.Contains(r.By(), by) {
-			times, last = times+1, r
-		}
-	}
-	return times, last
-}
+const (
+	// attempts is the number of schedules that Shrink plays at most. A limit in time would leave its result to chance.
+	attempts = 100
+	// others is the number of orders in which Shrink plays each proposal: what is left out changes the order of the
+	// rest.
+	others = 2
+)
 
-// Shrink makes a schedule smaller for as long as the checker finds something in two of the given number of runs. One
-// would be too few, since the smallest schedule would then hardly ever show it again. It leaves out half of the faults,
-// a client, a name and so on, until nothing more can be left out or ctx ends.
+// Shrink makes a schedule smaller for as long as the checker finds something. It leaves out half of the faults, a
+// client, a name and so on, until nothing more can be left out or ctx ends. It plays each proposal once in each of a
+// few orders, of which order is the first. It returns the smallest schedule that shows a finding, the order in which it
+// does, and its result, which is nil if nothing could be left out.
 //
 // A micro-scenario is small and needs all that it has, so Shrink returns it unchanged.
-func Shrink(ctx context.Context, s Schedule, open Open, by string, runs int) Schedule {
+func Shrink(ctx context.Context, s Schedule, order uint64, play Play, by string) (Schedule, uint64, *Result) {
 	if microScenarioOf(s) != nil {
-		return s
+		return s, order, nil
 	}
-	for smaller := true; smaller && ctx.Err() == nil; {
+	var last *Result
+	left := attempts
+	shows := func(t Schedule) bool {
+		for n := range uint64(others) {
+			if left == 0 || ctx.Err() != nil {
+				return false
+			}
+			left--
+			if r := play(t, order+n); slices.Contains(r.By(), by) {
+				order, last = order+n, r
+				return true
+			}
+		}
+		return false
+	}
+	for smaller := true; smaller; {
 		smaller = false
 		for _, less := range simpler {
-			for i := 0; ctx.Err() == nil; {
+			for i := 0; left > 0 && ctx.Err() == nil; {
 				t := s.clone()
 				if !less(&t, i) {
 					break
 				}
-				if twice(ctx, t, open, by, runs) {
+				if shows(t) {
 					s, smaller = t, true // the next proposal is now the i-th
 				} else {
 					i++
@@ -52,25 +59,7 @@ func Shrink(ctx context.Context, s Schedule, open Open, by string, runs int) Sch
 			}
 		}
 	}
-	return s
-}
-
-// twice reports whether the checker finds something in two of the given number of runs. As many runs as there are
-// processors run at a time.
-func twice(ctx context.Context, s Schedule, open Open, by string, runs int) bool {
-	var found, left atomic.Int64
-	left.Store(int64(runs))
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for found.Load() < 2 && left.Add(-1) >= 0 {
-				n, _ := Shows(ctx, s, open, by, 1)
-				found.Add(int64(n))
-			}
-		})
-	}
-	all.Wait()
-	return found.Load() >= 2
+	return s, order, last
 }
 
 // simpler are the ways to make a schedule smaller. Shrink asks each for its i-th proposal until there is none.

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
-// TestWhatShrinkTriesToLeaveOut checks the proposals of Shrink, since its result depends on chance. They halve the
+// TestWhatShrinkTriesToLeaveOut checks the proposals of Shrink, since its result depends on what shows. They halve the
 // storm and the faults, leave out each fault, client and name, one worker and two masters, and set the clocks right.
 func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	t.Parallel()

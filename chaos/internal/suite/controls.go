@@ -114,11 +114,17 @@ func onMasters(ctx context.Context, c *command, all []controls.Control, done fun
 	return err
 }
 
-// inSimulation runs controls in virtual time.
-func inSimulation(ctx context.Context, _ *command, all []simulation.Control, done func(report.Control)) error {
+// inSimulation runs controls in virtual time, exactly: each is caught by the same schedule every time.
+func inSimulation(ctx context.Context, c *command, all []simulation.Control, done func(report.Control)) error {
+	p, err := c.exactly(ctx)
+	if err != nil {
+		return err
+	}
 	for _, control := range all {
 		begin := time.Now()
-		n, found := control.Catch(ctx)
+		n, found := control.Catch(ctx, func(s simulation.Schedule) *simulation.Result {
+			return p.Result(s, control.Name, max(c.flags.order, 1))
+		})
 		if err := ctx.Err(); err != nil {
 			return err
 		}

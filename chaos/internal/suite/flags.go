@@ -13,15 +13,17 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // simulated is the name of the backend in virtual time.
 const simulated = scenarios.Simulation
 
-// Default numbers of schedules: of a whole run, and of one scenario, whose schedules take longer.
+// Default numbers of schedules: of a whole run, of one scenario, whose schedules take longer, and of exact ones.
 const (
-	manySchedules = 5000
-	someSchedules = 100
+	manySchedules  = 5000
+	someSchedules  = 100
+	exactSchedules = 1000
 )
 
 // flags are the settings of the command line.
@@ -38,6 +40,11 @@ type flags struct {
 	guarantees  string
 	masters     []string // of the user's
 	controls    []string // patterns of their names
+	exact       bool
+	order       uint64 // of an exact run, the first one
+	orders      int
+	schedule    string // a file
+	lock        string // a broken lock
 	set         *flag.FlagSet
 }
 
@@ -58,6 +65,12 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.IntVar(&f.parallelism, "lanes", 1, "how many scenarios are played at a time")
 	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that "+
 		"follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
+	set.BoolVar(&f.exact, "exact", false, "play schedules in virtual time so that a seed and an order repeat everything: "+
+		"of the simulation, or of the scenarios that are named")
+	set.Uint64Var(&f.order, "order", 1, "the order of an exact run; without -schedules it plays only the schedule of the seed")
+	set.IntVar(&f.orders, "orders", 1, "in how many orders each schedule is played exactly, from -order on")
+	set.StringVar(&f.schedule, "schedule", "", "play the schedule in this file exactly, such as the smallest one of a finding")
+	set.StringVar(&f.lock, "lock", "", "in exact runs, use this broken lock of the simulation instead of ours")
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
 	set.StringVar(&f.guarantees, "guarantees", "",
@@ -71,6 +84,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q: there are only flags, see -h", set.Arg(0))
 	}
+	f.exact = f.exact || f.schedule != ""
 	f.masters, f.controls, f.set = split(masters), split(controls), set
 	return f, f.complete(names)
 }
@@ -109,12 +123,29 @@ func (f *flags) complete(names string) error {
 	for _, pattern := range f.controls {
 		refuse(len(findControls(pattern)) == 0, "no control is called %q: -h lists them", pattern)
 	}
+	set := func(name string) (is bool) {
+		f.set.Visit(func(one *flag.Flag) { is = is || one.Name == name })
+		return is
+	}
+	refuse(!f.exact && (set("order") || set("orders") || f.lock != ""), "-order, -orders and -lock belong to -exact")
+	refuse(f.exact && (f.soak > 0 || len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != simulated),
+		"exact runs are simulated: leave -soak, -masters, -control and other backends out")
+	if _, ok := simulation.FindControl(f.lock); f.lock != "" {
+		refuse(!ok, "no broken lock of the simulation is called %q: -h lists them", f.lock)
+	}
 	if f.schedules == 0 {
 		f.schedules = manySchedules
-		if len(f.scenarios) > 0 {
+		switch {
+		case set("order") && !set("orders") || f.schedule != "":
+			f.schedules = 1
+		case len(f.scenarios) > 0:
 			f.schedules = someSchedules
+		case f.exact:
+			f.schedules = exactSchedules
 		}
 	}
+	refuse(f.order < 1, "order %d: the first one is 1", f.order)
+	refuse(f.orders < 1, "orders %d: it takes at least one", f.orders)
 	refuse(f.parallelism < 1, "lanes %d: it takes at least one", f.parallelism)
 	refuse(f.schedules < 1, "schedules %d: it takes at least one", f.schedules)
 	refuse(f.duration != 0 && f.duration < scenarios.LeastStorm,
@@ -122,6 +153,14 @@ func (f *flags) complete(names string) error {
 	refuse(f.clients != 0 && f.clients < scenarios.LeastClients,
 		"clients %d: it takes at least %d to contend", f.clients, scenarios.LeastClients)
 	return errors.Join(errs...)
+}
+
+// first returns the first order of a simulation: none if it is not exact.
+func (f *flags) first() uint64 {
+	if !f.exact {
+		return 0
+	}
+	return f.order
 }
 
 // adjust returns the scenario with the duration and the number of clients that the command line gives.

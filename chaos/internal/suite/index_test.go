@@ -132,7 +132,7 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 	t.Parallel()
 	c, out := begun(t, "-scenario", "fenced", "-backend", "processes", "-duration", "9s", "-seed", "7")
 	c.index = openIndex(t.Context(), t.TempDir(), 7, c.flags.replay(), t.Logf)
-	suite := c.suite(1)
+	suite := c.suite(t.Context(), 1)
 	j := c.jobs()[0]
 	c.index.plan(c.jobs())
 	again := suite.ReplayOf(j, 7)

@@ -140,7 +140,10 @@ func (c *command) virtualJobs() []scenarios.Job {
 
 func (c *command) jobs() []scenarios.Job {
 	on := c.flags.backend
-	if on == "" {
+	switch {
+	case c.flags.exact:
+		on = simulated
+	case on == "":
 		on = backend.Containers
 	}
 	var jobs []scenarios.Job
@@ -151,11 +154,12 @@ func (c *command) jobs() []scenarios.Job {
 }
 
 // suite returns a suite that prints a line for each scenario it plays.
-func (c *command) suite(parallelism int) scenarios.Suite {
+func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 	return scenarios.Suite{
 		Options: scenarios.Options{
 			Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Index: filepath.Join(c.dir, report.IndexFile),
-			Say: c.say,
+			Say: c.say, Exact: c.playExactly(ctx), Exactly: c.flags.exact, Order: c.flags.first(),
+			Orders: c.flags.orders,
 		},
 		Parallelism: parallelism, RunnerOn: c.runners.on, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
@@ -194,7 +198,7 @@ func without(faults []string) string {
 // play plays the jobs, and reports whether all were as promised.
 func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) (bool, error) {
 	c.index.plan(jobs)
-	outcomes, err := c.suite(parallelism).Play(ctx, jobs)
+	outcomes, err := c.suite(ctx, parallelism).Play(ctx, jobs)
 	c.outcomes = append(c.outcomes, outcomes...)
 	if err != nil {
 		return false, err
@@ -211,7 +215,7 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism in
 
 // soak plays random scenarios until the time is over or one is not as promised.
 func (c *command) soak(ctx context.Context) (bool, error) {
-	suite := c.suite(c.flags.parallelism)
+	suite := c.suite(ctx, c.flags.parallelism)
 	all := c.flags.scenarios
 	if len(all) == 0 {
 		all = scenarios.All()

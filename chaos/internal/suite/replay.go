@@ -18,6 +18,8 @@ func (f *flags) replay() string {
 		case "out", "seed":
 		case "masters":
 			b.WriteString(f.replayMasters())
+		case "exact":
+			b.WriteString(" -exact")
 		default:
 			fmt.Fprintf(&b, " -%s %s", one.Name, quote(one.Value.String()))
 		}
@@ -42,9 +44,20 @@ func (f *flags) replayJob(j scenarios.Job, seed uint64) string {
 	})
 	if j.Backend == simulated {
 		fmt.Fprintf(&b, " -schedules %d", j.Schedules)
+		if f.exact {
+			fmt.Fprintf(&b, " -exact -order %d -orders %d", f.order, f.orders)
+		}
 	}
 	fmt.Fprintf(&b, " -seed %d", seed)
 	return b.String()
+}
+
+// replayLock returns the flag that names the broken lock, if there is one.
+func (f *flags) replayLock() string {
+	if f.lock == "" {
+		return ""
+	}
+	return " -lock " + quote(f.lock)
 }
 
 // replayControl returns the command that repeats one control.

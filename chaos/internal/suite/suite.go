@@ -86,6 +86,7 @@ type command struct {
 	wrong    bool                // a scenario was not as promised, or a control was not caught
 
 	runners runners
+	player  player
 }
 
 func (c *command) run(ctx context.Context) (ok bool, err error) {
@@ -114,11 +115,13 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		return c.play(ctx, []scenarios.Job{{Scenario: f.adjust(scenarios.Acceptance()), Backend: backend.Given}}, 1)
 	case len(f.controls) > 0:
 		return c.onlyControls(ctx)
+	case f.exact && f.schedules*f.orders == 1:
+		return c.one(ctx)
 	case f.soak > 0:
 		return c.soak(ctx)
 	case len(f.scenarios) > 0:
 		return c.play(ctx, c.jobs(), f.parallelism)
-	case f.backend == simulated:
+	case f.backend == simulated || f.exact:
 		return c.simulate(ctx, f.schedules)
 	default:
 		return c.profile(ctx)

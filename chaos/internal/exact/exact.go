@@ -1,0 +1,135 @@
+// Package exact plays schedules of the simulation so that a seed and an order repeat everything that happens.
+//
+// The simulation is compiled for wasip1 (package guest). There it has one thread, nothing preempts a goroutine, and
+// every random bit and every reading of a clock comes from the host. The host draws both from the seed and the order:
+// so the lock, the simulated masters, their Lua and package synctest run the same way every time. Each job has an
+// instance of its own: a schedule shows the same alone and as one of thousands.
+//
+// A seed and an order are exact for one commit and one release of Go. [Player.Program] identifies the program that
+// plays them.
+//
+// The runtime is wasmtime, which needs cgo. wazero needs none, and takes three times as long.
+package exact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+)
+
+const guest = "github.com/redlock-go/redlock/chaos/internal/exact/guest"
+
+// A Player plays jobs. Any number of goroutines may use it.
+type Player struct {
+	// Program is the beginning of the SHA-256 of the guest.
+	Program string
+
+	module *module
+}
+
+// Open builds the guest, or takes it from the caches of Go and of this package. It needs the go command, and must be
+// called in a folder of the harness's workspace.
+func Open(ctx context.Context, say func(format string, args ...any)) (*Player, error) {
+	return open(ctx, say, "build", "-ldflags=-s -w", guest)
+}
+
+// OpenTest is Open for the tests of a package. What it returns only has [Player.Test].
+func OpenTest(ctx context.Context, say func(format string, args ...any), pkg string) (*Player, error) {
+	return open(ctx, say, "test", "-c", pkg)
+}
+
+func open(ctx context.Context, say func(format string, args ...any), how string, args ...string) (*Player, error) {
+	if err := Available(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "redlock-exact-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "guest.wasm")
+	// Neither the folder nor the state of the checkout may be part of the program.
+	all := append([]string{how, "-trimpath", "-o", file}, args...)
+	if how == "build" {
+		all = slices.Insert(all, 1, "-buildvcs=false")
+	}
+	build := exec.CommandContext(ctx, "go", all...)
+	build.Env = append(build.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	begin := time.Now()
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build %s for wasip1: %w: %s", args[len(args)-1], err, bytes.TrimSpace(out))
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		say("built the program for wasip1 in %v", took.Round(time.Second/10))
+	}
+	program, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(program)
+	p := &Player{Program: hex.EncodeToString(sum[:6])}
+	p.module, err = compile(program, hex.EncodeToString(sum[:]), say)
+	return p, err
+}
+
+// Play plays a job.
+func (p *Player) Play(j Job) (Outcome, error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var out, log bytes.Buffer
+	status, err := p.module.run(instance{
+		args: []string{"guest", string(text)}, seed: j.Schedule.Seed, order: j.Order, stdout: &out, stderr: &log,
+	})
+	if err == nil && status != 0 {
+		err = fmt.Errorf("exit status %d", status)
+	}
+	var o Outcome
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), &o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("seed %d in order %d: %w: %s", j.Schedule.Seed, j.Order, err, tail(log.Bytes()))
+	}
+	return o, nil
+}
+
+// Result plays the schedule with a lock in an order, and returns the result with its report. If the guest failed, the
+// result says so as a problem.
+func (p *Player) Result(s simulation.Schedule, lock string, order uint64) *simulation.Result {
+	o, err := p.Play(Job{Schedule: s, Lock: lock, Order: order})
+	if err != nil {
+		return simulation.Failed(s, err)
+	}
+	o.Result.Text = o.Report
+	return &o.Result
+}
+
+// Test runs the tests whose names match the pattern, in an order. It returns what they print, and an error if one of
+// them fails.
+func (p *Player) Test(dir, pattern string, order uint64) (string, error) {
+	var out bytes.Buffer
+	status, err := p.module.run(instance{
+		args: []string{"test", "-test.run=" + pattern, "-test.parallel=1", "-test.timeout=0"}, order: order, dir: dir,
+		stdout: &out, stderr: &out,
+	})
+	if err == nil && status != 0 {
+		err = errors.New("a test failed")
+	}
+	return out.String(), err
+}
+
+// tail returns the end of a log.
+func tail(log []byte) []byte { return bytes.TrimSpace(log[max(0, len(log)-4000):]) }

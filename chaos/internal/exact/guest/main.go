@@ -1,0 +1,25 @@
+// Command guest plays one job of package exact. It is compiled for wasip1 and run by its host.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/redlock-go/redlock/chaos/internal/exact"
+)
+
+func main() {
+	var job exact.Job
+	err := json.Unmarshal([]byte(os.Args[1]), &job)
+	if err == nil {
+		var out exact.Outcome
+		if out, err = job.Play(); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(out)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "guest:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,59 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+)
+
+// A Job is one schedule, played by one lock in one order.
+type Job struct {
+	Schedule simulation.Schedule
+	// Lock is the name of a broken lock of [simulation.Controls]. "" is the lock under test.
+	Lock string `json:",omitempty"`
+	// Order decides who goes first where several goroutines are ready, and everything else that a run of the schedule
+	// leaves to chance. In order 0 goroutines run in the order in which they become ready.
+	Order uint64
+	// Whole asks for the history, too.
+	Whole bool `json:",omitempty"`
+}
+
+// An Outcome is what a job showed.
+type Outcome struct {
+	// Result is the result without its history, unless the job asks for it.
+	Result simulation.Result
+	// Hash identifies everything that happened: every event of the history, every command that a master executed with
+	// its time and its reply, and every finding.
+	Hash string
+	// Report describes a violation. It is empty if there is none.
+	Report string `json:",omitempty"`
+}
+
+// Play plays the job in this process. It is exact only where the host of a guest calls it.
+func (j Job) Play() (Outcome, error) {
+	redis.SetLogger(silent{})
+	open := simulation.Product()
+	if j.Lock != "" {
+		c, ok := simulation.FindControl(j.Lock)
+		if !ok {
+			return Outcome{}, fmt.Errorf("no broken lock of the simulation is called %q", j.Lock)
+		}
+		open = c.Open
+	}
+	r := simulation.InBubble(j.Schedule, open)
+	out := Outcome{Result: *r, Hash: r.Hash()}
+	if !r.OK() || j.Whole {
+		out.Report = r.Report()
+	}
+	if !j.Whole {
+		out.Result.Events = nil
+	}
+	return out, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

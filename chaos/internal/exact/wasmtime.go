@@ -1,0 +1,251 @@
+//go:build cgo
+
+package exact
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bytecodealliance/wasmtime-go/v39"
+)
+
+// Available returns nil, or why nothing can be played exactly here.
+func Available() error { return nil }
+
+const (
+	// collector are the settings of the guest's garbage collector. It runs at moments that depend on them, so they are
+	// a part of what a seed means.
+	gogc, memlimit = "1600", "1GiB"
+	// memory is the most that an instance may use.
+	memory = 3 << 30
+	// tick is how much later each reading of the clock is.
+	tick = time.Microsecond
+	// readings is the number of readings of the clock after which an instance is stuck. A schedule takes some 100,000.
+	readings = 200_000_000
+	// kept is the number of compiled programs in the cache.
+	kept = 6
+)
+
+// module is a compiled program.
+type module struct {
+	engine *wasmtime.Engine
+	module *wasmtime.Module
+}
+
+// compile compiles a program, or reads it from the cache, where its key is its hash.
+func compile(program []byte, key string, say func(format string, args ...any)) (*module, error) {
+	m := &module{engine: wasmtime.NewEngine()}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "redlock-exact")
+	file := filepath.Join(dir, key+".cwasm")
+	if code, err := os.ReadFile(file); err == nil {
+		if m.module, err = wasmtime.NewModuleDeserialize(m.engine, code); err == nil {
+			now := time.Now()
+			_ = os.Chtimes(file, now, now)
+			return m, nil
+		} // another release of wasmtime, or another processor
+	}
+	say("compiling the program, once: it takes ten seconds or more")
+	if m.module, err = wasmtime.NewModule(m.engine, program); err != nil {
+		return nil, err
+	}
+	code, err := m.module.Serialize()
+	if err != nil {
+		return nil, err
+	}
+	if err := keep(dir, file, code); err != nil {
+		say("the compiled program is not kept: %v", err)
+	}
+	return m, nil
+}
+
+// keep writes a file into the cache, and removes the oldest ones.
+func keep(dir, file string, code []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(dir, "part-")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(code)
+	if err := errors.Join(err, part.Close()); err != nil {
+		return errors.Join(err, os.Remove(part.Name()))
+	}
+	if err := os.Rename(part.Name(), file); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*.cwasm"))
+	if err != nil {
+		return err
+	}
+	age := func(file string) int64 {
+		if info, err := os.Stat(file); err == nil {
+			return info.ModTime().UnixNano()
+		}
+		return 0
+	}
+	slices.SortFunc(old, func(a, b string) int { return int(age(b)>>20) - int(age(a)>>20) })
+	for _, file := range old[min(kept, len(old)):] {
+		_ = os.Remove(file) // another process may have done so
+	}
+	return nil
+}
+
+// instance is one run of a program.
+type instance struct {
+	args           []string
+	seed, order    uint64
+	dir            string // the folder that the program sees as its own; "": none
+	stdout, stderr io.Writer
+}
+
+var errStuck = errors.New("the program is stuck: it read the clock too often")
+
+// run runs the program from its beginning to its end, and returns its exit status.
+func (m *module) run(i instance) (status int, err error) {
+	store := wasmtime.NewStore(m.engine)
+	defer store.Close()
+	store.Limiter(memory, -1, -1, -1, -1)
+	linker := wasmtime.NewLinker(m.engine)
+	linker.AllowShadowing(true)
+	if err := linker.DefineWasi(); err != nil {
+		return 0, err
+	}
+	env := map[string]string{"GOGC": gogc, "GOMEMLIMIT": memlimit}
+	if err := i.chance(store, linker, env); err != nil {
+		return 0, err
+	}
+	wasi := wasmtime.NewWasiConfig()
+	wasi.SetArgv(i.args)
+	var keys, values []string
+	for k, v := range env {
+		keys, values = append(keys, k), append(values, v)
+	}
+	slices.Sort(keys)
+	for n, k := range keys {
+		values[n] = env[k]
+	}
+	wasi.SetEnv(keys, values)
+	if i.dir != "" {
+		err := wasi.PreopenDir(i.dir, ".", wasmtime.DIR_READ|wasmtime.DIR_WRITE, wasmtime.FILE_READ|wasmtime.FILE_WRITE)
+		if err != nil {
+			return 0, err
+		}
+	}
+	done, err := outputs(wasi, i.stdout, i.stderr)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	store.SetWasi(wasi)
+	running, err := linker.Instantiate(store, m.module)
+	if err != nil {
+		return 0, err
+	}
+	_, err = running.GetFunc(store, "_start").Call(store)
+	var ended *wasmtime.Error
+	if errors.As(err, &ended) {
+		if status, ok := ended.ExitStatus(); ok {
+			return int(status), nil
+		}
+	}
+	return 0, err
+}
+
+// outputs sends what the program prints to files, and returns a function that copies them when it has ended.
+func outputs(wasi *wasmtime.WasiConfig, stdout, stderr io.Writer) (func() error, error) {
+	dir, err := os.MkdirTemp("", "redlock-exact-")
+	if err != nil {
+		return nil, err
+	}
+	files := [2]string{filepath.Join(dir, "out"), filepath.Join(dir, "err")}
+	if err := errors.Join(wasi.SetStdoutFile(files[0]), wasi.SetStderrFile(files[1])); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return func() error {
+		for n, to := range []io.Writer{stdout, stderr} {
+			text, err := os.ReadFile(files[n])
+			if err == nil {
+				_, err = to.Write(text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return os.RemoveAll(dir)
+	}, nil
+}
+
+// chance gives the program its random bits, its time, and how often it yields. All of them follow from the seed and the
+// order.
+func (i instance) chance(store *wasmtime.Store, linker *wasmtime.Linker, env map[string]string) error {
+	key := sha256.Sum256(fmt.Appendf(nil, "redlock %d %d", i.seed, i.order))
+	random := rand.NewChaCha8(key)
+	if i.order > 0 {
+		env["REDLOCK_YIELDS"] = yields[random.Uint64()%uint64(len(yields))]
+	}
+	clock := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	read := 0
+	var data func(c *wasmtime.Caller) []byte
+	data = func(c *wasmtime.Caller) []byte { return c.GetExport("memory").Memory().UnsafeData(store) }
+	ok := []wasmtime.Val{wasmtime.ValI32(0)}
+	i32, i64 := wasmtime.NewValType(wasmtime.KindI32), wasmtime.NewValType(wasmtime.KindI64)
+	define := func(name string, params []*wasmtime.ValType, f func(*wasmtime.Caller, []wasmtime.Val) *wasmtime.Trap) error {
+		return linker.FuncNew("wasi_snapshot_preview1", name, wasmtime.NewFuncType(params, []*wasmtime.ValType{i32}),
+			func(c *wasmtime.Caller, args []wasmtime.Val) ([]wasmtime.Val, *wasmtime.Trap) { return ok, f(c, args) })
+	}
+	return errors.Join(
+		// (buffer, length)
+		define("random_get", []*wasmtime.ValType{i32, i32}, func(c *wasmtime.Caller, a []wasmtime.Val) *wasmtime.Trap {
+			_, _ = random.Read(data(c)[uint32(a[0].I32()):][:uint32(a[1].I32())]) // never fails
+			return nil
+		}),
+		// (id, precision, result)
+		define("clock_time_get", []*wasmtime.ValType{i32, i64, i32},
+			func(c *wasmtime.Caller, a []wasmtime.Val) *wasmtime.Trap {
+				if read++; read > readings {
+					return wasmtime.NewTrap(errStuck.Error())
+				}
+				clock += int64(tick)
+				binary.LittleEndian.PutUint64(data(c)[uint32(a[2].I32()):], uint64(clock))
+				return nil
+			}),
+		// (subscriptions, events, number of subscriptions, number of events): the first subscription is due at once.
+		define("poll_oneoff", []*wasmtime.ValType{i32, i32, i32, i32},
+			func(c *wasmtime.Caller, a []wasmtime.Val) *wasmtime.Trap {
+				if read++; read > readings {
+					return wasmtime.NewTrap(errStuck.Error())
+				}
+				mem := data(c)
+				in, out := mem[uint32(a[0].I32()):][:48], mem[uint32(a[1].I32()):][:32]
+				clear(out)
+				copy(out, in[:8]) // whose it is
+				out[10] = in[8]   // what kind of event
+				if in[8] == 0 {   // a clock: the time is over
+					if until := int64(binary.LittleEndian.Uint64(in[24:])); in[40]&1 != 0 {
+						clock = max(clock, until)
+					} else {
+						clock += until
+					}
+				}
+				binary.LittleEndian.PutUint32(mem[uint32(a[3].I32()):], 1)
+				return nil
+			}),
+	)
+}
+
+// yields are the probabilities with which an operation of the simulated network or of a clock lets all other goroutines
+// that are ready go first.
+var yields = []string{"0.05", "0.2", "0.5"}
