@@ -174,6 +174,10 @@ func (l *Locker) reportHealth(master string, err error) {
 		l.logRefusal(master, refusal)
 		return
 	}
+	if errors.As(err, new(*node.SubscriptionError)) {
+		l.cfg.logger.Warn("redlock: a master wakes no waiters, which poll", "master", master, "error", err)
+		return
+	}
 	if err != nil {
 		l.cfg.logger.Warn("redlock: a master does not answer", "master", master, "error", err)
 	} else {

@@ -176,7 +176,7 @@ func (w *wireExaminer) exchange(ctx context.Context, commands [][]any) []Answer 
 func (w *wireExaminer) subscribe(ctx context.Context, channel string) error {
 	var refused error
 	err := w.use(ctx, func(s *session, _ func()) error {
-		sub := wireSubscription{s}
+		sub := wireSubscription{session: s}
 		if err := sub.subscribe([]string{channel}); err != nil {
 			return err
 		}

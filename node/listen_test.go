@@ -2,11 +2,13 @@ package node_test
 
 import (
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -154,7 +156,7 @@ func TestAListenerSubscribesAgainAfterALoss(t *testing.T) {
 					time.Sleep(700 * time.Millisecond)
 					fault.end(r)
 					r.eventually(
-						300*time.Millisecond, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
+						time.Minute, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
 					)
 					time.Sleep(time.Second)
 					before = l.notified.Load()
@@ -238,4 +240,47 @@ func TestAListenerOutlivesALongSilence(t *testing.T) {
 		assert.EqualValues(t, 2, l.notified.Load())
 		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
 	})
+}
+
+// A user who may not subscribe, and a master that ends each subscription, cost few connections and one report.
+func TestAListenerThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(r *rig){
+		"NOPERM this user has no permissions to access one of the channels": func(r *rig) {
+			r.m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
+		},
+		"ended": func(r *rig) {
+			r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
+		},
+	} {
+		for how, inWorld := range map[string]func(*testing.T, func(*testing.T, *rig)){
+			"opened": func(t *testing.T, f func(*testing.T, *rig)) { t.Helper(); inBubble(t, f) },
+			"wrapped": func(t *testing.T, f func(*testing.T, *rig)) {
+				t.Helper()
+				inBubbleWrapped(t, nil, func(t *testing.T, r *rig, _ *redis.Client) { t.Helper(); f(t, r) })
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, func(t *testing.T, r *rig) {
+					refuse(r)
+					r.warm()
+					l := r.listen(channel)
+					time.Sleep(10 * time.Minute)
+					assert.Less(t, r.m.Count("SUBSCRIBE"), 80)
+					require.Len(t, r.reported, 1)
+					var refused *node.SubscriptionError
+					require.ErrorAs(t, r.reported[0], &refused)
+					if name != "ended" {
+						require.ErrorContains(t, refused, name)
+					}
+					assert.Zero(t, l.notified.Load())
+					assert.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict, "it votes")
+					r.m.Recover()
+					r.m.HangUp(nil)
+					r.eventually(2*time.Minute, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+				})
+			})
+		}
+	}
 }

@@ -2,14 +2,35 @@ package node
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
 )
 
-// resubscribeAfter is how long a listener waits before it replaces a connection that failed.
-const resubscribeAfter = 200 * time.Millisecond
+const (
+	// A listener replaces a connection that failed after resubscribeMin, then at doubling intervals up to
+	// resubscribeMax, each shortened by up to a half at random. Waiters poll meanwhile.
+	resubscribeMin = 200 * time.Millisecond
+	resubscribeMax = time.Minute
+	// subscribedFor is how long a subscription must have lasted for the next failure to be a first one.
+	subscribedFor = 5 * time.Second
+	// endedOften is after how many failures in a row a listener reports that its connections end.
+	endedOften = 3
+)
+
+// SubscriptionError reports that a master refuses or ends subscriptions, so that waiters are not woken by its messages.
+type SubscriptionError struct {
+	// Err is the master's error reply, or why the connection ended.
+	Err error
+}
+
+func (e *SubscriptionError) Error() string { return "no subscription: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SubscriptionError) Unwrap() error { return e.Err }
 
 // listener subscribes to channels of one master, over one connection that exists while there are subscriptions.
 type listener struct {
@@ -17,7 +38,13 @@ type listener struct {
 	clock   clock.Clock
 	connect func(context.Context) (subscription, error)
 	spawn   func(func() error)
+	report  func(error)
 	changed chan struct{} // has room for one: wanted has changed
+	retry   chan struct{} // has room for one: the master answers again
+
+	failures int           // in a row; the goroutine's
+	backoff  time.Duration // before the next attempt; the goroutine's
+	reported string        // the reason that was reported last; the goroutine's
 
 	mu      sync.Mutex
 	wanted  map[string]map[*func(message string)]struct{} // what to call, by channel
@@ -29,8 +56,8 @@ func newListener(
 	ctx context.Context, clk clock.Clock, connect func(context.Context) (subscription, error),
 ) *listener {
 	return &listener{
-		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1),
-		wanted: make(map[string]map[*func(string)]struct{}),
+		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1), retry: make(chan struct{}, 1),
+		wanted: make(map[string]map[*func(string)]struct{}), report: func(error) {},
 	}
 }
 
@@ -81,17 +108,64 @@ func (ls *listener) close() {
 // run is the listener's goroutine. It ends when there are no subscriptions.
 func (ls *listener) run() error {
 	for {
-		failed := ls.serve()
+		began := ls.clock.Now()
+		err := ls.serve()
 		if ls.endIfIdle() {
 			return nil
 		}
-		if !failed {
+		if err == nil {
 			continue // a subscription was added after the last one had been removed
 		}
-		// The owners of the subscriptions retry by themselves meanwhile.
-		if clock.Sleep(ls.ctx, ls.clock, resubscribeAfter) != nil {
-			ls.close()
+		if ls.clock.Now().Sub(began) >= subscribedFor {
+			ls.failures, ls.backoff, ls.reported = 0, 0, ""
 		}
+		ls.reportFailure(err)
+		ls.pause()
+	}
+}
+
+// reportFailure reports the reason of a failure, once. Whether the master can be reached is not the listener's to
+// report.
+func (ls *listener) reportFailure(err error) {
+	ls.failures++
+	reason := "ended"
+	var unreachable *connectFailure
+	switch {
+	case IsReply(err):
+		reason = reasonOf(err)
+	case errors.As(err, &unreachable), ls.failures < endedOften:
+		return
+	}
+	if reason != ls.reported {
+		ls.reported = reason
+		ls.report(&SubscriptionError{Err: err})
+	}
+}
+
+// connectFailure is the error of an attempt to connect.
+type connectFailure struct{ error }
+
+func (e *connectFailure) Unwrap() error { return e.error }
+
+// pause waits before the next attempt, or until the master answers again.
+func (ls *listener) pause() {
+	ls.backoff = min(max(2*ls.backoff, resubscribeMin), resubscribeMax)
+	over := make(chan struct{})
+	timer := ls.clock.AfterFunc(ls.backoff-rand.N(ls.backoff/2), func() { close(over) })
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-ls.retry:
+	case <-ls.ctx.Done():
+		ls.close()
+	}
+}
+
+// retryNow ends a pause, because the master answers again.
+func (ls *listener) retryNow() {
+	select {
+	case ls.retry <- struct{}{}:
+	default:
 	}
 }
 
@@ -106,51 +180,51 @@ func (ls *listener) endIfIdle() bool {
 	return true
 }
 
-// serve keeps one connection subscribed to the wanted channels, until there are none or the connection fails.
-func (ls *listener) serve() (failed bool) {
+// serve keeps one connection subscribed to the wanted channels, until there are none or the connection fails, with an
+// error.
+func (ls *listener) serve() error {
+	select {
+	case <-ls.retry: // from before this attempt
+	default:
+	}
 	sub, err := ls.connect(ls.ctx)
 	if err != nil {
-		return true
+		return &connectFailure{err}
 	}
 	unwatch := context.AfterFunc(ls.ctx, sub.close)
 	defer unwatch()
 	subscribed := make(map[string]bool)
-	broken := make(chan struct{})
-	reading := false
-	for {
+	broken := make(chan error, 1) // gets the error with which reading ended
+	for reading := false; ; {
 		add, drop, idle := ls.diff(subscribed)
-		if idle {
-			failed = false
-			break
+		var err error
+		if len(add) > 0 {
+			err = sub.subscribe(add)
 		}
-		failed = true
-		if len(add) > 0 && sub.subscribe(add) != nil {
-			break
+		if len(drop) > 0 && err == nil && !idle {
+			err = sub.unsubscribe(drop)
 		}
-		if len(drop) > 0 && sub.unsubscribe(drop) != nil {
-			break
+		if idle || err != nil {
+			sub.close()
+			if reading {
+				<-broken
+			}
+			return err
 		}
 		if !reading {
 			reading = true
 			ls.spawn(func() error {
-				defer close(broken)
-				ls.read(sub)
+				broken <- ls.read(sub)
 				return nil
 			})
 		}
 		select {
 		case <-ls.changed:
-			continue
-		case <-broken:
-		case <-ls.ctx.Done():
+		case err := <-broken:
+			sub.close()
+			return err
 		}
-		break
 	}
-	sub.close()
-	if reading {
-		<-broken
-	}
-	return failed
 }
 
 // diff updates subscribed to the wanted channels, and returns the channels to add and to drop. idle reports whether
@@ -173,12 +247,12 @@ func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle b
 	return add, drop, len(ls.wanted) == 0
 }
 
-// read passes on messages until the connection fails or is closed.
-func (ls *listener) read(sub subscription) {
+// read passes on messages until the connection fails or is closed, with the error that it returns.
+func (ls *listener) read(sub subscription) error {
 	for {
 		e, err := sub.receive()
 		if err != nil {
-			return
+			return err
 		}
 		if e.kind != unsubscribed {
 			ls.notify(e.channel, e.text)

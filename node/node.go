@@ -46,14 +46,19 @@ func (n *Node) Clustered() bool { return n.clustered }
 
 // Bind must be called once, before the first Submit. A second call returns ErrBound. The node starts its goroutines
 // with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls onHealth with the failure when
-// the master becomes suspect, with nil when the master has recovered, and with a *[RefusalError] when the master begins
-// or ceases to refuse releases.
+// the master becomes suspect, with nil when the master has recovered, with a *[RefusalError] when the master begins or
+// ceases to refuse releases, and with a *[SubscriptionError] when it refuses subscriptions or ends each.
 func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 	if n.bound.Swap(true) {
 		return ErrBound
 	}
-	n.pipe.spawn, n.pipe.onHealth = spawn, onHealth
-	n.listener.spawn = spawn
+	n.pipe.spawn, n.pipe.onHealth = spawn, func(err error) {
+		if err == nil {
+			n.listener.retryNow()
+		}
+		onHealth(err)
+	}
+	n.listener.spawn, n.listener.report = spawn, onHealth
 	return nil
 }
 

@@ -76,13 +76,26 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 					made = append(made, sub)
 					return sub, nil
 				})
+				var reports []string
+				ls.report = func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					reports = append(reports, err.Error())
+				}
 				var all sync.WaitGroup
 				ls.spawn = func(f func() error) { all.Go(func() { _ = f() }) }
 				stop := ls.listen("a", func(string) {})
-				time.Sleep(4*resubscribeAfter + resubscribeAfter/2)
+				time.Sleep(time.Hour)
 				synctest.Wait()
 				mu.Lock()
-				assert.Len(t, made, 5, "it waits before it replaces a connection")
+				assert.InDelta(t, 80, len(made), 30, "it waits, longer and longer, before it replaces a connection")
+				assert.Equal(t, []string{"no subscription: broken"}, reports)
+				before := len(made)
+				mu.Unlock()
+				ls.retryNow()
+				synctest.Wait()
+				mu.Lock()
+				assert.Len(t, made, before+1, "the master answers again")
 				mu.Unlock()
 				end(stop, cancel)
 				all.Wait()

@@ -41,7 +41,7 @@ func (d *dialer) subscribe(ctx context.Context) (subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wireSubscription{s}, nil
+	return &wireSubscription{session: s}, nil
 }
 
 // greet is the handshake of a connection that carries no requests.
@@ -50,7 +50,10 @@ func (d *dialer) greet(ctx context.Context, conn net.Conn) (*session, error) {
 }
 
 // wireSubscription is a subscription over a session. The server owes it a reply for each channel of a command.
-type wireSubscription struct{ session *session }
+type wireSubscription struct {
+	session *session
+	greeted bool // the first command was sent
+}
 
 func (w *wireSubscription) subscribe(channels []string) error { return w.send("subscribe", channels) }
 func (w *wireSubscription) unsubscribe(channels []string) error {
@@ -64,7 +67,12 @@ func (w *wireSubscription) send(command string, channels []string) error {
 	}
 	w.session.put(appendCommand(nil, args))
 	w.session.owed.Add(int64(len(channels) - 1))
-	return w.session.flush()
+	err := w.session.flush()
+	if err != nil && !w.greeted { // nothing was received yet, so nobody else receives; the server may have said why
+		_, err = w.receive()
+	}
+	w.greeted = true
+	return err
 }
 
 func (w *wireSubscription) receive() (event, error) {
