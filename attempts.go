@@ -84,7 +84,7 @@ func (a *attempts) request(alone bool) waitqueue.Request {
 	k := a.target.Kind
 	return waitqueue.Request{
 		Key: waitqueue.KeyOf(a.target.Names), Names: a.target.Names, Kind: k.Name, Owner: a.target.Owner,
-		Width: a.width(), Try: a.try, Alone: alone,
+		Holder: a.owner(), Width: a.width(), Try: a.try, Alone: alone,
 		Policy: a.cfg.queuePolicy(k),
 	}
 }

@@ -43,8 +43,13 @@ type HeldError struct {
 	// if unknown, as a plain SET NX PX does not report it.
 	Kind string
 	// Retry is how long after the answer the holder's TTL ends; 0 if unknown. The holder may release the lock earlier,
-	// or extend it.
+	// or extend it. Nobody extends the rest of a minimum hold.
 	Retry time.Duration
+	// Holder is the owner part of the holder's token: the [WithOwner] of its Locker, or the owner of a reentrant lock.
+	// Control characters are replaced. It is "" if unknown. It is known if this Locker holds the lock, and after a wait for
+	// anything but a permit. Of several holders, it is the one with the longest TTL. During the rest of a minimum hold, it
+	// is the last holder.
+	Holder string
 }
 
 func (e *HeldError) Error() string { return failed("lock", []string{e.Name}, e).Error() }
@@ -57,8 +62,13 @@ func (e *HeldError) reason(of []string) string {
 	if len(of) != 1 || e.Name != of[0] {
 		text = names.Quote(e.Name) + " is " + text
 	}
-	if e.Kind != "" {
+	switch {
+	case e.Holder != "" && e.Kind != "":
+		text += " (" + e.Kind + ", " + names.Quote(e.Holder) + ")"
+	case e.Kind != "":
 		text += " (" + e.Kind + ")"
+	case e.Holder != "":
+		text += " (" + names.Quote(e.Holder) + ")"
 	}
 	if e.Retry > 0 {
 		text += fmt.Sprintf(" for up to %v", max(time.Millisecond, e.Retry.Round(time.Millisecond)))

@@ -100,7 +100,7 @@ func TestHeldErrorOfTheSameLocker(t *testing.T) {
 		l := w.locker(t, "a")
 		lk := lock(t, l, "x")
 		_, err := l.TryLock(t.Context(), "x")
-		assert.Equal(t, &redlock.HeldError{Name: "x", Kind: "mutex"}, heldError(t, err))
+		assert.Equal(t, &redlock.HeldError{Name: "x", Kind: "mutex", Holder: "a"}, heldError(t, err))
 		unlock(t, lk)
 	})
 }

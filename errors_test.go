@@ -128,7 +128,7 @@ var texts = []struct {
 	},
 	{
 		"Lock, held",
-		`redlock: lock "x": gave up after 2s: context deadline exceeded: held by another (mutex) for up to 9s`,
+		`redlock: lock "x": gave up after 2s: context deadline exceeded: held by another (mutex, "b") for up to 9s`,
 		[]error{redlock.ErrHeld, context.DeadlineExceeded},
 		func(s fixture) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
@@ -153,7 +153,7 @@ var texts = []struct {
 	}},
 	{
 		"TryLock, held by this Locker",
-		`redlock: lock "x": held by another (mutex)`,
+		`redlock: lock "x": held by another (mutex, "a")`,
 		[]error{redlock.ErrHeld},
 		func(s fixture) error {
 			s.lock()
@@ -229,7 +229,7 @@ var texts = []struct {
 	},
 	{
 		"LockAll, held",
-		`redlock: lock "w", "x", "y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) ` +
+		`redlock: lock "w", "x", "y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex, "b") ` +
 			`for up to 9s`,
 		[]error{redlock.ErrHeld, context.DeadlineExceeded},
 		func(s fixture) error {

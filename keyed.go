@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/redlock-go/redlock/internal/names"
 )
 
 // Keyed locks and unlocks by key, for libraries that lock without a handle. It keeps the [Lock] of each key. It is safe
@@ -42,7 +44,7 @@ func (k *Keyed) Lock(ctx context.Context, key string) error {
 	case e.gate <- struct{}{}:
 	case <-ctx.Done():
 		k.leave(key, e)
-		return failed("lock", []string{key}, ctx.Err(), &HeldError{Name: key, Kind: "mutex"})
+		return failed("lock", []string{key}, ctx.Err(), &HeldError{Name: key, Kind: "mutex", Holder: names.Printable(k.locker.cfg.owner)})
 	case <-k.locker.ending:
 		k.leave(key, e)
 		return failed("lock", []string{key}, ErrClosed)

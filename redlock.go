@@ -39,6 +39,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
@@ -161,7 +162,9 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 			}
 			return q.Listen(channels...)
 		},
-		HeldError: func(name, kind string) error { return &HeldError{Name: name, Kind: kind} },
+		HeldError: func(name, kind, holder string) error {
+			return &HeldError{Name: name, Kind: kind, Holder: names.Printable(holder)}
+		},
 	})
 	l.schedule = keepalive.New(cfg.clock, expiryLead)
 	return l, nil

@@ -99,7 +99,9 @@ func (a *attempts) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 			a.locker.queues.Nudge(a.waiter.Key, owner)
 		}
 	}
-	held := &HeldError{Name: a.target.Names[found.Longest.Name], Kind: found.Longest.Kind}
+	held := &HeldError{
+		Name: a.target.Names[found.Longest.Name], Kind: found.Longest.Kind, Holder: kind.HolderOf(found.Longest.Token),
+	}
 	if expiry < waitqueue.Unlimited {
 		held.Retry = expiry
 	}

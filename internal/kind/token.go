@@ -24,6 +24,16 @@ func OwnerOf(token string) string {
 	return strings.TrimPrefix(token[:max(0, len(token)-tokenTail)], keptPrefix)
 }
 
+// HolderOf returns the owner of a token or of a [KeptToken], for people to read, without control characters. It returns
+// "" if no Locker made the token: another client's value may be a secret.
+func HolderOf(token string) string {
+	owner, random := OwnerOf(token), token[max(0, len(token)-tokenTail):]
+	if _, err := hex.DecodeString(strings.TrimPrefix(random, ":")); err != nil || !strings.HasPrefix(random, ":") {
+		return ""
+	}
+	return names.Printable(owner)
+}
+
 // keptPrefix is how a KeptToken begins. No owner begins with it, so a KeptToken is never a holder's token.
 const keptPrefix = "min-hold:"
 

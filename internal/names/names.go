@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -37,6 +38,16 @@ func List(names []string, show func(string) string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// Printable returns s with a replacement for each character that cannot be printed.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
 }
 
 // Truncate returns s, or its beginning if it is too long for an error.

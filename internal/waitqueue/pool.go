@@ -14,10 +14,11 @@ import (
 // A pool exists while it has callers or this process holds the lock. That of a semaphore exists for longer, since its
 // slots are worth remembering; see [idlePools].
 type pool struct {
-	all   *Queues
-	key   poolKey
-	kind  string
-	slots slots // of a semaphore
+	all    *Queues
+	key    poolKey
+	kind   string
+	holder string // of the last permit that this process got, for errors
+	slots  slots  // of a semaphore
 
 	waiting   waitList // the callers without the turn, in the order of their calls
 	returned  *Waiter  // the last of waiting that has had the turn; nil: none has
@@ -201,7 +202,7 @@ func (p *pool) failTryLocks(err error) {
 	}
 }
 
-func (p *pool) heldError() error { return p.all.heldError(p.key.names, p.kind) }
+func (p *pool) heldError() error { return p.all.heldError(p.key.names, p.kind, p.holder) }
 
 func (p *pool) waitReason(*Waiter) error {
 	if p.holds == p.key.width {
@@ -251,6 +252,7 @@ func (p *pool) failed(w *Waiter, err error, _ bool) effects {
 func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	p.removeWaiter(w)
 	*h = Hold{pool: p, cohort: c, slot: int32(w.slot)}
+	p.holder = w.Holder
 	if !p.slotted() || w.asked && (w.place == given || w.watches || len(w.nudges) > 0) {
 		p.nudgeAsking() // a release of another permit may have woken w only, or may have been found by its probe only
 	}

@@ -11,6 +11,7 @@ type queue struct {
 	owners   map[string]*waitList // the waiters for a reentrant lock, by owner
 
 	kind   string // the kind of the lock that is held
+	holder string // who holds it, for errors
 	holds  int    // how many locks of this process hold it; above 1 only for one owner's holds
 	newest *Hold  // the newest of these locks; nil while there is none, and after it passed its lease
 	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
@@ -101,7 +102,7 @@ func (q *queue) takeUnpublished() Lock {
 }
 
 // heldError returns the error of a TryLock while this process holds the lock.
-func (q *queue) heldError(names []string) error { return q.all.heldError(names[0], q.kind) }
+func (q *queue) heldError(names []string) error { return q.all.heldError(names[0], q.kind, q.holder) }
 
 func (q *queue) waitReason(w *Waiter) error {
 	if q.holds > 0 {
@@ -168,7 +169,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 		q.apply(grantedAside)
 	}
 	*h = Hold{queue: q, cohort: c}
-	q.kind, q.newest, q.reason, q.silence = w.Kind, h, nil, nil
+	q.kind, q.holder, q.newest, q.reason, q.silence = w.Kind, w.Holder, h, nil, nil
 	if w.Owner == "" {
 		q.holds = 1
 	} else {

@@ -12,7 +12,7 @@ func benchmarkQueues() *waitqueue.Queues {
 	return waitqueue.New(waitqueue.Config{
 		Now:       time.Now,
 		Listen:    func([]string) waitqueue.Subscription { return nil },
-		HeldError: func(string, string) error { return errHeld },
+		HeldError: func(string, string, string) error { return errHeld },
 	})
 }
 

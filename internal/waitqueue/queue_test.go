@@ -60,7 +60,9 @@ func newProcess(t *testing.T) *process {
 			p.subscriptions = append(p.subscriptions, &subscription{p, names})
 			return p.subscriptions[len(p.subscriptions)-1]
 		},
-		HeldError: func(name, kind string) error { return errors.Join(errHeld, errors.New(name+" "+kind)) },
+		HeldError: func(name, kind, holder string) error {
+			return errors.Join(errHeld, errors.New(name+" "+kind+" "+holder))
+		},
 	})
 	return p
 }

@@ -8,6 +8,8 @@ type Request struct {
 	Names []string // the names that Key stands for
 	Kind  string   // the kind of lock, for errors
 	Owner string   // the owner of a reentrant lock; "" for every other kind
+	// Holder names the caller, for the errors of others.
+	Holder string
 
 	// Width is how many callers may hold the lock at the same time if each of them asks the masters for itself: the
 	// number of slots of a semaphore, or Unbounded for readers; 0 for every other kind.

@@ -18,7 +18,7 @@ import (
 type Queues struct {
 	now       func() time.Time
 	listen    func(names []string) Subscription
-	heldError func(name, kind string) error
+	heldError func(name, kind, holder string) error
 
 	mu     sync.Mutex // not held while effects run
 	byKey  map[queueKey]*queue
@@ -33,8 +33,9 @@ type Config struct {
 	Now func() time.Time
 	// Listen subscribes to the releases of names.
 	Listen func(names []string) Subscription
-	// HeldError makes the error of a TryLock on a name that this process holds with a lock of a kind.
-	HeldError func(name, kind string) error
+	// HeldError makes the error of a TryLock on a name that this process holds with a lock of a kind. holder is the
+	// Holder of the request.
+	HeldError func(name, kind, holder string) error
 }
 
 // New returns Queues without waiters.

@@ -42,7 +42,7 @@ func TestARandomWalk(t *testing.T) {
 		qs := New(Config{
 			Now:       func() time.Time { return start },
 			Listen:    func([]string) Subscription { return silent{} },
-			HeldError: func(string, string) error { return errors.New("held") },
+			HeldError: func(string, string, string) error { return errors.New("held") },
 		})
 		var callers []*caller
 		for step := range 300 {
