@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func (w world) lose() {
 
 func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
-	for _, returned := range []error{nil, errOwn, context.Canceled} { // at the loss
+	for _, returned := range []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)} { // at the loss
 		inWorld(t, 3, func(t *testing.T, w world) {
 			var terms []uint64
 			e := w.candidate(t, "a", redlock.WithTTL(3*time.Second))
@@ -99,7 +100,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a, b := w.candidate(t, "a"), w.candidate(t, "b")
-		for _, returned := range []error{nil, errOwn, context.Canceled} {
+		for _, returned := range []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)} {
 			ctx, cancel := context.WithCancel(t.Context())
 			err := a.Run(ctx, func(ctx context.Context) error {
 				cancel()
@@ -131,7 +132,7 @@ func TestRunResignsWhenTheFunctionPanics(t *testing.T) {
 				panic("own")
 			})
 		})
-		require.Error(t, work.Err())
+		require.Equal(t, context.Canceled, context.Cause(work), "it ended before the release")
 		require.NoError(t, campaign(t, w.candidate(t, "b")).Resign(t.Context()))
 	})
 }
