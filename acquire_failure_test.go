@@ -355,7 +355,7 @@ func TestAnEndedContextLocksNothing(t *testing.T) {
 			func() error { _, err := l.Lock(ctx, "x"); return err },
 			func() error { _, err := l.TryLock(ctx, "x"); return err },
 			func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
-			func() error { _, err := l.Attach(ctx, "x", "token"); return err },
+			func() error { return l.Release(ctx, "x", "token") },
 			func() error { _, err := l.Inspect(ctx, "x"); return err },
 			func() error { _, err := l.Nodes(ctx); return err },
 		} {

@@ -26,7 +26,6 @@ type acquisition struct {
 const (
 	callLock    = "lock"
 	callTryLock = "trylock"
-	callAttach  = "attach"
 )
 
 // start counts and traces the start of the acquisition.

@@ -217,15 +217,11 @@ func use(ctx context.Context, l *redlock.Locker, random *rand.Rand) {
 		time.Sleep(10 * time.Millisecond)
 		return
 	}
-	switch random.IntN(7) {
+	switch random.IntN(6) {
 	case 0:
 		_ = lk.Extend(ctx)
-	case 2:
+	case 1:
 		time.Sleep(3 * time.Second) // perhaps until it is lost
-	case 3:
-		if again, err := l.Attach(ctx, name, lk.Token(), redlock.WithoutKeepalive()); err == nil {
-			_ = again.Unlock(ctx)
-		}
 	}
 	time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
 	_ = lk.Unlock(ctx)
@@ -258,8 +254,6 @@ func TestInvalidArgumentsAreNotCounted(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		_, err := l.Lock(t.Context(), "")
-		require.Error(t, err)
-		_, err = l.Attach(t.Context(), "x", "")
 		require.Error(t, err)
 		_, err = l.Lock(t.Context(), "x", redlock.WithTTL(-1))
 		require.Error(t, err)

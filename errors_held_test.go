@@ -159,34 +159,6 @@ func TestHeldErrorOfALockThatWaited(t *testing.T) {
 	}
 }
 
-func TestHeldErrorOfAttach(t *testing.T) {
-	t.Parallel()
-	for _, holder := range takers {
-		t.Run(holder.kind+" "+holder.names[0], func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				lk, err := holder.take(t.Context(), w.locker(t, "a"))
-				require.NoError(t, err)
-				synctest.Wait()
-				l := w.locker(t, "b")
-				tokens := []string{"another"}
-				if holder.kind != "mutex" { // Attach is for mutexes
-					tokens = append(tokens, lk.Token())
-				}
-				for _, token := range tokens {
-					_, err = l.Attach(t.Context(), "x", token)
-					got := heldError(t, err)
-					assert.Equal(t, "x", got.Name)
-					assert.Equal(t, holder.kind, got.Kind)
-					assert.Positive(t, got.Retry)
-					assert.LessOrEqual(t, got.Retry, ttl)
-				}
-				unlock(t, lk)
-			})
-		})
-	}
-}
-
 // A writer that waits keeps readers out, though it holds nothing.
 func TestHeldErrorOfAReaderThatAWaitingWriterKeepsOut(t *testing.T) {
 	t.Parallel()

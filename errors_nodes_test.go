@@ -126,12 +126,6 @@ var failing = []struct {
 		_, err := l.Inspect(t.Context(), "x")
 		return err
 	}},
-	{"attach", "inspect", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		down()
-		_, err := l.Attach(t.Context(), "x", "a token")
-		return err
-	}},
 	{"status", "status", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
 		t.Helper()
 		down()

@@ -497,48 +497,6 @@ var texts = []struct {
 		},
 	},
 
-	{
-		"Attach, no token",
-		`redlock: attach "x": the token is empty: pass what Lock.Token returned`,
-		nil, func(s fixture) error {
-			return errorOf(s.ours.Attach(s.Context(), "x", ""))
-		},
-	},
-	{"Attach, an empty name", `redlock: attach "": the lock's name is empty`, nil, func(s fixture) error {
-		return errorOf(s.ours.Attach(s.Context(), "", "t"))
-	}},
-	{
-		"Attach, a free name",
-		`redlock: attach "x": the lock was lost: only 0 of 3 masters hold the token`,
-		[]error{redlock.ErrLost},
-		func(s fixture) error {
-			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
-		},
-	},
-	{
-		"Attach, held",
-		`redlock: attach "x": held by another (mutex) for up to 10s`,
-		[]error{redlock.ErrHeld},
-		func(s fixture) error {
-			lock(s.T, s.other, "x")
-			synctest.Wait()
-			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
-		},
-	},
-	{"Attach, closed", `redlock: attach "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
-		s.close(nil)
-		return errorOf(s.ours.Attach(s.Context(), "x", "t"))
-	}},
-	{
-		"Attach, no majority",
-		`redlock: attach "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
-		func(s fixture) error {
-			s.freeze(0, 1)
-			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
-		},
-	},
-
 	{"Inspect, an empty name", `redlock: inspect "": the lock's name is empty`, nil, func(s fixture) error {
 		return errorOf(s.ours.Inspect(s.Context(), ""))
 	}},

@@ -386,19 +386,6 @@ func TestTheFirstHoldThatAsksGetsTheToken(t *testing.T) {
 	})
 }
 
-func TestAnAttachedLockHasNoFenceOfAnothers(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		unlock(t, fenced(t, a, "x"))
-		plain := lock(t, a, "x")
-		got, err := b.Attach(t.Context(), "x", plain.Token(), redlock.WithFencing())
-		require.NoError(t, err)
-		assert.Zero(t, got.Fence(), "what the masters counted last is the other's")
-		unlock(t, got)
-	})
-}
-
 func TestInspectShowsEveryKind(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

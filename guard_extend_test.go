@@ -66,59 +66,6 @@ func TestWithoutTheGuardARestoredKeyCounts(t *testing.T) {
 	})
 }
 
-// TestAttachDoesNotCountARestoredKey has a process attach to a lock whose key an extension has just restored on a
-// master that restarted.
-func TestAttachDoesNotCountARestoredKey(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		opts []redlock.Option
-		want error
-	}{
-		{"guarded", nil, redlock.ErrNoQuorum},
-		{"control: without the guard it counts", []redlock.Option{redlock.WithoutRestartGuard()}, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b", tt.opts...)
-				w.foreign("x", ttl/2, 0)
-				held := lock(t, a, "x")
-				synctest.Wait()
-				time.Sleep(ttl / 2)
-				w.Master(0).Restart()
-				w.Master(1).Crash()
-				for w.Master(0).Get("x") != held.Token() {
-					_ = held.Extend(t.Context())
-					time.Sleep(10 * time.Millisecond)
-				}
-				attached, err := b.Attach(t.Context(), "x", held.Token())
-				if tt.want == nil {
-					require.NoError(t, err)
-					_ = attached.Unlock(t.Context())
-					return
-				}
-				require.ErrorIs(t, err, tt.want)
-				require.NotErrorIs(t, err, redlock.ErrLost)
-				assert.ErrorContains(t, err, "only 1 of 3 masters hold the token")
-				assert.ErrorContains(t, err, "restarted a moment ago")
-			})
-		})
-	}
-}
-
-// TestAttachIsLostEvenWithTheRestartedMasters has a token that too few masters have, even if restarted ones counted.
-func TestAttachIsLostEvenWithTheRestartedMasters(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		w.Master(0).Restart()
-		w.Master(1).Restart()
-		w.Master(2).Set("x", "a:token", time.Minute)
-		_, err := w.locker(t, "a").Attach(t.Context(), "x", "a:token")
-		require.ErrorIs(t, err, redlock.ErrLost)
-	})
-}
-
 // TestARestoredKeyCountsAgainWhereTheLockWas has one master restart without its data, for longer than an extension
 // takes. Another master fails a while later, within the restart window of the first.
 func TestARestoredKeyCountsAgainWhereTheLockWas(t *testing.T) {

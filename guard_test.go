@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -266,29 +265,5 @@ func TestTheSameServerTwiceEndsTheWaiting(t *testing.T) {
 		assert.Less(t, time.Since(began), time.Second)
 		time.Sleep(time.Second)
 		assert.Zero(t, w.keys())
-	})
-}
-
-// Attach reads, and a majority of names is not a majority of servers.
-func TestAttachCountsAServerOnce(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 2, func(t *testing.T, w *world) {
-		w.Alias("10.9.9.9:6379", 1)
-		urls := append(w.URLs(), "redis://10.9.9.9:6379")
-		l := w.over(t, "a", w.nodes(t, "a", urls...))
-		w.Master(1).Set("x", "a:token", time.Minute)
-		_, err := l.Attach(t.Context(), "x", "a:token")
-		require.ErrorIs(t, err, redlock.ErrLost)
-
-		h, err := l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.Empty(t, h.Holders, "nor does Inspect")
-		var same int
-		for _, n := range h.Nodes {
-			if n.Err != nil && strings.Contains(n.Err.Error(), "same server") {
-				same++
-			}
-		}
-		assert.Equal(t, 1, same)
 	})
 }

@@ -68,9 +68,6 @@ func TestInspectWhereTheMastersDisagree(t *testing.T) {
 				m.Set("x", me(2), ttl)
 			}
 		}, "mutex", 1, 0, map[string]int{me(2): 3}},
-		{"a writer that is a reader on most", func(i int, m *simnet.Master) {
-			entry(m, []string{"writer", "reader", "reader", "writer", "reader"}[i], me(1))
-		}, "reader", 1, 0, map[string]int{me(1): 5}},
 		{"holds of one owner, each on a majority of its own", func(i int, m *simnet.Master) {
 			if i < 3 {
 				entry(m, "reentrant", me(1))

@@ -23,7 +23,7 @@ type Lock struct {
 	claim  *kind.Claim
 	lease  *quorum.Lease
 	base   context.Context // the context given to Lock without its cancellation and deadline
-	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
+	hold   waitqueue.Hold  // the lock in its wait queue
 
 	renewal   keepalive.Entry // for locker.schedule, which guards it
 	heldSince time.Duration   // end of the acquisition, counted from locker.opened; 0: the caller has not got the lock yet

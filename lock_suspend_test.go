@@ -2,8 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,48 +172,6 @@ func TestALockAcquiredAfterASuspensionLastsItsTTL(t *testing.T) {
 	})
 }
 
-func TestASuspensionDuringAttachCounts(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b")
-		lk := lock(t, a, "x")
-		w.warm(t, b)
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0)
-		}
-		token := lk.Token()
-		out := inBackground(func() (*redlock.Lock, error) { return b.Attach(context.Background(), "x", token) })
-		answered := func() (n int) {
-			for _, e := range w.asked() {
-				if strings.HasPrefix(strings.ToLower(e.Args[0]), "eval") && strings.Contains(e.Reply, token) {
-					n++
-				}
-			}
-			return n
-		}
-		for answered() < 3 {
-			time.Sleep(time.Millisecond)
-		}
-		// The masters have answered, and the answers are on their way.
-		w.suspend("b", ttl)
-		assert.ErrorIs(t, ended(t, out, time.Second).err, redlock.ErrLost)
-	})
-}
-
-func TestAnAttachedLockThatEndedDuringASuspensionIsLost(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b", redlock.WithoutKeepalive())
-		w.suspend("b", time.Hour) // before: does not count
-		lk := lock(t, a, "x")
-		got, err := b.Attach(t.Context(), "x", lk.Token())
-		require.NoError(t, err)
-		require.NoError(t, got.Err())
-		w.suspend("b", ttl)
-		require.ErrorIs(t, got.Err(), redlock.ErrLost)
-	})
-}
-
 func TestASuspensionCountsTowardTheMaximumHold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -301,48 +257,6 @@ func TestAnExtensionIsNotSentAfterASuspension(t *testing.T) {
 				require.NoError(t, err)
 				assert.Greater(t, second.Fence(), writer.Fence())
 				unlock(t, second)
-			})
-		})
-	}
-}
-
-// napper is the clock of a host. It calls onReading after the given reading of the suspensions, before it is returned.
-type napper struct {
-	*simnet.Clock
-	at, readings int
-	onReading    func()
-}
-
-func (n *napper) Suspended() time.Duration {
-	total := n.Clock.Suspended()
-	if n.readings++; n.readings == n.at {
-		n.onReading()
-	}
-	return total
-}
-
-// TestASuspensionBetweenTwoReadingsOfAttachCounts suspends the machine right after each of the readings that Attach
-// takes.
-func TestASuspensionBetweenTwoReadingsOfAttachCounts(t *testing.T) {
-	t.Parallel()
-	for reading := 1; reading <= 2; reading++ {
-		t.Run(fmt.Sprintf("reading %d", reading), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				parent, other := w.locker(t, "parent", redlock.WithoutKeepalive()), w.locker(t, "other")
-				held := lock(t, parent, "x")
-				n := &napper{Clock: w.Host("child").Clock(), onReading: func() { w.suspend("child", ttl+time.Second) }}
-				child := w.over(t, "child", w.nodes(t, "child"), redlock.WithClock(n), redlock.WithoutKeepalive())
-				n.readings, n.at = 0, reading
-				attached, err := child.Attach(t.Context(), "x", held.Token())
-				require.GreaterOrEqual(t, n.readings, reading, "Attach has read the clock, and the machine was suspended")
-				got := lock(t, other, "x")
-				if err == nil {
-					require.ErrorIs(t, attached.Err(), redlock.ErrLost, "two holders")
-				} else {
-					require.ErrorIs(t, err, redlock.ErrLost)
-				}
-				unlock(t, got)
 			})
 		})
 	}

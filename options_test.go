@@ -169,11 +169,6 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 			"Do": func(name string, opts ...redlock.LockOption) error {
 				return l.Do(ctx, name, nil, opts...)
 			},
-			"Attach": func(name string, opts ...redlock.LockOption) error {
-				lk, err := l.Attach(ctx, name, "token", opts...)
-				assert.Nil(t, lk)
-				return err
-			},
 		}
 		for what, call := range calls {
 			for _, tt := range []struct {
@@ -198,9 +193,7 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 				}
 			}
 		}
-		_, err := l.Attach(ctx, "x", "")
-		require.ErrorContains(t, err, "token is empty")
-		_, err = l.Inspect(ctx, "")
+		_, err := l.Inspect(ctx, "")
 		require.ErrorContains(t, err, "name is empty")
 
 		synctest.Wait()
@@ -397,12 +390,8 @@ func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
 				func() error { _, err := l.LockAll(ctx, names); return err }, []string{"257 names", "name-000", "256"},
 			},
 			"TryLockAll": {func() error { _, err := l.TryLockAll(ctx, names); return err }, []string{"257 names", "256"}},
-			"Attach": {
-				func() error { _, err := l.Attach(ctx, name, "token"); return err }, []string{"name", "4098", "4096"},
-			},
-			"its token": {
-				func() error { _, err := l.Attach(ctx, "x", token); return err }, []string{"token", "4097", "4096"},
-			},
+			"Release":    {func() error { return l.Release(ctx, name, "token") }, []string{"name", "4098", "4096"}},
+			"its token":  {func() error { return l.Release(ctx, "x", token) }, []string{"token", "4097", "4096"}},
 			"Open's owner": {
 				func() error { _, err := redlock.Open(w.URLs(), redlock.WithOwner(owner)); return err },
 				[]string{"owner", "1025", "1024"},
@@ -432,9 +421,7 @@ func TestTheLongestThatIsAllowedWorks(t *testing.T) {
 		ctx := context.Background()
 		name := func(i int) string { return fmt.Sprintf("%04096d", i) }
 		lk := lock(t, l, name(0), redlock.WithFencing())
-		attached, err := l.Attach(ctx, name(0), lk.Token())
-		require.NoError(t, err)
-		unlock(t, attached)
+		require.NoError(t, l.Release(ctx, name(0), lk.Token()))
 		var names []string
 		for i := range 256 {
 			names = append(names, name(i))

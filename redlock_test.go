@@ -197,7 +197,7 @@ func TestEverythingSaysClosedAfterClose(t *testing.T) {
 			"Lock":    func() error { _, err := l.Lock(ctx, "x"); return err },
 			"TryLock": func() error { _, err := l.TryLock(ctx, "x"); return err },
 			"Do":      func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
-			"Attach":  func() error { _, err := l.Attach(ctx, "x", "token"); return err },
+			"Release": func() error { return l.Release(ctx, "x", "token") },
 			"Inspect": func() error { _, err := l.Inspect(ctx, "x"); return err },
 			"Nodes":   func() error { _, err := l.Nodes(ctx); return err },
 
@@ -402,14 +402,9 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 		"RW.Lock of a held": func(ctx context.Context, s fixture) error { _, err := s.l.RW("foreign").Lock(ctx); return err },
 		"Inspect":           func(ctx context.Context, s fixture) error { _, err := s.l.Inspect(ctx, "x"); return err },
 		"Nodes":             func(ctx context.Context, s fixture) error { _, err := s.l.Nodes(ctx); return err },
-		"Attach": func(
-			ctx context.Context, s fixture,
-		) error {
-			_, err := s.l.Attach(ctx, "held", "token")
-			return err
-		},
-		"Unlock": func(ctx context.Context, s fixture) error { return s.held.Unlock(ctx) },
-		"Extend": func(ctx context.Context, s fixture) error { return s.held.Extend(ctx) },
+		"Release":           func(ctx context.Context, s fixture) error { return s.l.Release(ctx, "held", "token") },
+		"Unlock":            func(ctx context.Context, s fixture) error { return s.held.Unlock(ctx) },
+		"Extend":            func(ctx context.Context, s fixture) error { return s.held.Extend(ctx) },
 	} {
 		for fault, do := range map[string]func(m *simnet.Master, i int){
 			"slow":                  func(m *simnet.Master, _ int) { m.Delay(2400*time.Millisecond, 0) },
@@ -481,7 +476,7 @@ func TestCloseEndsCallsThatWaitForMasters(t *testing.T) {
 		"TryLock": func(ctx context.Context, l *redlock.Locker) error { _, err := l.TryLock(ctx, "x"); return err },
 		"Inspect": func(ctx context.Context, l *redlock.Locker) error { _, err := l.Inspect(ctx, "x"); return err },
 		"Nodes":   func(ctx context.Context, l *redlock.Locker) error { _, err := l.Nodes(ctx); return err },
-		"Attach":  func(ctx context.Context, l *redlock.Locker) error { _, err := l.Attach(ctx, "x", "token"); return err },
+		"Release": func(ctx context.Context, l *redlock.Locker) error { return l.Release(ctx, "x", "token") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -37,21 +37,3 @@ func (r *Reentrant) TryLock(ctx context.Context, opts ...LockOption) (*Lock, err
 func (r *Reentrant) target() kind.Target {
 	return kind.Target{Kind: kind.Reentrant, Names: []string{r.name}, Owner: r.owner}
 }
-
-// Depth returns how many holds the owner of a reentrant lock has now. It asks the masters, for at most one node
-// timeout, and counts the distinct holds that they report. A hold whose Lock or Unlock is in progress may or may not be
-// counted. If no majority answers, Depth returns 1, for this hold; once this hold has ended, it returns 0. For every
-// other kind of lock it always returns 1.
-func (l *Lock) Depth() int {
-	if !l.kind().Nested() {
-		return 1
-	}
-	if l.Err() != nil {
-		return 0
-	}
-	answers, err := l.locker.read(context.Background(), l.Name(), l.origin())
-	if err != nil {
-		return 1
-	}
-	return max(1, kind.NewCensus(answers).Depth(kind.OwnerOf(l.claim.Token)))
-}

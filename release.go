@@ -49,16 +49,11 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 		return err
 	}
 	defer l.end()
-	terms := l.cfg.terms
-	terms.TTL = max(terms.TTL, l.cfg.maxTTL) // the lock may be another Locker's
-	mayHave := make([]bool, l.quorum.Size())
-	for i := range mayHave {
-		mayHave[i] = true
-	}
-	ops := traced(l.cfg.scripts.Release(name, token), l.cfg.origin(ctx, 0, nil))
-	lease := l.quorum.Import(ops, &terms, mayHave, l.cfg.clock.Now().Add(terms.TTL))
+	drift := l.cfg.drift
+	life := max(l.cfg.ttl+drift.Of(l.cfg.ttl), l.cfg.maxTTL+drift.Of(l.cfg.maxTTL)) // it may be another Locker's
+	op := mark(l.cfg.scripts.Release(name, token), l.cfg.origin(ctx, 0, nil))
 	done := make(chan error, 1)
-	lease.Release(false, func(_ int64, err error) { done <- err })
+	l.quorum.ReleaseToken(op, l.cfg.timeout(), life, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return releaseError("release", []string{name}, err)

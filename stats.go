@@ -25,7 +25,7 @@ type KindStats struct {
 }
 
 // LockStats counts holds, and acquisitions, which are calls with valid arguments that acquire a lock of any kind: Lock,
-// TryLock, RLock, Acquire, LockAll, Attach and so on. In one snapshot they add up:
+// TryLock, RLock, Acquire, LockAll and so on. In one snapshot they add up:
 //
 //	Started = Waiting + Acquired + Refused + TimedOut + Canceled + Failed + ClosedWaiting
 //	Acquired = Held + Released + HandedOver + Lost + ClosedHeld

@@ -10,7 +10,7 @@ import (
 // Trace is a set of hooks, as in net/http/httptrace. Any hook may be nil. Later versions may add hooks, and fields to
 // the events.
 //
-// An acquisition is a call that acquires a lock of any kind: Lock, TryLock, Acquire, Attach and so on. Each has an ID
+// An acquisition is a call that acquires a lock of any kind: Lock, TryLock, Acquire and so on. Each has an ID
 // that is unique in its Locker, one AcquireStart and one AcquireEnd. If it acquired the lock, the hold has the same ID
 // and one HoldEnd. HoldEnd returns before the Locker asks the masters to release the lock, and before the AcquireEnd of
 // the caller that the lock is handed over to. Calls with invalid arguments have no events.
@@ -48,7 +48,7 @@ type Outcome string
 const (
 	// OutcomeAcquired: the call returned the lock.
 	OutcomeAcquired Outcome = "acquired"
-	// OutcomeRefused: a TryLock or Attach returned ErrHeld.
+	// OutcomeRefused: a TryLock returned ErrHeld.
 	OutcomeRefused Outcome = "refused"
 	// OutcomeTimedOut: the deadline of the caller's context passed.
 	OutcomeTimedOut Outcome = "timed_out"
@@ -72,7 +72,7 @@ type AcquireStartEvent struct {
 	ID uint64
 	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore". Name is what [Lock.Name] returns.
 	Kind, Name string
-	// Call is "lock", "trylock" or "attach".
+	// Call is "lock" or "trylock".
 	Call string
 }
 
@@ -92,14 +92,14 @@ type WaitingEvent struct {
 type AcquireEndEvent struct {
 	ID         uint64
 	Kind, Name string
-	// Call is "lock", "trylock" or "attach".
+	// Call is "lock" or "trylock".
 	Call string
 	// Outcome is acquired, refused, timed_out, canceled, failed or closed.
 	Outcome Outcome
 	// Took is the time since AcquireStart.
 	Took time.Duration
 	// Attempts is how many rounds of requests the call sent. If it is 0 and the Outcome is acquired, the lock was handed
-	// over (see [WithoutHandOver]) or attached.
+	// over (see [WithoutHandOver]).
 	Attempts int
 	// Fence is the lock's fencing token; 0 if there is none.
 	Fence uint64

@@ -63,16 +63,13 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 		"Reentrant.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
 			return took(l.Reentrant("x", "me").Lock(ctx))
 		},
-		"Attach": func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error {
-			return took(l.Attach(ctx, "x", lk.Token()))
-		},
 		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
 		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
 	}
 	const taking = "AcquireStart Vote AcquireEnd Waiting HoldEnd Unlocked"
 	can := map[string]string{ // which callbacks each call makes in its own goroutine
 		"Lock": taking, "TryLock": strings.Replace(taking, "Waiting", "", 1), "Do": taking, "LockAll": taking,
-		"RW.Lock": taking, "RW.RLock": taking, "Reentrant.Lock": taking, "Attach": "AcquireStart AcquireEnd",
+		"RW.Lock": taking, "RW.RLock": taking, "Reentrant.Lock": taking,
 		"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended",
 	}
 	for name, call := range calls {
@@ -90,7 +87,7 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					w.warm(t, a)
 					held, hindering := (*redlock.Lock)(nil), (*redlock.Lock)(nil)
 					switch {
-					case name == "Unlock" || name == "Extend" || name == "Attach":
+					case name == "Unlock" || name == "Extend":
 						held = lock(t, a, "x")
 					case callback == "Waiting":
 						hindering = lock(t, b, "x")
@@ -128,9 +125,6 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 						time.Sleep(2 * ttl)
 						require.NoError(t, held.Err(), "it is kept alive")
 						unlock(t, held)
-					}
-					if name == "Attach" {
-						_ = held.Unlock(t.Context())
 					}
 					if hindering != nil {
 						unlock(t, hindering)

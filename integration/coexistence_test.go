@@ -140,20 +140,6 @@ func TestOurLateLockDoesNotHarmAPeers(t *testing.T) {
 	})
 }
 
-func TestAttachTakesOverAPeersLock(t *testing.T) {
-	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
-		ours := lockerOver(t, masters)
-		value, taken := p.tryLock(t, "handed over", ttl)
-		require.True(t, taken)
-		l, err := ours.Attach(t.Context(), "handed over", value)
-		require.NoError(t, err)
-		require.NoError(t, l.Extend(t.Context()))
-		unlock(t, l)
-		free(t, masters, "handed over")
-		assert.False(t, p.unlock(t, "handed over"))
-	})
-}
-
 // contend has two of our Lockers and a peer add to one number, rounds times each, and returns the first error.
 func contend(
 	t *testing.T, p peer, masters []*redisproc.Server, shared *number, rounds int, our, their string,

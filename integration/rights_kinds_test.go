@@ -24,7 +24,7 @@ const (
 var kindsByRight = map[string]map[string]string{
 	"set":     {"mutex": toAcquire},
 	"del":     {"mutex": toRelease},
-	"pttl":    {"mutex": toKeep, "reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire},
+	"pttl":    {"reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire},
 	"type":    {"reader": toKeep, "writer": toKeep, "reentrant": toKeep, "semaphore": toKeep},
 	"zscore":  {"reader": toKeep, "writer": toKeep, "reentrant": toKeep, "semaphore": toRelease},
 	"get":     {"mutex": toKeep},

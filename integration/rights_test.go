@@ -85,11 +85,8 @@ func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) 
 	time.Sleep(ttl)                 // kept alive, and waited for
 	_, inspected := lockers[0].Inspect(ctx, name)
 	_, nodes := lockers[0].Nodes(ctx)
-	attached, err := lockers[0].Attach(ctx, name, held.Token())
-	if err == nil {
-		err = errors.Join(attached.Extend(ctx), attached.Unlock(ctx))
-	}
-	_ = held.Unlock(ctx) // its lock was handed over
+	err = errors.Join(held.Extend(ctx), lockers[0].Release(ctx, name, held.Token()))
+	_ = held.Unlock(ctx) // it is lost
 	return errors.Join(inspected, nodes, err, <-next, liveKinds(t, lockers, name+":kinds"))
 }
 

@@ -33,12 +33,11 @@ type Terms struct {
 type Lease struct {
 	q     *Quorum
 	terms *Terms
-	asked time.Duration // when the acquire began, since Quorum.origin, unless the lease was imported
+	asked time.Duration // when the acquire began, since Quorum.origin
 	fence int64         // 0: none
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
-	imported bool
 
 	mu       sync.Mutex
 	frozen   bool // until is final
@@ -46,30 +45,6 @@ type Lease struct {
 	until    time.Time     // the deadline; zero: the lease was never held
 	maxUntil time.Duration // with MaxHold: the cap, which until cannot exceed, since Quorum.origin
 	states   []keyState    // by node
-}
-
-// Import makes a lease of a lock that was acquired elsewhere and whose validity ends at until. mayHave reports, by
-// node, whether the node may have its token. The lease keeps terms, which must not change.
-func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time) *Lease {
-	l := &Lease{
-		q: q, ops: ops, terms: terms, imported: true, until: until,
-		states: make([]keyState, len(q.nodes)),
-	}
-	for i := range l.states {
-		l.states[i].keys = absent
-		if mayHave[i] {
-			l.states[i].written.Store(true)
-			l.states[i].keys = unclear // with an unknown TTL
-		}
-	}
-	if terms.MaxHold > 0 {
-		latest := q.cfg.Clock.Now().Add(terms.MaxHold)
-		l.maxUntil = q.since(latest)
-		if latest.Before(until) {
-			l.until = latest
-		}
-	}
-	return l
 }
 
 // HandOver gives the lease the operations of its next holder, which differ only in what they are traced as.
@@ -156,7 +131,7 @@ func (l *Lease) keysExpire(index int) (at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
-	return l.q.origin.Add(s.setAt + l.terms.TTL), !l.imported && s.current() == present
+	return l.q.origin.Add(s.setAt + l.terms.TTL), s.current() == present
 }
 
 // beginCall prepares a call that sets the keys of the lease on a node. change records that in the node's keyState.

@@ -393,43 +393,34 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 	}
 }
 
-func TestAnImportedLeaseIsReleasedWhereItMayBe(t *testing.T) {
+func TestATokenIsReleasedOnEveryNode(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		until := time.Now().Add(time.Minute)
-		lease := q.Import(ops{}, &terms, []bool{true, true, false}, until)
-		assert.Equal(t, until, lease.Until())
-		lease.Release(false, nil)
-		for _, f := range fakes[:2] {
-			require.Len(t, f.asked("release"), 1)
-			assert.True(t, f.asked("release")[0].Delivery.Durable)
-			assert.Zero(t, f.asked("release")[0].Delivery.ExpiresAt, "the TTL of its keys is unknown")
-		}
-		require.Len(t, fakes[2].asked("release"), 1)
-		assert.False(t, fakes[2].asked("release")[0].Delivery.Durable)
-	})
-}
-
-// An extension keeps the TTL of an imported key if that is longer. So the keys may outlive the extension's TTL.
-func TestAnImportedLeaseThatWasExtendedIsReleasedHoweverLate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		for _, f := range fakes {
-			f.answers(granted())
-		}
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute))
-		done, result := newDone(t)
-		lease.Extend(done)
-		require.NoError(t, result())
-		lease.Release(false, nil)
-		for _, f := range fakes {
-			require.Len(t, f.asked("release"), 1)
-			assert.True(t, f.asked("release")[0].Delivery.Durable)
-			assert.Zero(t, f.asked("release")[0].Delivery.ExpiresAt)
-		}
-	})
+	for name, tt := range map[string]struct {
+		votes [3]*node.Vote
+		want  error
+	}{
+		"a majority has it":           {[3]*node.Vote{granted(), granted(), denied()}, nil},
+		"a majority does not have it": {[3]*node.Vote{granted(), denied(), denied()}, quorum.ErrGone},
+		"a majority answers":          {[3]*node.Vote{granted(), denied(), failed()}, nil},
+		"no majority answers":         {[3]*node.Vote{granted(), unknown(), failed()}, quorum.ErrNoQuorum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q, fakes := council(t, 3)
+			done, result := newDone(t)
+			q.ReleaseToken(node.Command("release", nil), terms.Timeout, time.Minute, done)
+			for i, f := range fakes {
+				require.Len(t, f.asked("release"), 1)
+				assert.Equal(t, node.Delivery{Durable: true, KeyTTL: time.Minute}, f.asked("release")[0].Delivery)
+				f.vote(t, "release", tt.votes[i])
+			}
+			if err := result(); tt.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, tt.want)
+			}
+		})
+	}
 }
 
 func TestAnExtensionIsNotWrittenAfterTheDeadline(t *testing.T) {
@@ -459,46 +450,6 @@ func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
 		time.Sleep(time.Second)
 		lease.Release(false, nil)
 		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
-
-		q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute)).Release(false, nil)
-		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "an imported lease does not know it")
-	})
-}
-
-func TestAnImportedLeaseIsCapped(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, _ := council(t, 3)
-		capped := terms
-		capped.MaxHold = time.Second
-		lease := q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(5*time.Second))
-		assert.Equal(t, time.Second, time.Until(lease.Until()))
-		assert.True(t, lease.Capped())
-		lease = q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(time.Second/2))
-		assert.Equal(t, time.Second/2, time.Until(lease.Until()))
-		assert.False(t, lease.Capped())
-	})
-}
-
-// An imported lease may have more time left than an extension gives it. The extension does not shorten the keys' TTL.
-func TestAnExtensionNeverShortensALease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		until := time.Now().Add(time.Minute)
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, until)
-		for _, f := range fakes {
-			f.answers(granted())
-		}
-		done, result := newDone(t)
-		lease.Extend(done)
-		require.NoError(t, result())
-		assert.Equal(t, until, lease.Until())
-		time.Sleep(time.Minute - time.Second)
-		done, result = newDone(t)
-		lease.Extend(done)
-		require.NoError(t, result())
-		assert.Equal(t, time.Now().Add(terms.TTL-terms.Drift), lease.Until())
 	})
 }
 

@@ -100,9 +100,7 @@ func (l *Lease) end(
 		op: op, timeout: l.terms.Timeout, window: window, releases: l, first: NoFirst, enough: (*tally).majorityAgrees,
 		prepareCall: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL = life + l.terms.Drift
-			if !l.imported {
-				c.Delivery.FirstAsked = l.q.origin.Add(l.asked)
-			}
+			c.Delivery.FirstAsked = l.q.origin.Add(l.asked)
 			if opAt != nil {
 				c.Delivery.OpAt = opAt(i)
 			}
@@ -110,10 +108,7 @@ func (l *Lease) end(
 			case unsent:
 				return skipped()
 			case present:
-				c.Delivery.Durable = true
-				if !l.imported { // an imported key may have a longer TTL, which an extension keeps
-					c.Delivery.ExpiresAt = now.Add(c.Delivery.KeyTTL)
-				}
+				c.Delivery.Durable, c.Delivery.ExpiresAt = true, now.Add(c.Delivery.KeyTTL)
 			case unclear:
 				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &l.states[i].written
 			}
@@ -140,6 +135,23 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 	default:
 		return 0, noQuorum(r.errors())
 	}
+}
+
+// ReleaseToken sends op, which removes a token that is not of a lease of this Quorum, to every node. Each node repeats op
+// until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls done
+// once, with an error as that of [Lease.Release], but never with ErrEnded.
+func (q *Quorum) ReleaseToken(op *node.Op, timeout, life time.Duration, done func(error)) {
+	q.ask(question{
+		op: op, timeout: timeout, first: NoFirst, enough: (*tally).majorityAgrees,
+		prepareCall: func(_ int, c *node.Call) *node.Vote {
+			c.Delivery.Durable, c.Delivery.KeyTTL = true, life
+			return nil
+		},
+		onDecided: func(r *round) {
+			_, err := confirmed(r, (*tally).answered)
+			done(err)
+		},
+	})
 }
 
 // Broadcast sends op to every node and does not wait for the answers.

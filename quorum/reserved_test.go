@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -133,29 +132,6 @@ func TestAGuardedVoteOfNoLease(t *testing.T) {
 	for _, an := range answers {
 		assert.Equal(t, node.Unknown, an.Vote.Verdict)
 	}
-}
-
-// TestAGuardedGrantDoesNotCountForAnImportedLease has a lease that does not know since when the node has its key.
-func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
-	t.Parallel()
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, clock.CountSuspensions(s).Now().Add(validity))
-		fakes[0].answers(guarded())
-		fakes[1].answers(granted())
-		fakes[2].answers(failed())
-		done, result := newDone(t)
-		lease.Extend(done)
-		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
-
-		fakes[0].answers(granted())
-		done, result = newDone(t)
-		lease.Extend(done)
-		require.NoError(t, result())
-		fakes[0].answers(guarded())
-		done, result = newDone(t)
-		lease.Extend(done)
-		require.NoError(t, result(), "and after a vote that counts it is reserved")
-	})
 }
 
 // TestAGuardedGrantConfirmsAKeepOnlyOfAReservedNode has a minimum hold end a lease on nodes that restarted.

@@ -160,22 +160,6 @@ func TestKeepEndsAtTheSameTimeHoweverLateItIsSent(t *testing.T) {
 	})
 }
 
-// An extension keeps the TTL of an imported key if that is longer, so the lease does not know when the key expires.
-func TestKeepOfAnImportedLeaseDoesNotCountOnItsTTL(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 1)
-		fakes[0].answers(granted())
-		lease := q.Import(spelled{}, &terms, []bool{true}, time.Now().Add(time.Minute))
-		done, result := newDone(t)
-		lease.Extend(done)
-		require.NoError(t, result())
-		lease.Keep(time.Now().Add(20*time.Second), nil)
-		require.Len(t, fakes[0].asked("release"), 1)
-		assert.Equal(t, "keep 20s beyond 20s", fakes[0].asked("release")[0].Delivery.OpAt(time.Now()).Lock)
-	})
-}
-
 func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -224,12 +208,6 @@ func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
 	acquire, release := fakes[2].asked("acquire")[0], fakes[2].asked("release")[0]
 	require.NotNil(t, acquire.Written)
 	assert.Same(t, acquire.Written, release.Delivery.OnlyIfWritten)
-
-	q, fakes := council(t, 3)
-	q.Import(ops{}, &terms, []bool{true, false, false}, time.Now().Add(time.Minute)).Release(false, nil)
-	written := fakes[0].asked("release")[0].Delivery.OnlyIfWritten
-	require.NotNil(t, written)
-	assert.True(t, written.Load(), "an imported key was written by somebody")
 }
 
 // The vote on the acquire may arrive after the vote on an extension, which says more.

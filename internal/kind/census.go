@@ -137,49 +137,6 @@ func (c *Census) Depth(owner string) (depth int) {
 	return max(depth, len(holds))
 }
 
-// MutexCensus is what the masters report about one token of a mutex and all other holders of the name.
-type MutexCensus struct {
-	TTLs    []time.Duration // of the token's keys; never negative
-	Others  []time.Duration // by master that another holder has: its longest TTL
-	Kind    string          // of another holder's lock
-	MayHold []bool          // by master: it reports the token, or its answer does not count
-}
-
-// Mutex returns what the masters report about a token of a mutex. A key without a TTL counts as one with noTTL.
-func (c *Census) Mutex(token string, noTTL time.Duration) (m MutexCensus) {
-	m.MayHold = make([]bool, len(c.states))
-	for i, s := range c.states {
-		h, holds := s.Holder(token)
-		switch {
-		case !c.counted[i]:
-			m.MayHold[i] = true
-		case s.Kind == "":
-		case s.Kind == Mutex.Name && holds:
-			m.MayHold[i] = true
-			if h.TTL < 0 {
-				h.TTL = noTTL
-			}
-			m.TTLs = append(m.TTLs, h.TTL)
-		default:
-			m.Others, m.Kind = append(m.Others, s.Longest().TTL), s.Kind
-		}
-	}
-	return m
-}
-
-// Left returns how long at least need masters will hold the token. ok is false if fewer hold it.
-func (m MutexCensus) Left(need int) (ttl time.Duration, ok bool) { return leftOf(m.TTLs, need) }
-
-// OthersLeft returns how long at least need masters will hold other tokens; negative: forever. ok is false if fewer do.
-func (m MutexCensus) OthersLeft(need int) (ttl time.Duration, ok bool) { return leftOf(m.Others, need) }
-
-func leftOf(ttls []time.Duration, need int) (ttl time.Duration, ok bool) {
-	if len(ttls) < need {
-		return 0, false
-	}
-	return majorityTTL(ttls, need), true
-}
-
 // majorityTTL returns the longest time for which at least need of the keys exist. It sorts ttls.
 func majorityTTL(ttls []time.Duration, need int) time.Duration {
 	slices.SortFunc(ttls, func(a, b time.Duration) int {

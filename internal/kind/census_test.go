@@ -115,38 +115,6 @@ func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
 	assert.True(t, ok, "but its owner still has the name")
 }
 
-func TestMutexCensusDistinguishesATokenFromOtherHolders(t *testing.T) {
-	t.Parallel()
-	census := kind.NewCensus([]quorum.Answer{
-		reports("mutex", 0, holds("mine", 5)), reports("mutex", 0, holds("mine", noTTL)), failed(), free(),
-		reports("reader", 0, holds("other", 3), holds("mine", 8)), // a token of another kind counts as another holder
-	}).Mutex("mine", 100)
-	assert.Equal(t, kind.MutexCensus{
-		TTLs: []time.Duration{5, 100}, Others: []time.Duration{8}, Kind: "reader",
-		MayHold: []bool{true, true, true, false, false},
-	}, census)
-	left, ok := census.Left(2)
-	assert.True(t, ok)
-	assert.Equal(t, time.Duration(5), left)
-	_, ok = census.Left(3)
-	assert.False(t, ok)
-	_, ok = census.OthersLeft(2)
-	assert.False(t, ok)
-}
-
-func TestMutexCensusOfAnotherHoldersMutex(t *testing.T) {
-	t.Parallel()
-	census := kind.NewCensus([]quorum.Answer{
-		reports("mutex", 0, holds("other", 3)), reports("mutex", 0, holds("mine", 0)), free(),
-	}).Mutex("mine", 100)
-	assert.Equal(t, kind.MutexCensus{
-		TTLs: []time.Duration{0}, Others: []time.Duration{3}, Kind: "mutex", MayHold: []bool{false, true, false},
-	}, census)
-	left, ok := census.OthersLeft(1)
-	assert.True(t, ok)
-	assert.Equal(t, time.Duration(3), left)
-}
-
 func TestTheLongestHolder(t *testing.T) {
 	t.Parallel()
 	for want, ttls := range map[time.Duration][]time.Duration{

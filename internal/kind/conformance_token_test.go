@@ -13,7 +13,7 @@ func tokenReleaseSteps() map[string]step {
 	const short, long = 5 * time.Second, time.Minute
 	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
 	of := func(e entries) state { return state{entries: e} }
-	release := func(token string) *node.Op { return kind.DefaultScripts.Release(lockName, token).Release(true) }
+	release := func(token string) *node.Op { return kind.DefaultScripts.Release(lockName, token) }
 	permit := func(slot, token string) string { return entryOf("semaphore", "2:"+slot+":"+token) }
 	keptToken := kind.KeptToken(holdToken)
 

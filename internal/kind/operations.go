@@ -61,20 +61,9 @@ func (s *Scripts) Inspect(name string, siblings bool) *node.Op {
 	return s.inspect.Op("inspect", ReadState, keys).About(name)
 }
 
-// Release returns operations of which only Release may be called. It releases the lock on name that has a token, of any
-// kind.
-func (s *Scripts) Release(name, token string) quorum.Ops {
-	return tokenRelease{name: name, token: token, scripts: s}
-}
-
-type tokenRelease struct {
-	quorum.Ops  // nil
-	name, token string
-	scripts     *Scripts
-}
-
-func (r tokenRelease) Release(bool) *node.Op {
-	return r.scripts.release.Op("release", nil, []string{r.name}, r.token, Channel(r.name)).About(r.name)
+// Release returns the operation that releases the lock on name that has a token, of any kind.
+func (s *Scripts) Release(name, token string) *node.Op {
+	return s.release.Op("release", nil, []string{name}, token, Channel(name)).About(name)
 }
 
 // Announce returns the operation that publishes the release of a name.

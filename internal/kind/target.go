@@ -16,7 +16,7 @@ const (
 
 	MaxSlots = 1024 // of a semaphore
 	MaxOwner = 1024 // bytes
-	MaxToken = 4096 // bytes, for Attach; a token of a Locker has at most MaxOwner + 33
+	MaxToken = 4096 // bytes, for Release; a token of a Locker has at most MaxOwner + 33
 )
 
 // Target is what a caller wants to lock, and how.

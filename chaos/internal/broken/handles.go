@@ -130,10 +130,7 @@ func releaseHandedOver(w *Wrapping) {
 		if w.requests.handedOver(l.Name()) {
 			token := l.Token()
 			go func() {
-				again, err := locker.Attach(context.Background(), l.Name(), token, redlock.WithoutKeepalive())
-				if err == nil {
-					_ = again.Unlock(context.Background())
-				}
+				_ = locker.Release(context.Background(), l.Name(), token)
 			}()
 		}
 		return l

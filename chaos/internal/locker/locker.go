@@ -92,7 +92,6 @@ type Lock interface {
 // Handle is a lock of this module, such as *[redlock.Lock].
 type Handle interface {
 	Lock
-	Depth() int
 	Extend(ctx context.Context) error
 }
 

@@ -57,12 +57,3 @@ func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 		})
 	}
 }
-
-// TestAnAttachedLockIsExtended checks that the micro-scenario of attached locks notices that keepalive does not extend
-// one.
-func TestAnAttachedLockIsExtended(t *testing.T) {
-	t.Parallel()
-	lock, ok := broken.Find("keepalive that does not extend")
-	require.True(t, ok)
-	caught(t, simulation.Broken(lock), "attached", 15, "lost it in spite of its keepalive")
-}

@@ -49,32 +49,6 @@ func (w *worker) suspended() {
 	}
 }
 
-// attachedLate checks that keepalive extends a lock in time to which it is attached when most of the TTL is over.
-func (e *env) attachedLate(first, second *worker) {
-	want := e.want(kinds.Mutex)
-	want.TTL = first.client.TTL
-	h := first.free(want)
-	time.Sleep(want.TTL * 4 / 5)
-	l, err := second.locker.Attach(context.Background(), want.Names[0], h.lock.Token())
-	if err != nil {
-		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", want.Names, err)
-		return
-	}
-	h.attempt.Over()
-	e.freeze(first.life) // it would release the lock when it is over
-	want.Keepalive = true
-	a := second.ask(want).begin(l)
-	second.pause(l.Context(), want.TTL)
-	if l.Context().Err() != nil {
-		e.problem(check.ByLiveness, second.who, "attached to %q, and lost it in spite of its keepalive: %v",
-			want.Names, context.Cause(l.Context()))
-	}
-	a.attempt.Over()
-	_ = a.lock.Unlock(context.Background())
-	e.thaw(first.life)
-	time.Sleep(first.client.Timeout)
-}
-
 // closedEarly checks that a Locker that is closed leaves the names of its locks taken for the rest of their minimum
 // hold, and no longer.
 func (e *env) closedEarly(w, other *worker) {

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 var microScenariosOfHolding = []microScenario{
 	{name: "frozen through the deadline", draw: nothing, play: (*env).frozenThrough},
 	{name: "given up", draw: nothing, play: (*env).givenUp},
-	{name: "attached", draw: keepers, play: (*env).attached},
-	{name: "depth", draw: keepers, play: (*env).depth},
 	{name: "longest hold", draw: awake, play: (*env).longestHold},
 }
 
@@ -106,106 +103,6 @@ func (h *recorder) unasked(client string, names []string, since time.Duration) {
 			h.problem(ByLoad, e.Host, "asked master %d for a lock at %v, though its caller had left by %v",
 				e.Master, stamp(at), stamp(since))
 		}
-	}
-}
-
-// attached checks a handle on a lock of another process. While that process is frozen, the handle extends and unlocks
-// the lock, and no other client gets it in between.
-func (e *env) attached() {
-	first, second, third := e.worker(0), e.worker(1), e.worker(1)
-	ctx := context.Background()
-	name := e.schedule.Names[0]
-	if _, err := second.locker.Attach(ctx, name, "unknown"); !errors.Is(err, redlock.ErrLost) {
-		e.problem(ByContract, second.who, "attaching to a free name returns: %v", err)
-	}
-	h := first.free(e.want(kinds.Mutex))
-	if _, err := second.locker.Attach(ctx, name, "another's"); !errors.Is(err, redlock.ErrHeld) {
-		e.problem(ByContract, second.who, "attaching with another token says: %v", err)
-	}
-	time.Sleep(within(e.rng, first.client.TTL/4))
-	down := e.some(e.schedule.Masters - e.majority())
-	each(down, (*simnet.Master).Freeze)
-	l, err := second.locker.Attach(ctx, name, h.lock.Token())
-	if err != nil {
-		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
-		return
-	}
-	until := h.until()
-	h.attempt.Over() // it is the other process's
-	a := second.ask(e.want(kinds.Mutex)).begin(l)
-	e.freeze(first.life)
-	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the drift budget, and as much for what clocks gained
-	if !first.client.Keepalive && a.until() > until+drifts {
-		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(until))
-	}
-	waited := third.await(e.want(kinds.Mutex), 10*third.client.TTL)
-	for range 4 { // exceeds the first TTL
-		time.Sleep(first.client.TTL / 3)
-		if err := l.Extend(ctx); err != nil {
-			e.problem(check.ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
-		}
-	}
-	each(down, (*simnet.Master).Thaw)
-	a.sure()
-	released := e.now()
-	if next := <-waited; next == nil || next.from < released-time.Millisecond ||
-		next.from-released > 3*third.client.Timeout {
-		e.problem(check.ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
-			name, stamp(released), next != nil)
-	} else {
-		next.sure()
-	}
-	e.thaw(first.life)
-	time.Sleep(first.client.Timeout) // the first client notices that its lock is over
-	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
-		e.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)
-	}
-	if second.client.Keepalive {
-		e.attachedLate(first, second)
-	}
-}
-
-// depth checks that Depth counts an owner's holds at all processes while no request is in flight, even if a minority of
-// the masters is down.
-func (e *env) depth() {
-	want := e.want(kinds.Reentrant)
-	var held []*holding
-	look := func(when string) {
-		time.Sleep(3 * e.schedule.Clients[0].Timeout)
-		for _, h := range held {
-			if n := h.lock.Depth(); n != len(held) {
-				e.problem(ByContract, h.who, "the owner has %d holds, and Depth says %d, %s", len(held), n, when)
-			}
-		}
-	}
-	take := func() {
-		w := e.worker(e.rng.IntN(2))
-		held = append(held, w.must(want, 2*time.Second, "it is the owner's"))
-	}
-	give := func() {
-		i := e.rng.IntN(len(held))
-		held[i].sure()
-		if n := held[i].lock.Depth(); n != 0 {
-			e.problem(ByContract, held[i].who, "Depth of a hold that has ended says %d", n)
-		}
-		held = append(held[:i], held[i+1:]...)
-	}
-	for range 4 {
-		take()
-		look("when all masters answer")
-	}
-	give()
-	look("after an Unlock")
-	gone := e.some(e.schedule.Masters - e.majority())
-	each(gone, (*simnet.Master).Stop)
-	look("with a minority gone")
-	take()
-	look("with another hold that a minority knows nothing of")
-	each(gone, (*simnet.Master).Start)
-	look("with the minority back")
-	for len(held) > 0 {
-		give()
-		look("after an Unlock")
 	}
 }
 

@@ -85,20 +85,9 @@ func (p *product) Votes(lock string, since time.Time) []history.Vote {
 	return p.votes.Since(lock, since)
 }
 
-// Attach returns a handle. A nil *redlock.Lock would be a Lock that is not nil.
-func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) {
-	l, err := p.Locker.Attach(ctx, name, token)
-	if l == nil {
-		return nil, err
-	}
-	return l, err
-}
-
 // Locker is the lock under test, on one host. Each lock that it returns is a [Lock].
 type Locker interface {
 	locker.Locker
-	// Attach returns a handle on a mutex that was acquired elsewhere.
-	Attach(ctx context.Context, name, token string) (Lock, error)
 }
 
 // Lock is a lock that a Locker returned.

@@ -1,5 +1,4 @@
--- Extends a mutex on one name or several, and restores the keys that are missing. A TTL is never shortened: after
--- Attach another process may have extended the key for longer.
+-- Extends a mutex on one name or several, and restores the keys that are missing.
 --   KEYS     the names, and with fencing their fences after them
 --   ARGV[1]  the token    ARGV[2]  the TTL in milliseconds
 --   With fencing: ARGV[3]  the fencing token, or '' for none    ARGV[4]  the fences' TTL in milliseconds
@@ -27,7 +26,7 @@ end
 for i = 1, n do
 	if missing[i] then
 		redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
-	elseif redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) then
+	else
 		redis.call('PEXPIRE', KEYS[i], ARGV[2])
 	end
 end
