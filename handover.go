@@ -36,13 +36,9 @@ func releaseError(op string, about []string, err error) error {
 	}
 }
 
-// handOver hands the lease of an unlocked lock to the next waiter of this Locker, and reports whether it did. It never
-// does if Token was called before Unlock: the caller may still use the token.
+// handOver hands the lease of an unlocked lock to the next waiter of this Locker, and reports whether it did.
 func (l *Lock) handOver() bool {
-	l.mu.Lock()
-	exposed := l.tokenExposed
-	l.mu.Unlock()
-	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
+	return l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
 }
 
 // setSuccessor records the Lock that has the lease now; nil if the Locker was closed before.

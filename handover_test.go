@@ -40,6 +40,7 @@ func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
 		require.NoError(t, second.err)
 		assert.Len(t, w.asked(), asked)
 		assert.Equal(t, until, second.lock.Until(), "it is the same lease")
+		assert.Equal(t, first.Token(), second.lock.Token(), "and the same token")
 
 		require.ErrorIs(t, first.Err(), redlock.ErrReleased)
 		assert.True(t, ends(ctx))
@@ -65,7 +66,6 @@ func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
 		first, next []redlock.LockOption
 		before      func(*redlock.Lock)
 	}{
-		"its token was asked for":    {before: func(lk *redlock.Lock) { lk.Token() }},
 		"it is fenced":               {first: opts(redlock.WithFencing())},
 		"a fence is wanted":          {next: opts(redlock.WithFencing())},
 		"another TTL":                {next: opts(redlock.WithTTL(ttl / 2))},

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,20 +27,18 @@ type Lock struct {
 	renewal   keepalive.Entry // for locker.schedule, which guards it
 	heldSince time.Duration   // end of the acquisition, counted from locker.opened; 0: the caller has not got the lock yet
 
-	mu           sync.Mutex
-	phase        phase
-	tokenExposed bool          // Token has returned claim.Token, which the caller may still use
-	successor    *Lock         // to which the lease was handed over
-	err          error         // nil while held
-	until        time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
-	onDemand     *onDemand     // nil until something of it is needed
+	mu        sync.Mutex
+	phase     phase
+	successor *Lock         // to which the lease was handed over
+	err       error         // nil while held
+	until     time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
+	onDemand  *onDemand     // nil until something of it is needed
 }
 
 // onDemand is what few holders ask for. It is not a part of Lock, so that many locks take less memory.
 type onDemand struct {
 	ctx    context.Context         // of Lock.Context; nil until then
 	cancel context.CancelCauseFunc // ends ctx
-	decoy  string                  // what Token returns if it is first called after Unlock; "" until then
 	failed []*NodeError            // of the last extension, if it ended in ErrNoQuorum
 }
 
@@ -57,26 +54,10 @@ func (l *Lock) demand() *onDemand {
 func (l *Lock) Name() string { return l.claim.Target.Title() }
 
 // Token returns the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. Every lock that
-// the masters grant has a new token. A lock that was handed over inside this Locker (see [WithoutHandOver]) keeps the
-// token of the lock before it, on which Token was never called. Calling Token before Unlock prevents the hand-over.
-//
-// Call Token before Unlock. If the first call comes after Unlock, Token returns a token that no master has ever held,
-// always the same: the lock's own value may belong to the next holder by then.
-func (l *Lock) Token() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !errors.Is(l.err, ErrReleased) {
-		l.tokenExposed = true
-	}
-	if l.tokenExposed {
-		return l.claim.Token
-	}
-	d := l.demand()
-	if d.decoy == "" {
-		d.decoy = kind.NewToken(kind.OwnerOf(l.claim.Token))
-	}
-	return d.decoy
-}
+// the masters grant has a new token. A lock that was handed over inside this Locker keeps the token of the lock before
+// it, so after Unlock the next holder may have the same token. If the token leaves the process, for example for
+// [Locker.Release], use [WithoutHandOver].
+func (l *Lock) Token() string { return l.claim.Token }
 
 func (l *Lock) kind() *kind.Kind { return l.claim.Target.Kind }
 

@@ -75,8 +75,8 @@ func WithMinHold(d time.Duration) LockOption {
 // WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.
 //
 // By default an Unlock may hand a mutex or a permit over to the next caller that waits in this Locker, without a
-// request to the masters. It never does so for a lock with fencing, a maximum hold or a minimum hold, or after
-// [Lock.Token] was called. The Locker keeps the name for its own callers in this way for up to 50 ms, or four times the
+// request to the masters. The next lock has the same token then. The Locker never does so for a lock with fencing, a
+// maximum hold or a minimum hold. The Locker keeps the name for its own callers in this way for up to 50 ms, or four times the
 // time that the masters took to grant it if that is longer, but at most an eighth of the TTL. Then other processes get
 // their turn.
 //

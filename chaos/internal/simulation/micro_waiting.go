@@ -31,7 +31,6 @@ type cohort struct {
 	client     int
 	first      time.Duration // when its first hold began
 	last, over time.Duration // when its last hold began, and when it ended
-	shown      bool          // whether a holder asked for the token
 }
 
 // cohorts are the cohorts of a micro-scenario.
@@ -40,9 +39,8 @@ type cohorts struct {
 	byToken map[string]*cohort
 }
 
-// add records a hold that has been unlocked. It reports whether an earlier holder of the same cohort had asked for the
-// token.
-func (cs *cohorts) add(client int, h *holding, token string, shown bool) (foreign bool) {
+// add records a hold that has been unlocked.
+func (cs *cohorts) add(client int, h *holding, token string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.byToken[token]
@@ -52,9 +50,6 @@ func (cs *cohorts) add(client int, h *holding, token string, shown bool) (foreig
 	}
 	c.first = min(c.first, h.from)
 	c.last, c.over = max(c.last, h.from), max(c.over, h.now())
-	foreign = c.shown
-	c.shown = c.shown || shown
-	return foreign
 }
 
 // sorted returns the cohorts in the order in which they began.
@@ -68,8 +63,7 @@ func (cs *cohorts) sorted() []*cohort {
 }
 
 // shares checks that a process that releases a name leaves it to waiters of other processes, so that each gets its
-// turn. Hand-over within a process ends in time (see redlock.WithoutHandOver), and a lock whose token was asked for is
-// never handed over.
+// turn. Hand-over within a process ends in time (see redlock.WithoutHandOver).
 func (e *env) shares() {
 	way := between(e.rng, [2]time.Duration{time.Millisecond, 3 * time.Millisecond})
 	trip := 2 * way
@@ -138,29 +132,11 @@ func (e *env) owners() []int {
 func (w *worker) grab(e *env, seen *cohorts, client int) {
 	for w.now() < e.schedule.Storm {
 		h := w.must(e.want(kinds.Mutex), time.Minute, "every hold is short")
-		shown := w.rng.IntN(8) == 0
-		if shown {
-			h.lock.Token()
-		}
 		w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
-		token := e.leaseToken(e.schedule.Names[0]) // Lock.Token would prevent the hand-over
+		token := h.lock.Token()
 		h.sure()
-		if seen.add(client, h, token, shown) {
-			w.problem(ByContract, w.who, "got a lock whose token an earlier holder had asked for")
-		}
+		seen.add(client, h, token)
 	}
-}
-
-// leaseToken returns the token that most of the masters have for a mutex.
-func (e *env) leaseToken(name string) (token string) {
-	votes := make(map[string]int)
-	for _, m := range e.world.Masters() {
-		held := m.Get(name)
-		if votes[held]++; votes[held] > votes[token] {
-			token = held
-		}
-	}
-	return token
 }
 
 // readers gives each client three workers. Those of the first two clients hold the name as readers, so that it is never

@@ -32,7 +32,7 @@ type Attempt struct {
 }
 
 // Ask begins an acquisition whose token is not read, so that the lock may be handed over.
-func (w *Worker) Ask(r locker.Request) *Attempt { return w.ask(try{Request: r, anonymous: true}) }
+func (w *Worker) Ask(r locker.Request) *Attempt { return w.ask(try{Request: r}) }
 
 func (w *Worker) ask(t try) *Attempt {
 	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, begin: time.Now(), lost: make(chan struct{})}
@@ -54,9 +54,7 @@ func (a *Attempt) Acquired(l locker.Lock) {
 	now := a.life.Now() // before anything else takes time
 	a.lock, a.from = l, now
 	a.noteUntil()
-	if !a.anonymous {
-		a.token = l.Token()
-	}
+	a.token = l.Token()
 	a.log(history.Event{
 		Kind: history.Acquired, T: now, TTL: a.TTL, MinHold: a.MinHold, Keepalive: a.Keepalive, Token: a.token,
 		Fence: l.Fence(), Until: a.until, Votes: a.votes(),

@@ -32,13 +32,12 @@ type Worker struct {
 // try says how one acquisition is made.
 type try struct {
 	locker.Request
-	patience  time.Duration
-	hold      time.Duration
-	careless  bool
-	anonymous bool // does not ask for the lock's token, so the lock may be handed over within its Locker
-	depth     int  // further holds nested in this one
-	register  string
-	phase     string
+	patience time.Duration
+	hold     time.Duration
+	careless bool
+	depth    int // further holds nested in this one
+	register string
+	phase    string
 }
 
 // storm locks, holds and unlocks a group's names until ctx ends.
@@ -59,7 +58,7 @@ func (w *Worker) draw(g Group) try {
 			MinHold: g.MinHold,
 		},
 		hold: g.Hold.Draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
-		patience: usualPatience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
+		patience: usualPatience, depth: max(g.Depth, 1) - 1,
 	}
 	if g.Mode == ReadersWriters {
 		t.Mode = kinds.Reader
