@@ -58,12 +58,12 @@ func observe(ctx context.Context, n *node.Node, d seam.Deployment, span time.Dur
 	if dismissal(m.trial.failure) {
 		m.dismissed = m.trial.failure
 	}
-	for _, err := range failed {
+	for i, err := range failed {
 		switch {
 		case dismissal(err): // others were accepted
 			m.dismissed = err
-		case err != nil && m.failure == nil:
-			m.failure = err
+		case err != nil: // the samples show whether it answers at the end
+			m.refused = append(m.refused, refusal{[]string{"the settings", "the keys"}[i], err})
 		}
 	}
 	return m

@@ -33,9 +33,12 @@ type asker struct {
 	keep    bool // do not close conn
 }
 
-// over calls ask with a connection and closes it, unless ask keeps it. If the master is silent, or its connection ends
-// after it has answered INFO, over repeats that until the span ends. ask returns the error of a connection that failed;
-// it notes error replies.
+// grace is how long after the span a master that is silent is asked again.
+const grace = 3 * time.Second
+
+// over calls ask with a connection and closes it, unless ask keeps it. If the master is silent, over repeats that until
+// the grace ends; if the connection ends after the master has answered INFO, until the span ends. ask returns the error
+// of a connection that failed; it notes error replies.
 func (o *observer) over(ask func(*asker) error) (refused []refusal, err error) {
 	for {
 		a := &asker{ctx: o.ctx, conn: o.node.Connect()}
@@ -43,9 +46,10 @@ func (o *observer) over(ask func(*asker) error) (refused []refusal, err error) {
 		if !a.keep {
 			a.conn.Close()
 		}
-		again := silent(err) || o.m.info != nil && !node.IsReply(err)
-		if err == nil || !again || !o.clock.Now().Before(o.end) ||
-			clock.Sleep(o.ctx, o.clock, o.span/groupsPerSpan) != nil {
+		now := o.clock.Now()
+		again := silent(err) && now.Before(o.end.Add(grace)) ||
+			o.m.info != nil && !node.IsReply(err) && now.Before(o.end)
+		if err == nil || !again || clock.Sleep(o.ctx, o.clock, o.span/groupsPerSpan) != nil {
 			return a.refused, err
 		}
 	}

@@ -39,7 +39,7 @@ func (o *observer) takeSamples() error {
 		}
 		i = max(i, int(o.clock.Now().Sub(o.began)*samplesPerSpan/o.span))
 	}
-	if silent(t.failure) {
+	for silent(t.failure) && o.ctx.Err() == nil && o.clock.Now().Before(o.end.Add(grace)) {
 		_ = t.step() // it may answer again
 	}
 	return t.failure
