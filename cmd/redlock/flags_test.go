@@ -90,7 +90,8 @@ func TestEachFlagHasItsEffect(t *testing.T) {
 	for name, tc := range flagCases() {
 		n++
 		replacer := strings.NewReplacer("NAME", fmt.Sprintf("name-%d", n), "HELD", "held",
-			"UPFILE", upFile, "DOWNFILE", downFile, "UP", joined(masters), "DOWN", down, "DEAF", deafs, "REDLOCK_", "REDLOCK_", "REDLOCK", binary)
+			"UPFILE", upFile, "DOWNFILE", downFile,
+			"UP", joined(masters), "DOWN", down, "DEAF", deafs, "REDLOCK_", "REDLOCK_", "REDLOCK", binary)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(replacer.Replace(tc.args))

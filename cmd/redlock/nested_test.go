@@ -15,7 +15,8 @@ import (
 func TestARunDoesNotWaitForItself(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	run := binary + " run --masters " + joined(masters) + " "
+	of := " --masters " + joined(masters) + " "
+	run := binary + " run" + of
 	const itself = "is held by the redlock that started this command and waits for it"
 	for name, tc := range map[string]struct {
 		flags  []string // of the outer run
@@ -29,7 +30,7 @@ func TestARunDoesNotWaitForItself(t *testing.T) {
 		"quietly":             {nil, run + `-q "$REDLOCK_NAME" -- true`, 64, "", itself},
 		"with --try":          {nil, run + `--try "$REDLOCK_NAME" -- true`, 75, "", "for the redlock that started"},
 		"two levels down":     {nil, run + `inner -- ` + run + `"$REDLOCK_NAME" -- true`, 64, "", itself},
-		"lead":                {nil, binary + " lead --masters " + joined(masters) + ` "$REDLOCK_NAME" -- true`, 64, "", itself},
+		"lead":                {nil, binary + " lead" + of + `"$REDLOCK_NAME" -- true`, 64, "", itself},
 		"a writer in readers": {[]string{"--shared"}, run + `"$REDLOCK_NAME" -- true`, 64, "", itself},
 		"a reader in readers": {[]string{"--shared"}, run + `--shared "$REDLOCK_NAME" -- echo both`, 0, "both\n", ""},
 		"permits":             {[]string{"--slots", "2"}, run + `--slots 2 "$REDLOCK_NAME" -- echo both`, 0, "both\n", ""},
@@ -61,14 +62,14 @@ func TestNamesThatBeginWithADash(t *testing.T) {
 		says string
 	}{
 		"run":                        {[]string{"run", "--", "-x", "--", "sh", "-c", `echo "$REDLOCK_NAME"`}, 0, "-x\n"},
-		"run, the name of a flag":    {[]string{"run", "--ttl", "9s", "--", "--try", "--", "sh", "-c", `echo "$REDLOCK_NAME"`}, 0, "--try\n"},
+		"run, the name of a flag":    {[]string{"run", "--", "--try", "--", "printenv", "REDLOCK_NAME"}, 0, "--try\n"},
 		"a command with dashes":      {[]string{"run", "--", "-x", "--", "echo", "--", "-y"}, 0, "-- -y\n"},
 		"a plain name":               {[]string{"run", "--", "y", "--", "echo", "runs"}, 0, "runs\n"},
 		"a command with dashes only": {[]string{"run", "z", "--", "echo", "--", "-y"}, 0, "-- -y\n"},
 		"lead":                       {[]string{"lead", "--", "-l", "--", "sh", "-c", `echo "$REDLOCK_NAME"`}, 0, "-l\n"},
 		"status":                     {[]string{"status", "--", "-s"}, 0, "-s: free\n"},
 		"release":                    {[]string{"release", "--", "-x", "-token"}, 70, "does not have the token for -x"},
-		"without dashes":             {[]string{"run", "-x", "--", "true"}, 64, "a NAME that begins with a dash comes after --"},
+		"without dashes":             {[]string{"run", "-x", "--", "true"}, 64, "that begins with a dash comes after --"},
 		"no second dashes":           {[]string{"run", "--", "-x", "true"}, 64, "a name is missing"},
 		"two names":                  {[]string{"run", "--", "-x", "y", "--", "true"}, 64, `["-x" "y"]: there is one name`},
 		"no command":                 {[]string{"run", "--", "-x", "--"}, 64, "a command is missing"},
@@ -95,7 +96,7 @@ func TestMastersFiles(t *testing.T) {
 	}{
 		"a byte order mark":           {mark + up[0] + "\r\n" + up[1] + "\r\n" + up[2] + "\r\n", 0, "3 of 3 may vote"},
 		"a mark before a comment":     {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, "3 of 3 may vote"},
-		"comments behind URLs":        {up[0] + " # eu\n" + up[1] + "\t#us, not " + up[0] + "\n" + up[2] + " #", 0, "3 of 3 may vote"},
+		"comments behind":             {up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, "3 of 3 may vote"},
 		"a comment after a comma":     {up[0] + ", # eu\n" + up[1] + ",\n" + up[2], 0, "3 of 3 may vote"},
 		"a commented URL":             {up[0] + "\n #" + up[1] + "\n# " + up[2], 0, "1 of 1 may vote"},
 		"nothing but comments":        {mark + "# " + up[0] + "\n", 64, "has no URL"},

@@ -1,0 +1,158 @@
+package main_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	redlocker "github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// What status shows is what release needs, for every kind of lock.
+func TestReleaseByTheTokenThatStatusShows(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	locker := locks(t, masters, "web 1") // status quotes the token
+	for name, lock := range map[string]func(name string) (*redlocker.Lock, error){
+		"mutex":     func(name string) (*redlocker.Lock, error) { return locker.Lock(t.Context(), name) },
+		"reader":    func(name string) (*redlocker.Lock, error) { return locker.RW(name).RLock(t.Context()) },
+		"writer":    func(name string) (*redlocker.Lock, error) { return locker.RW(name).Lock(t.Context()) },
+		"reentrant": func(name string) (*redlocker.Lock, error) { return locker.Reentrant(name, "o").Lock(t.Context()) },
+		"semaphore": func(name string) (*redlocker.Lock, error) { return locker.Semaphore(name, 2).Acquire(t.Context()) },
+	} {
+		lk, err := lock(name)
+		require.NoError(t, err)
+		shown := row(t, redlock(t, masters, "status", name).stdout, name)
+		token := strings.Trim(shown[strings.Index(shown, ", token ")+len(", token "):], `"`)
+		assert.Equal(t, lk.Token(), token, "it is whole")
+		report := decode(t, redlock(t, masters, "status", "--json", name).stdout)["locks"].([]any)[0].(map[string]any)
+		assert.Equal(t, token, report["holders"].([]any)[0].(map[string]any)["token"])
+		for _, node := range report["nodes"].([]any) {
+			assert.Equal(t, token, node.(map[string]any)["token"])
+		}
+
+		assert.Equal(t, result{}, redlock(t, masters, "release", name, token))
+		assert.Contains(t, redlock(t, masters, "status", name).stdout, name+": free")
+		again := redlock(t, masters, "release", name, token)
+		assert.Equal(t, 70, again.code)
+		assert.Equal(t, "redlock: a majority of the masters does not have the token for "+name+
+			": redlock status "+name+" shows who holds it\n", again.stderr)
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlocker.ErrLost)
+	}
+}
+
+func TestReleaseOfAMinimumHold(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	require.Zero(t, redlock(t, masters, "run", "--min-hold", "1m", "nightly", "--", "true").code)
+	shown := row(t, redlock(t, masters, "status", "nightly").stdout, "nightly")
+	assert.Regexp(t, `^nightly: held by the minimum hold of \S+ \(mutex\), \S+ left, 3 of 3 votes, token min-hold`, shown)
+	fields := strings.Fields(shown)
+	assert.Equal(t, result{}, redlock(t, masters, "release", "nightly", fields[len(fields)-1]))
+	assert.Zero(t, redlock(t, masters, "run", "--try", "nightly", "--", "true").code)
+}
+
+func TestWhatReleaseSaysWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	hold(t, masters, "name", "--ttl", "1h")
+	token := heldEverywhere(t, masters, "name")
+	masters[0].Stop()
+	masters[1].Stop()
+	got := redlock(t, masters, "release", "name", token)
+	assert.Equal(t, 69, got.code)
+	assert.Regexp(t, `^redlock: the release of name is not confirmed, run it again: no majority of the masters answered\n`+
+		`(  \S+  \S.*\n){2}$`, got.stderr)
+	masters[0].Start()
+	assert.NotEqual(t, 64, redlock(t, masters, "release", "name", token).code)
+}
+
+func TestWrongUsageOfRelease(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 1)
+	for _, args := range [][]string{{}, {"name"}, {"name", ""}, {"", "token"}, {"name", "token", "more"}} {
+		got := redlock(t, masters, append([]string{"release"}, args...)...)
+		assert.Equal(t, 64, got.code, args)
+		assert.Contains(t, got.stderr, "redlock release [flags] NAME TOKEN", args)
+	}
+	assert.Equal(t, 64, redlock(t, masters, "release", "redlock:fence:x", "token").code)
+}
+
+func TestStatusOfSeveralNamesIsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	names := []string{"z", "held", "a", "held", "b c"}
+	hold(t, masters, "held")
+	heldEverywhere(t, masters, "held")
+	text := redlock(t, masters, append([]string{"status"}, names...)...).stdout
+	assert.Len(t, strings.Split(text, "\n\n"), len(names), "an empty line between two:\n%s", text)
+	var shown []string
+	for _, m := range regexp.MustCompile(`(?m)^(\S.*?): (held|free)`).FindAllStringSubmatch(text, -1) {
+		shown = append(shown, m[1]+" "+m[2])
+	}
+	assert.Equal(t, []string{"z free", "held held", "a free", "held held", `"b c" free`}, shown)
+	locks := decode(t, redlock(t, masters, append([]string{"status", "--json"}, names...)...).stdout)["locks"].([]any)
+	var inJSON []string
+	for i, l := range locks {
+		lock := l.(map[string]any)
+		inJSON = append(inJSON, lock["name"].(string))
+		assert.Equal(t, names[i] == "held", lock["held"], names[i])
+	}
+	assert.Equal(t, names, inJSON)
+
+	for _, m := range masters[:2] {
+		m.Stop()
+	}
+	got := redlock(t, masters, append([]string{"status"}, names...)...)
+	assert.Equal(t, 69, got.code, "one that is unknown suffices")
+	assert.Equal(t, len(names), strings.Count(got.stdout, ": unknown, no majority"))
+	assert.Equal(t, 1, strings.Count(got.stderr, "\n"))
+}
+
+// Texts of a server and of other clients must not talk to the terminal.
+func TestControlCharactersAreEscapedEverywhere(t *testing.T) {
+	t.Parallel()
+	const rude = "\x1b]0;rude\a\u009b2J\x7f\u202e"
+	masters := redlocktest.Start(t, 3)
+	locker := locks(t, masters, "o\u009b2J\u202e")
+	_, err := locker.Lock(t.Context(), rude)
+	require.NoError(t, err)
+	refusing := redlocktest.Start(t, 3)
+	for _, m := range refusing {
+		m.Refuse("ERR " + rude)
+	}
+	rudeRune := func(r rune) bool { return r != '\n' && r < ' ' || slices.Contains([]rune("\u009b\x7f\u202e"), r) }
+	for _, tc := range []struct {
+		masters []*redlocktest.Master
+		args    []string
+		says    string
+	}{
+		{masters, []string{"status", rude}, `\u009b2J`},
+		{masters, []string{"run", "--try", rude, "--", "true"}, `held by "o\u009b2J`},
+		{masters, []string{"run", "--wait", "1200ms", rude, "--", "true"}, "redlock: waiting"},
+		{masters, []string{"run", "-v", rude + "2", "--", "true"}, "msg=locked"},
+		{masters, []string{"run", "-v", "x", "--", rude}, "command not found"},
+		{masters, []string{"release", rude, rude}, "does not have the token"},
+		{masters, []string{"run", "--owner", rude, "x", "--", "true"}, "owner"},
+		{masters, []string{"status", "--masters", "redis://h" + rude}, "redlock:"},
+		{masters, []string{"status", "--" + rude}, "unknown flag"},
+		{masters, []string{rude}, "unknown command"},
+		{refusing, []string{"status"}, "rude"},
+		{refusing, []string{"status", "x"}, "rude"},
+		{refusing, []string{"run", "--try", "x", "--", "true"}, "rude"},
+		{refusing, []string{"run", "-v", "--wait", "1200ms", "x", "--", "true"}, "rude"},
+	} {
+		t.Run(strings.Join(tc.args[:len(tc.args)-1], " "), func(t *testing.T) {
+			t.Parallel()
+			got := redlock(t, tc.masters, tc.args...)
+			said := got.stdout + got.stderr
+			assert.Contains(t, said, tc.says)
+			assert.False(t, strings.ContainsFunc(said, rudeRune), "%q", said)
+		})
+	}
+}
