@@ -82,6 +82,17 @@ func (a *activity) extension(k *kind.Kind, err error) {
 	}
 }
 
+// present returns how many acquisitions are in progress, and how many locks are held.
+func (a *activity) present() (waiting, held int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.kinds {
+		waiting += a.kinds[i].counts.Waiting
+		held += a.kinds[i].counts.Held
+	}
+	return waiting, held
+}
+
 // stats returns a consistent snapshot of all counters.
 func (a *activity) stats() (s Stats) {
 	a.mu.Lock()

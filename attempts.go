@@ -232,6 +232,9 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 	a.denied = nil
 	terms := a.cfg.termsOf(c.Target.Kind)
 	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), terms, firstNode, &a.failures)
+	if !a.try {
+		a.locker.noteAttempt(err)
+	}
 	if err != nil {
 		a.firstDenied = errors.As(err, &a.denied) && a.denied.Alone
 		return nil, heldError(a.target, err)

@@ -43,7 +43,7 @@ type config struct {
 
 	terms, permitTerms quorum.Terms // of leases; set by validateLock
 
-	nodeTimeoutSet, maxTTLSet, tlsSet bool
+	nodeTimeoutSet, maxTTLSet, tlsSet, loggerSet bool
 }
 
 const (
@@ -86,6 +86,22 @@ func (c *config) window() time.Duration {
 		return 0
 	}
 	return c.maxTTL + c.drift.Of(c.maxTTL)
+}
+
+// written returns the logger; nil if its lines are discarded.
+func (c *config) written() *slog.Logger {
+	if c.logger.Handler() == slog.DiscardHandler {
+		return nil
+	}
+	return c.logger
+}
+
+// outageLogger returns the logger of the line that calls wait for a majority: by default slog.Default().
+func (c *config) outageLogger() *slog.Logger {
+	if !c.loggerSet {
+		return slog.Default()
+	}
+	return c.written()
 }
 
 func (c *config) driftBudget() time.Duration { return c.drift.Of(c.ttl) }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/keepalive"
@@ -114,6 +115,9 @@ func (l *Lock) transition(c change) (before phase) {
 			l.lease.FreezeDeadline()
 		}
 		l.err, l.until = c.cause, l.lease.Until().Sub(l.locker.opened)
+		if d := l.onDemand; d != nil && len(d.failed) > 0 {
+			defer l.locker.noteEndOfFailing()
+		}
 		if d := l.onDemand; d != nil && d.cancel != nil {
 			d.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
 		}
@@ -168,12 +172,11 @@ func (l *Lock) followUp(before, after phase, c change) {
 // linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until or
 // until Unlock: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
 func (l *Lock) linger() {
-	defer func() { // also if the logger panics
-		if !l.locker.schedule.Linger(&l.renewal) {
-			l.transition(change{event: eventClear})
-		}
-	}()
-	l.cfg.logger.Warn("redlock: a lock was lost", "name", names.List(l.names(), names.Truncate), "error", l.ended())
+	l.locker.journal.log(slog.LevelWarn, "redlock: a lock was lost",
+		"name", names.List(l.names(), names.Truncate), "error", l.ended())
+	if !l.locker.schedule.Linger(&l.renewal) {
+		l.transition(change{event: eventClear})
+	}
 }
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
@@ -252,9 +255,6 @@ func (l *Lock) extended(err error) {
 		l.transition(change{event: eventLose, cause: failed("lock", l.names(), ErrLost, err)})
 	case errors.Is(err, quorum.ErrEnded):
 		_ = l.Err() // its deadline has passed, unless it was released
-	case err != nil:
-		l.cfg.logger.Warn("redlock: a lock could not be extended yet",
-			"name", names.List(l.names(), names.Truncate), "until", l.Until(), "error", err)
 	}
 }
 

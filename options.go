@@ -144,9 +144,11 @@ func WithOwner(s string) Option {
 }
 
 // WithLogger sets the logger for events in the background: lost locks, masters that stop answering, two masters that
-// are one server, releases that could not be confirmed. By default they are discarded. Passwords are never logged.
+// are one server, releases that could not be confirmed, calls that wait because no majority answers. By default only the
+// last goes to slog.Default(), and the others are discarded. Passwords are never logged. The lines are written in order,
+// by a goroutine that delays no lock if the handler blocks. An event that repeats is written up to 20 times a minute.
 func WithLogger(l *slog.Logger) Option {
-	return option(func(c *config) { c.logger = l })
+	return option(func(c *config) { c.logger, c.loggerSet = l, true })
 }
 
 // WithTrace sets the hooks that the Locker calls. Default nil: it calls none.

@@ -30,6 +30,8 @@ package redlock
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -53,6 +55,8 @@ type Locker struct {
 	schedule *keepalive.Schedule
 	masters  []*node.Node
 	activity activity
+	journal  journal
+	outage   outage
 	opened   time.Time
 	cluster  string // name of a master that is a Redis Cluster, where the keys of one operation share a slot; "": none
 
@@ -71,7 +75,10 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 		return nil, err
 	}
 	masters := make([]*node.Node, 0, len(urls))
-	for _, u := range urls {
+	for i, u := range urls {
+		if strings.TrimSpace(u) == "" {
+			return nil, fmt.Errorf("redlock: the URL of master %d of %d is empty: is the list of masters set?", i+1, len(urls))
+		}
 		opts := []node.Option{node.WithClock(cfg.clock)}
 		if scheme, _, _ := strings.Cut(u, "://"); cfg.tls != nil && strings.EqualFold(scheme, "rediss") {
 			opts = append(opts, node.WithTLSConfig(cfg.tls))
@@ -129,6 +136,7 @@ func configure(opts []Option) (config, error) {
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	l := &Locker{cfg: cfg, masters: masters, activity: newActivity(), opened: cfg.clock.Now(), ending: make(chan struct{})}
+	l.journal.logger, l.journal.clock = cfg.written(), cfg.clock
 	nodes := make([]quorum.Node, len(masters))
 	for i, m := range masters {
 		if m != nil { // a nil *node.Node would not be a nil quorum.Node
@@ -178,13 +186,16 @@ func (l *Locker) reportHealth(master string, err error) {
 		return
 	}
 	if errors.As(err, new(*node.SubscriptionError)) {
-		l.cfg.logger.Warn("redlock: a master wakes no waiters, which poll", "master", master, "error", err)
+		l.journal.repeat(slog.LevelWarn, master, "redlock: a master wakes no waiters, which poll",
+			"master", master, "error", err)
 		return
 	}
 	if err != nil {
-		l.cfg.logger.Warn("redlock: a master does not answer", "master", master, "error", err)
+		_, held := l.activity.present()
+		l.journal.repeat(slog.LevelWarn, master, "redlock: a master does not answer",
+			"master", master, "locks", held, "error", err)
 	} else {
-		l.cfg.logger.Info("redlock: a master answers again", "master", master)
+		l.journal.repeat(slog.LevelInfo, master, "redlock: a master answers again", "master", master)
 	}
 	if t := l.cfg.trace; t != nil && t.Node != nil {
 		t.Node(NodeEvent{Node: master, Err: err})
@@ -197,21 +208,26 @@ func (l *Locker) logRefusal(master string, r *node.RefusalError) {
 	lacksRight, noMaster := errors.As(r.Err, &right), errors.As(r.Err, new(*node.RoleError))
 	switch {
 	case noMaster && r.Over:
-		l.cfg.logger.Info("redlock: a server is a master again, and is asked for locks", "master", master)
+		l.journal.repeat(slog.LevelInfo, master, "redlock: a server is a master again, and is asked for locks",
+			"master", master)
 	case lacksRight && r.Over:
-		l.cfg.logger.Info("redlock: a master allows scripts again, and is asked for locks", "master", master)
+		l.journal.repeat(slog.LevelInfo, master, "redlock: a master allows scripts again, and is asked for locks",
+			"master", master)
 	case lacksRight, noMaster:
-		l.cfg.logger.Warn("redlock: a master is not asked for locks", "master", master, "error", r.Err)
+		l.journal.repeat(slog.LevelWarn, master, "redlock: a master is not asked for locks",
+			"master", master, "error", r.Err)
 	case r.Over:
-		l.cfg.logger.Info("redlock: a master executes releases again", "master", master)
+		l.journal.repeat(slog.LevelInfo, master, "redlock: a master executes releases again", "master", master)
 	default:
-		l.cfg.logger.Warn("redlock: a master refuses releases, which are repeated", "master", master, "error", r.Err)
+		l.journal.repeat(slog.LevelWarn, master, "redlock: a master refuses releases, which are repeated",
+			"master", master, "error", r.Err)
 	}
 }
 
 // logDuplicate logs that two masters are one server.
 func (l *Locker) logDuplicate(master, other string) {
-	l.cfg.logger.Warn("redlock: two masters are one server, and have one vote", "master", master, "other", other)
+	l.journal.log(slog.LevelWarn, "redlock: two masters are one server, and have one vote",
+		"master", master, "other", other)
 }
 
 // begin counts a call that may talk to the masters. end must be called when the call ends.
@@ -241,7 +257,7 @@ func (l *Locker) isEnding() bool {
 // the Locker have ended. A second Close returns nil.
 //
 // Close takes at most a second and two node timeouts, whatever the masters do. It logs the masters that have not
-// confirmed every release by then; the keys expire with their TTL. With [node.Wrap] it may take longer: it cannot close
+// confirmed every release by then; the keys expire with their TTL. Within the same time it waits for the logger. With [node.Wrap] it may take longer: it cannot close
 // the connections of a wrapped client, so it also waits for that client's own timeouts.
 //
 // After Close, every other method of the Locker and of its Locks returns ErrClosed, except the methods that report past
@@ -261,16 +277,21 @@ func (l *Locker) Close() error {
 		lock.transition(change{event: eventClose, cause: failed("lock", lock.names(), ErrClosed)})
 	}
 	l.busy.Wait()
+	l.outage.stop()
 	if names := l.quorum.Close(deadline); len(names) > 0 {
-		l.cfg.logger.Warn("redlock: closed with releases unconfirmed; the keys expire with their TTL",
+		l.journal.log(slog.LevelWarn, "redlock: closed with releases unconfirmed; the keys expire with their TTL",
 			"masters", names)
 	}
+	l.journal.close(deadline.Add(journalBudget))
 	return nil
 }
 
 // closeBudget is how long Close lets the nodes confirm releases, on top of two node timeouts. Close needs the rest of
 // its second to close the connections.
 const closeBudget = 900 * time.Millisecond
+
+// journalBudget is how long after that Close lets a handler write the last lines.
+const journalBudget = 50 * time.Millisecond
 
 // checkHashSlots returns an error if a Cluster among the masters keeps the target's keys in several hash slots.
 func (l *Locker) checkHashSlots(t kind.Target, cfg *config) error {

@@ -92,8 +92,9 @@ type NodeStats struct {
 	// Err is why the master is restarting, suspect or barred; otherwise nil.
 	Err error
 
-	// Granted, Denied, Failed and Unknown count the master's votes by verdict, over all operations. Failed is certainly
-	// not executed; Unknown may have been executed.
+	// Granted, Denied, Failed and Unknown count the master's votes by verdict, over all operations. Denied are refusals: a
+	// release that finds nothing to release, and an inspection of a held name, do not count. Failed is certainly not
+	// executed; Unknown may have been executed.
 	Granted, Denied, Failed, Unknown int64
 	// Dropped is how many requests were not sent because their round had ended. This is normal.
 	Dropped int64

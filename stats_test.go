@@ -172,3 +172,41 @@ func TestStatsCountsTheRoundsThatFoundDuplicates(t *testing.T) {
 		assert.Equal(t, nodes[0].Duplicates, nodes[2].Duplicates)
 	})
 }
+
+// A vote counts as denied only if the master refused something.
+func TestDeniedVotesAreRefusals(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		denied := func() (each []int64) {
+			synctest.Wait()
+			for _, n := range a.Stats().Nodes {
+				each = append(each, n.Denied)
+			}
+			return each
+		}
+		held := lock(t, b, "x")
+		w.Master(2).Freeze()
+		unlock(t, lock(t, a, "y")) // the release reaches a master that never had the key
+		w.Master(2).Del("y", "", "")
+		w.Heal()
+		time.Sleep(time.Minute)
+		_, err := a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, []int64{0, 0, 0}, denied())
+		for i := range int64(10) {
+			_, err := a.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			for _, n := range denied() {
+				assert.LessOrEqual(t, n, i+1, "no release counts again")
+			}
+		}
+		before := denied()
+		assert.EqualValues(t, 10, before[0])
+		unlock(t, held)
+		_, err = a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		unlock(t, lock(t, a, "x"))
+		assert.Equal(t, before, denied())
+	})
+}

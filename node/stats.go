@@ -19,7 +19,8 @@ type Stats struct {
 	Barred error
 	// Server answered last; nil if none has answered yet.
 	Server *Server
-	// Votes has the number of votes by [Verdict], without those that Dropped counts.
+	// Votes has the number of votes by [Verdict], without those that Dropped counts, and without denials that refuse
+	// nothing.
 	Votes [Granted + 1]int64
 	// Dropped is how many requests were canceled, or late, before they were written.
 	Dropped int64
@@ -57,11 +58,20 @@ func (v *votes) count(now time.Time, made ...delivery) {
 			v.dropped++
 			continue
 		}
+		if vote.Verdict == Denied && made[i].call.Op.refusesNothing() {
+			continue
+		}
 		v.byVerdict[vote.Verdict]++
 		if vote.Answered() {
 			v.latency.Observe(now.Sub(made[i].call.Asked))
 		}
 	}
+}
+
+// refusesNothing reports whether a denial of the operation refuses nothing: a release that finds nothing to release, or
+// an inspection of a name that is held.
+func (o *Op) refusesNothing() bool {
+	return o.Name == "release" || o.Name == "withdraw" || o.Name == "inspect"
 }
 
 // batches counts what was written. The pipe's mutex guards it.
