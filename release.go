@@ -59,5 +59,7 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 		return releaseError("release", []string{name}, err)
 	case <-ctx.Done():
 		return fmt.Errorf("the release continues in the background: %w", ctx.Err())
+	case <-l.ending:
+		return ErrClosed
 	}
 }

@@ -164,6 +164,16 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	return failed
 }
 
+// inFlight returns how many calls were written, without the questions of the node itself for the role.
+func (f *inflight) inFlight() (n int) {
+	for _, c := range f.written {
+		if c.Op != askRole {
+			n++
+		}
+	}
+	return n
+}
+
 // askRole puts the question for the role ahead of the last n written calls, and returns it with them.
 func (f *inflight) askRole(n int, now time.Time) (batch []*Call) {
 	first := len(f.written) - n

@@ -96,7 +96,7 @@ func (p *pipe) stats() (s Stats) {
 		s.Barred = m.err
 	}
 	s.Server = p.conn.server
-	s.Queued, s.InFlight = len(p.state.calls.queue), len(p.state.calls.written)
+	s.Queued, s.InFlight = len(p.state.calls.queue), p.state.calls.inFlight()
 	s.Batches, s.Requests = p.batches.batches, p.batches.requests
 	s.Unconfirmed = p.state.unconfirmed()
 	return s
