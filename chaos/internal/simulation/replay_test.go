@@ -168,7 +168,7 @@ func TestTheModelRefusesABrokenLock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const within = 20
+			const within = 200
 			for n, s := range (simulation.Control{Profile: c.profile, Within: within}).Schedules() {
 				histories, _ := follow(s, c.open)
 				err := checker(t, "").Check(t.Context(), histories...)

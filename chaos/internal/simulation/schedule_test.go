@@ -195,5 +195,5 @@ func TestALockerThatCannotBeOpenedIsAProblem(t *testing.T) {
 	})
 	assert.False(t, r.OK())
 	assert.Contains(t, r.Report(), assert.AnError.Error())
-	assert.Contains(t, r.Report(), "-seed=1")
+	assert.Contains(t, r.Report(), "seed 1 ")
 }
