@@ -34,9 +34,11 @@ MUTATE ?=
 SAMPLE ?= 400
 # How many schedules make sim and make chaos run.
 SCHEDULES ?= 5000
+# In how many orders make exact plays each schedule.
+ORDERS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration fuzz mutate sim model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
+.PHONY: help build test race integration fuzz mutate sim exact orders model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,8 +60,14 @@ integration: image ## the tests against five real masters in containers, alone
 	@mkdir -p $(dir $(TESTREPORT))
 	@$(call RUNTESTS,./integration/... ./internal/redisbox/...)
 
-sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
-	go test ./chaos/internal/simulation -count=1 -timeout 0 -run TestSchedules -v -schedules $(SCHEDULES)
+sim: ## the real stack in virtual time, natively, under random faults (SCHEDULES=5000)
+	go run ./chaos -backend simulation -schedules $(SCHEDULES) $(if $(SEED),-seed $(SEED))
+
+exact: ## the same, so that a seed and an order repeat everything (SCHEDULES=5000 SEED=random ORDERS=1)
+	go run ./chaos -exact -schedules $(SCHEDULES) -orders $(ORDERS) $(if $(SEED),-seed $(SEED))
+
+orders: ## every test in virtual time in many orders, exactly (ORDERS=50; 2 minutes an order)
+	go run ./chaos -tests .,./quorum,./node,./election -orders $(if $(filter file,$(origin ORDERS)),50,$(ORDERS))
 
 # A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
 fuzz: ## every fuzz target, each for FUZZTIME=20000x

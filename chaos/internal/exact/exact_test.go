@@ -112,7 +112,9 @@ func TestAViolationIsFoundAgainAndShrunk(t *testing.T) {
 	control, ok := simulation.FindControl(lock)
 	require.True(t, ok)
 	const order = 1
-	n, found := control.Catch(t.Context(), func(s simulation.Schedule) *simulation.Result { return p.Result(s, lock, order) })
+	n, found := control.Catch(t.Context(), func(s simulation.Schedule) *simulation.Result {
+		return p.Result(s, lock, order)
+	})
 	require.NotNil(t, found)
 	t.Logf("caught by schedule %d, seed %d", n, found.Schedule.Seed)
 	s := found.Schedule

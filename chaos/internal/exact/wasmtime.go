@@ -123,7 +123,7 @@ func (m *module) run(i instance) (status int, err error) {
 	if err := linker.DefineWasi(); err != nil {
 		return 0, err
 	}
-	env := map[string]string{"GOGC": gogc, "GOMEMLIMIT": memlimit}
+	env := map[string]string{"GOGC": gogc, "GOMEMLIMIT": memlimit, "PWD": "/"}
 	if err := i.chance(store, linker, env); err != nil {
 		return 0, err
 	}
@@ -139,8 +139,15 @@ func (m *module) run(i instance) (status int, err error) {
 	}
 	wasi.SetEnv(keys, values)
 	if i.dir != "" {
-		err := wasi.PreopenDir(i.dir, ".", wasmtime.DIR_READ|wasmtime.DIR_WRITE, wasmtime.FILE_READ|wasmtime.FILE_WRITE)
+		temp, err := os.MkdirTemp("", "redlock-exact-")
 		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(temp)
+		if err := errors.Join(
+			wasi.PreopenDir(i.dir, "/", wasmtime.DIR_READ, wasmtime.FILE_READ),
+			wasi.PreopenDir(temp, "/tmp", wasmtime.DIR_READ|wasmtime.DIR_WRITE, wasmtime.FILE_READ|wasmtime.FILE_WRITE),
+		); err != nil {
 			return 0, err
 		}
 	}
@@ -198,11 +205,11 @@ func (i instance) chance(store *wasmtime.Store, linker *wasmtime.Linker, env map
 	}
 	clock := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	read := 0
-	var data func(c *wasmtime.Caller) []byte
-	data = func(c *wasmtime.Caller) []byte { return c.GetExport("memory").Memory().UnsafeData(store) }
+	data := func(c *wasmtime.Caller) []byte { return c.GetExport("memory").Memory().UnsafeData(store) }
 	ok := []wasmtime.Val{wasmtime.ValI32(0)}
 	i32, i64 := wasmtime.NewValType(wasmtime.KindI32), wasmtime.NewValType(wasmtime.KindI64)
-	define := func(name string, params []*wasmtime.ValType, f func(*wasmtime.Caller, []wasmtime.Val) *wasmtime.Trap) error {
+	type function = func(*wasmtime.Caller, []wasmtime.Val) *wasmtime.Trap
+	define := func(name string, params []*wasmtime.ValType, f function) error {
 		return linker.FuncNew("wasi_snapshot_preview1", name, wasmtime.NewFuncType(params, []*wasmtime.ValType{i32}),
 			func(c *wasmtime.Caller, args []wasmtime.Val) ([]wasmtime.Val, *wasmtime.Trap) { return ok, f(c, args) })
 	}

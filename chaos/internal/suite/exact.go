@@ -38,7 +38,9 @@ func (c *command) playExactly(ctx context.Context) func() (simulation.Play, erro
 		if err != nil {
 			return nil, err
 		}
-		return func(s simulation.Schedule, order uint64) *simulation.Result { return p.Result(s, c.flags.lock, order) }, nil
+		return func(s simulation.Schedule, order uint64) *simulation.Result {
+			return p.Result(s, c.flags.lock, order)
+		}, nil
 	}
 }
 

@@ -43,13 +43,15 @@ type flags struct {
 	exact       bool
 	order       uint64 // of an exact run, the first one
 	orders      int
-	schedule    string // a file
-	lock        string // a broken lock
+	schedule    string   // a file
+	lock        string   // a broken lock
+	tests       []string // packages
+	run         string
 	set         *flag.FlagSet
 }
 
 func parse(args []string, stderr io.Writer) (f flags, err error) {
-	var names, masters, controls string
+	var names, masters, controls, tests string
 	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	set.SetOutput(io.Discard) // Parse returns what it prints
 	set.Usage = func() {}
@@ -67,9 +69,14 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		"follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
 	set.BoolVar(&f.exact, "exact", false, "play schedules in virtual time so that a seed and an order repeat everything: "+
 		"of the simulation, or of the scenarios that are named")
-	set.Uint64Var(&f.order, "order", 1, "the order of an exact run; without -schedules it plays only the schedule of the seed")
+	set.Uint64Var(&f.order, "order", 1, "the order of an exact run, or the first one; without -schedules "+
+		"only the schedule of the seed is played")
 	set.IntVar(&f.orders, "orders", 1, "in how many orders each schedule is played exactly, from -order on")
-	set.StringVar(&f.schedule, "schedule", "", "play the schedule in this file exactly, such as the smallest one of a finding")
+	set.StringVar(&f.schedule, "schedule", "", "play the schedule in this file exactly, for example the smallest one "+
+		"of a finding")
+	set.StringVar(&tests, "tests", "", "run those Go tests of these packages exactly that run in virtual time, each in "+
+		"several -orders")
+	set.StringVar(&f.run, "run", "", "of -tests, run only those whose names match this")
 	set.StringVar(&f.lock, "lock", "", "in exact runs, use this broken lock of the simulation instead of ours")
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
@@ -84,7 +91,8 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q: there are only flags, see -h", set.Arg(0))
 	}
-	f.exact = f.exact || f.schedule != ""
+	f.tests = split(tests)
+	f.exact = f.exact || f.schedule != "" || len(f.tests) > 0
 	f.masters, f.controls, f.set = split(masters), split(controls), set
 	return f, f.complete(names)
 }
@@ -136,7 +144,7 @@ func (f *flags) complete(names string) error {
 	if f.schedules == 0 {
 		f.schedules = manySchedules
 		switch {
-		case set("order") && !set("orders") || f.schedule != "":
+		case set("order") || set("orders") || f.schedule != "":
 			f.schedules = 1
 		case len(f.scenarios) > 0:
 			f.schedules = someSchedules

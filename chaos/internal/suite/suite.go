@@ -115,6 +115,8 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		return c.play(ctx, []scenarios.Job{{Scenario: f.adjust(scenarios.Acceptance()), Backend: backend.Given}}, 1)
 	case len(f.controls) > 0:
 		return c.onlyControls(ctx)
+	case len(f.tests) > 0:
+		return c.tests(ctx)
 	case f.exact && f.schedules*f.orders == 1:
 		return c.one(ctx)
 	case f.soak > 0:

@@ -1,0 +1,43 @@
+package exact_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+)
+
+var table = flag.String("table", "", "a file to which TestTableOfControls writes how soon each control is caught")
+
+// TestTableOfControls writes after how many schedules each broken lock of the simulation is caught: natively, exactly
+// without yields (order 0), and exactly in the orders 1 and 2. It takes ten minutes of a processor.
+func TestTableOfControls(t *testing.T) {
+	if *table == "" {
+		t.Skip("it writes a table for chaos/README.md: name a file with -table")
+	}
+	p := player(t)
+	out, err := os.Create(*table)
+	require.NoError(t, err)
+	defer out.Close()
+	fmt.Fprintln(out, "| broken lock | native | exact, no yields | exact, order 1 | exact, order 2 |\n|---|---|---|---|---|")
+	for _, c := range simulation.Controls() {
+		row := "| " + c.Name
+		count := func(play simulation.Play, order uint64) {
+			n, found := c.Catch(t.Context(), func(s simulation.Schedule) *simulation.Result { return play(s, order) })
+			if found == nil {
+				row += fmt.Sprintf(" | not in %d", n)
+				return
+			}
+			row += fmt.Sprintf(" | %d", n)
+		}
+		count(simulation.Natively(c.Open), 0)
+		for order := range uint64(3) {
+			count(func(s simulation.Schedule, order uint64) *simulation.Result { return p.Result(s, c.Name, order) }, order)
+		}
+		fmt.Fprintln(out, row+" |")
+	}
+}
