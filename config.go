@@ -199,7 +199,8 @@ func (c *config) validate() error {
 // terms of leases.
 func (c *config) validateLock() error {
 	for _, err := range []error{
-		above("TTL", c.ttl, maxDuration), above("max hold", c.maxHold, maxDuration), above("min hold", c.minHold, maxDuration),
+		above("TTL", c.ttl, maxDuration), above("max hold", c.maxHold, maxDuration),
+		above("min hold", c.minHold, maxDuration),
 		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
 	} {
 		if err != nil {

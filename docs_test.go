@@ -292,7 +292,8 @@ func TestDocumentsShowCommandsThatExist(t *testing.T) {
 			continue
 		}
 		text := read(t, document)
-		for _, target := range regexp.MustCompile("(?m)(?:`make ([a-z-]+)|^make ([a-z-]+)(?: +#.*)?$)").FindAllStringSubmatch(text, -1) {
+		commands := regexp.MustCompile("(?m)(?:`make ([a-z-]+)|^make ([a-z-]+)(?: +#.*)?$)")
+		for _, target := range commands.FindAllStringSubmatch(text, -1) {
 			shown++
 			assert.Contains(t, targets, "\n"+target[1]+target[2]+":", "%s: %s", document, target[0])
 		}

@@ -46,9 +46,9 @@ type HeldError struct {
 	// or extend it. Nobody extends the rest of a minimum hold.
 	Retry time.Duration
 	// Holder is the owner part of the holder's token: the [WithOwner] of its Locker, or the owner of a reentrant lock.
-	// Control characters are replaced. It is "" if unknown. It is known if this Locker holds the lock, and after a wait for
-	// anything but a permit. Of several holders, it is the one with the longest TTL. During the rest of a minimum hold, it
-	// is the last holder.
+	// Control characters are replaced. It is "" if unknown. It is known if this Locker holds the lock, and after a
+	// wait for anything but a permit. Of several holders, it is the one with the longest TTL. During the rest of a
+	// minimum hold, it is the last holder.
 	Holder string
 }
 

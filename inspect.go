@@ -17,7 +17,7 @@ type Holding struct {
 	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore", or the type of a key that is no lock of this
 	// package. It is "" if no holder has a majority.
 	Kind string `json:"kind,omitempty"`
-	// Slots is the number of slots of a semaphore, of which Slots - len(Holders) - Others are free; 0 for every other kind.
+	// Slots is the number of slots of a semaphore, of which Slots - len(Holders) - Others are free; 0 for other kinds.
 	Slots int `json:"slots,omitempty"`
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int `json:"depth"`

@@ -44,7 +44,8 @@ func (k *Keyed) Lock(ctx context.Context, key string) error {
 	case e.gate <- struct{}{}:
 	case <-ctx.Done():
 		k.leave(key, e)
-		return failed("lock", []string{key}, ctx.Err(), &HeldError{Name: key, Kind: "mutex", Holder: names.Printable(k.locker.cfg.owner)})
+		held := &HeldError{Name: key, Kind: "mutex", Holder: names.Printable(k.locker.cfg.owner)}
+		return failed("lock", []string{key}, ctx.Err(), held)
 	case <-k.locker.ending:
 		k.leave(key, e)
 		return failed("lock", []string{key}, ErrClosed)

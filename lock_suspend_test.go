@@ -110,7 +110,7 @@ func TestAnExtensionDuringASuspensionRevivesNothing(t *testing.T) {
 	})
 }
 
-// An extension counts from when it was asked for. The suspension is shorter than the node timeout, which counts it, too.
+// An extension counts from when it was asked for. The suspension is shorter than the node timeout, which counts it.
 func TestASuspensionDuringAnExtensionCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -28,8 +28,9 @@ func (o lockOption) lockOption()       {}
 
 // WithTTL sets the time to live of the lock's keys: how long the lock outlives a holder that died. Default 10 s. With a
 // shorter TTL the lock of a dead holder is free sooner, and a lock is lost sooner when the masters cannot be reached to
-// extend it. The TTL must be longer than the drift budget and one node timeout together. It must
-// not exceed [WithMaxTTL], which is by default the TTL that Open or New was given. At most 30 days. It is rounded down to a whole number of milliseconds.
+// extend it. The TTL must be longer than the drift budget and one node timeout together. It must not exceed
+// [WithMaxTTL], which is by default the TTL that Open or New was given. At most 30 days. It is rounded down to a whole
+// number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
@@ -76,9 +77,9 @@ func WithMinHold(d time.Duration) LockOption {
 //
 // By default an Unlock may hand a mutex or a permit over to the next caller that waits in this Locker, without a
 // request to the masters. The next lock has the same token then. The Locker never does so for a lock with fencing, a
-// maximum hold or a minimum hold. The Locker keeps the name for its own callers in this way for up to 50 ms, or four times the
-// time that the masters took to grant it if that is longer, but at most an eighth of the TTL. Then other processes get
-// their turn.
+// maximum hold or a minimum hold. The Locker keeps the name for its own callers in this way for up to 50 ms, or four
+// times the time that the masters took to grant it if that is longer, but at most an eighth of the TTL. Then other
+// processes get their turn.
 //
 // With WithoutHandOver, or where a mutex cannot be handed over, the Locker still prefers its own callers: while one of
 // them waits, it does not publish the release, so that this caller asks the masters before other processes do. It does
@@ -120,8 +121,8 @@ func WithDrift(factor float64, least time.Duration) Option {
 }
 
 // WithMaxTTL sets the longest TTL or minimum hold of any client on these masters. A call may have a TTL or minimum hold
-// up to d; a longer one is an error, except with [WithoutRestartGuard]. Default: the larger of this Locker's own two. Give every client of the masters the
-// same d. At most 30 days.
+// up to d; a longer one is an error, except with [WithoutRestartGuard]. Default: the larger of this Locker's own two.
+// Give every client of the masters the same d. At most 30 days.
 //
 // A master that came back empty after a restart would grant again what it had granted before. So it may not vote for d
 // plus the drift budget of d, the restart window. The larger d, the longer a restarted master is without a vote.
@@ -144,9 +145,10 @@ func WithOwner(s string) Option {
 }
 
 // WithLogger sets the logger for events in the background: lost locks, masters that stop answering, two masters that
-// are one server, releases that could not be confirmed, calls that wait because no majority answers. By default only the
-// last goes to slog.Default(), and the others are discarded. Passwords are never logged. The lines are written in order,
-// by a goroutine that delays no lock if the handler blocks. An event that repeats is written up to 20 times a minute.
+// are one server, releases that could not be confirmed, calls that wait because no majority answers. By default only
+// the last goes to slog.Default(), and the others are discarded. Passwords are never logged. The lines are written in
+// order, by a goroutine that delays no lock if the handler blocks. An event that repeats is written up to 20 times a
+// minute.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.logger, c.loggerSet = l, true })
 }

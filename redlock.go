@@ -92,9 +92,9 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 	return assemble(masters, cfg)
 }
 
-// Wrap returns a Locker over one master: the server, the Sentinel failover group or the Cluster that a client of go-redis
-// talks to. The Locker uses the client's connections and never closes the client. It takes the client with the options
-// that it has; [node.Wrap] says what changes for the Locker's requests. WithTLSConfig has no effect.
+// Wrap returns a Locker over one master: the server, the Sentinel failover group or the Cluster that a client of
+// go-redis talks to. The Locker uses the client's connections and never closes the client. It takes the client with the
+// options that it has; [node.Wrap] says what changes for the Locker's requests. WithTLSConfig has no effect.
 //
 // The lock is worth as much as that master. While it is down, nobody gets the lock. After a failover to a replica that
 // has not received the lock yet, and wherever else the master loses a key early, two clients hold it. [Open] with five
@@ -257,8 +257,9 @@ func (l *Locker) isEnding() bool {
 // the Locker have ended. A second Close returns nil.
 //
 // Close takes at most a second and two node timeouts, whatever the masters do. It logs the masters that have not
-// confirmed every release by then; the keys expire with their TTL. Within the same time it waits for the logger. With [node.Wrap] it may take longer: it cannot close
-// the connections of a wrapped client, so it also waits for that client's own timeouts.
+// confirmed every release by then; the keys expire with their TTL. Within the same time it waits for the logger. With
+// [node.Wrap] it may take longer: it cannot close the connections of a wrapped client, so it also waits for that
+// client's own timeouts.
 //
 // After Close, every other method of the Locker and of its Locks returns ErrClosed, except the methods that report past
 // state, such as [Lock.Err] and [Lock.Until].

@@ -119,9 +119,13 @@ func matched(err error) string {
 		name string
 		err  error
 	}{
-		{"held", redlock.ErrHeld}, {"noquorum", redlock.ErrNoQuorum}, {"lost", redlock.ErrLost},
-		{"released", redlock.ErrReleased}, {"closed", redlock.ErrClosed},
-		{"deadline", context.DeadlineExceeded}, {"canceled", context.Canceled},
+		{"held", redlock.ErrHeld},
+		{"noquorum", redlock.ErrNoQuorum},
+		{"lost", redlock.ErrLost},
+		{"released", redlock.ErrReleased},
+		{"closed", redlock.ErrClosed},
+		{"deadline", context.DeadlineExceeded},
+		{"canceled", context.Canceled},
 	} {
 		if errors.Is(err, is.err) {
 			out = append(out, is.name)

@@ -24,13 +24,13 @@ func Suspended(c Clock) time.Duration {
 	return 0
 }
 
-// CountSuspensions returns a Clock that advances while the machine is suspended, as the clocks of the masters do. It is
-// the only place in which a suspension is counted: every deadline of the library is a time of such a Clock, and so
+// CountSuspensions returns a Clock that advances while the machine is suspended, as the clocks of the masters do. It
+// is the only place in which a suspension is counted: every deadline of the library is a time of such a Clock, and so
 // remains right without a correction. Its times differ from those of c by a constant while the machine is not
 // suspended; [Outside] converts them back.
 //
-// The timers of c stand still during a suspension. So a timer of the returned Clock looks at the time once a second, and
-// fires at most a second late if the machine was suspended.
+// The timers of c stand still during a suspension. So a timer of the returned Clock looks at the time once a second,
+// and fires at most a second late if the machine was suspended.
 //
 // If c is no [Suspender], or counts suspensions already, CountSuspensions returns c.
 func CountSuspensions(c Clock) Clock {

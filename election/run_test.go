@@ -45,7 +45,8 @@ func (w world) lose() {
 
 func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
-	for _, returned := range []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)} { // at the loss
+	atTheLoss := []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)}
+	for _, returned := range atTheLoss {
 		inWorld(t, 3, func(t *testing.T, w world) {
 			var terms []uint64
 			e := w.candidate(t, "a", redlock.WithTTL(3*time.Second))

@@ -19,7 +19,7 @@ var waits = map[string]func(ctx context.Context, e *election.Election){
 		_ = e.Run(ctx, func(ctx context.Context) error { return ctx.Err() })
 	},
 	"Observe": func(ctx context.Context, e *election.Election) {
-		for range e.Observe(ctx) { //nolint:revive // it waits
+		for range e.Observe(ctx) {
 		}
 	},
 }
@@ -81,7 +81,7 @@ func TestAnObserverThatEndsDoesNotEndTheOthers(t *testing.T) {
 		locker := w.locker(t, "b")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			for range election.New(locker, name).Observe(ctx) { //nolint:revive // it asks for all
+			for range election.New(locker, name).Observe(ctx) {
 			}
 		}()
 		time.Sleep(delay / 2)

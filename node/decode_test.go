@@ -136,7 +136,8 @@ func TestALengthAboveTheBoundIsRefusedAtOnce(t *testing.T) {
 // A reply of any type is kept up to its bound. A larger one is read, so that the replies behind it are.
 func TestTheBoundOfAReply(t *testing.T) {
 	for name, part := range map[string]string{
-		"a string": "", "errors": "-ERR abc\r\n", "nested": "*2\r\n:1\r\n+a\r\n", "numbers": ":1\r\n", "nulls": "$-1\r\n", "texts": "$5\r\nabcde\r\n", "empty arrays": "*0\r\n",
+		"a string": "", "errors": "-ERR abc\r\n", "nested": "*2\r\n:1\r\n+a\r\n", "numbers": ":1\r\n", "nulls": "$-1\r\n",
+		"texts": "$5\r\nabcde\r\n", "empty arrays": "*0\r\n",
 	} {
 		make := func(size int) string {
 			if part == "" {

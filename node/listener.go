@@ -207,7 +207,7 @@ func (ls *listener) serve() error {
 		if idle || err != nil {
 			sub.close()
 			if reading {
-				<-broken
+				<-broken //nolint:errcheck // the subscription was closed here
 			}
 			return err
 		}

@@ -146,12 +146,12 @@ func TestTheRoleOfARealServer(t *testing.T) {
 	}
 	host, port, err := net.SplitHostPort(servers[0].Addr())
 	require.NoError(t, err)
-	require.NoError(t, admin.SlaveOf(context.Background(), host, port).Err())
+	require.NoError(t, admin.ReplicaOf(context.Background(), host, port).Err())
 	for _, r := range rigs {
 		require.Eventually(t, func() bool { return verdict(r).Verdict == node.Failed }, patient, time.Millisecond)
 		assertNoMaster(t, verdict(r))
 	}
-	require.NoError(t, admin.SlaveOf(context.Background(), "NO", "ONE").Err())
+	require.NoError(t, admin.ReplicaOf(context.Background(), "NO", "ONE").Err())
 	for _, r := range rigs {
 		require.Eventually(t, func() bool { return verdict(r).Verdict == node.Granted }, patient, time.Millisecond)
 	}

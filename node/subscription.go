@@ -56,6 +56,7 @@ type wireSubscription struct {
 }
 
 func (w *wireSubscription) subscribe(channels []string) error { return w.send("subscribe", channels) }
+
 func (w *wireSubscription) unsubscribe(channels []string) error {
 	return w.send("unsubscribe", channels)
 }

@@ -228,8 +228,8 @@ func (r repeating) Read(p []byte) (n int, _ error) {
 func TestTheMemoryOfOneReply(t *testing.T) {
 	const most = 8 * node.MaxReply
 	for _, unit := range []string{
-		"*0\r\n", "*1\r\n", "*-1\r\n", "*2\r\n:1\r\n", "*1000\r\n:256\r\n", "$0\r\n\r\n", "$1\r\na\r\n", "+\r\n", "+a\r\n", "-\r\n",
-		":1000\r\n", "$100000\r\n", "+" + strings.Repeat("a", 1000), "-" + strings.Repeat("a", 1000),
+		"*0\r\n", "*1\r\n", "*-1\r\n", "*2\r\n:1\r\n", "*1000\r\n:256\r\n", "$0\r\n\r\n", "$1\r\na\r\n", "+\r\n", "+a\r\n",
+		"-\r\n", ":1000\r\n", "$100000\r\n", "+" + strings.Repeat("a", 1000), "-" + strings.Repeat("a", 1000),
 	} {
 		for _, head := range []string{"", "*60000\r\n", "*20000\r\n", "$1048000\r\n", strings.Repeat("*1000\r\n", 7)} {
 			var before, after runtime.MemStats

@@ -137,9 +137,9 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 	}
 }
 
-// ReleaseToken sends op, which removes a token that is not of a lease of this Quorum, to every node. Each node repeats op
-// until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls done
-// once, with an error as that of [Lease.Release], but never with ErrEnded.
+// ReleaseToken sends op, which removes a token that is not of a lease of this Quorum, to every node. Each node repeats
+// op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
+// done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *node.Op, timeout, life time.Duration, done func(error)) {
 	q.ask(question{
 		op: op, timeout: timeout, first: NoFirst, enough: (*tally).majorityAgrees,

@@ -94,9 +94,11 @@ func TestMastersFiles(t *testing.T) {
 		code int
 		says string
 	}{
-		"a byte order mark":           {mark + up[0] + "\r\n" + up[1] + "\r\n" + up[2] + "\r\n", 0, "3 of 3 may vote"},
-		"a mark before a comment":     {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, "3 of 3 may vote"},
-		"comments behind":             {up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, "3 of 3 may vote"},
+		"a byte order mark":       {mark + up[0] + "\r\n" + up[1] + "\r\n" + up[2] + "\r\n", 0, "3 of 3 may vote"},
+		"a mark before a comment": {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, "3 of 3 may vote"},
+		"comments behind": {
+			up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, "3 of 3 may vote",
+		},
 		"a comment after a comma":     {up[0] + ", # eu\n" + up[1] + ",\n" + up[2], 0, "3 of 3 may vote"},
 		"a commented URL":             {up[0] + "\n #" + up[1] + "\n# " + up[2], 0, "1 of 1 may vote"},
 		"nothing but comments":        {mark + "# " + up[0] + "\n", 64, "has no URL"},

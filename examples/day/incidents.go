@@ -247,7 +247,8 @@ func (w *watch) examine(ctx context.Context) {
 		}
 		var titles []string
 		for _, f := range found.Findings {
-			if slices.Contains(f.Nodes, w.master.name()) && !w.before.has(w.master.name(), f.Title) && f.Title != "was configured at run time" {
+			name := w.master.name()
+			if slices.Contains(f.Nodes, name) && !w.before.has(name, f.Title) && f.Title != "was configured at run time" {
 				titles = append(titles, f.Severity+": "+f.Title)
 			}
 		}

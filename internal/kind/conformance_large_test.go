@@ -41,8 +41,10 @@ func largeNames() map[string][][]any {
 		"equal beginnings": {zadd(3, func(i int) string {
 			return entryOf("reader", strings.Repeat("x", 10_000)+fmt.Sprint(i))
 		})},
-		"other entries": {zadd(many, func(i int) string { return fmt.Sprint("no entry ", i) }),
-			{"zadd", lockName, in(2 * time.Hour), entryOf("reader", "mine")}},
+		"other entries": {
+			zadd(many, func(i int) string { return fmt.Sprint("no entry ", i) }),
+			{"zadd", lockName, in(2 * time.Hour), entryOf("reader", "mine")},
+		},
 		"permits": {zadd(kind.MaxSlots, func(i int) string {
 			return entryOf("semaphore", fmt.Sprintf("%d:%d:%s:%032d", kind.MaxSlots, i+1, strings.Repeat("o", 1024), i))
 		})},

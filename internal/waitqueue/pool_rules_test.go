@@ -200,8 +200,8 @@ func TestAReasonEndsWithTheLastCaller(t *testing.T) {
 	held.hold.Released(p.now, false)
 }
 
-// After a denial one caller asks at a time. Each caller that is granted at once, without a wait for a release, lets four
-// times as many ask.
+// After a denial one caller asks at a time. Each caller that is granted at once, without a wait for a release, lets
+// four times as many ask.
 func TestHowManyAskAfterADenial(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

@@ -60,7 +60,7 @@ const (
 	_ Action = iota
 	// Ask the masters.
 	Ask
-	// Watch: wait until a release is published, for the back-off at most, and then ask the masters.
+	// Watch waits until a release is published, for the back-off at most, and then asks the masters.
 	Watch
 	// Inherit the lease of a lock of this process, and call Inherited.
 	Inherit

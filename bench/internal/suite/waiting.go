@@ -36,7 +36,9 @@ var waitsMeasured = []struct {
 	{"mutex", waitsForMutex, lockMutex, lockMutex},
 	{"reader", "a writer", lockReader, lockWriter},
 	{"writer", waitsForRead, lockWriter, lockReader},
-	{"reentrant, an owner each", waitsForMutex, func(ctx context.Context, l *redlock.Locker, i int) (*redlock.Lock, error) {
+	{"reentrant, an owner each", waitsForMutex, func(
+		ctx context.Context, l *redlock.Locker, i int,
+	) (*redlock.Lock, error) {
 		return l.Reentrant(waitingName, strconv.Itoa(i)).Lock(ctx)
 	}, lockMutex},
 	{fmt.Sprintf("%d permits", waitingSlots), waitsForMutex, func(
@@ -52,7 +54,7 @@ var waitsMeasured = []struct {
 		return nil, err
 	}, lockMutex},
 	{"Observe", waitsForMutex, func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-		for range election.New(l, waitingName).Observe(ctx) { //nolint:revive // it waits
+		for range election.New(l, waitingName).Observe(ctx) {
 		}
 		return nil, ctx.Err()
 	}, lockMutex},
@@ -70,8 +72,8 @@ func lockWriter(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, e
 	return l.RW(waitingName).Lock(ctx)
 }
 
-// waitingCost measures the commands that callers make who wait for a holder that does nothing. The restart guard is off,
-// as in scalePart.
+// waitingCost measures the commands that callers make who wait for a holder that does nothing. The restart guard is
+// off, as in scalePart.
 func waitingCost(ctx context.Context, s *session) error {
 	settles, window := s.rampOf(waitingSettles, waitsSmoke), s.sliceOf(waitingTime, waitingSmoke)
 	s.progress.stage("contention: waiters, about %v",

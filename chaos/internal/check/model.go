@@ -13,8 +13,9 @@ import (
 // The model is a lock with fencing tokens as it would be if one name were kept in one place that never fails.
 //
 // An acquisition takes effect between its call and its return. The end of a hold takes effect after its belief ended
-// and before its unlock was confirmed; without a confirmation it takes effect at any later time or never. An acquisition that failed or never returned may have taken
-// effect and ended at any time. It forbids nothing, so it is not among the steps.
+// and before its unlock was confirmed; without a confirmation it takes effect at any later time or never. An
+// acquisition that failed or never returned may have taken effect and ended at any time. It forbids nothing, so it is
+// not among the steps.
 
 // state describes who holds the name and which tokens it has handed out.
 type state struct {

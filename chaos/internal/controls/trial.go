@@ -78,7 +78,8 @@ func run(ctx context.Context, o Options, c Control) (v check.Verdict, err error)
 
 func (t *trial) config(client int) traffic.Config {
 	c := traffic.Config{
-		Lock: t.uses(), URLs: t.masters.URLs(), MaxTTL: max(traffic.TTL, t.groups[0].TTL, t.longest), Prefix: t.prefix, Seed: t.Seed,
+		Lock: t.uses(), URLs: t.masters.URLs(), MaxTTL: max(traffic.TTL, t.groups[0].TTL, t.longest),
+		Prefix: t.prefix, Seed: t.Seed,
 	}
 	if client == 0 {
 		c.ClockAhead = t.ahead

@@ -75,6 +75,7 @@ type Span struct {
 	Below time.Duration `json:"below"`
 }
 
+// Draw draws a duration of the span.
 func (s Span) Draw(rng *rand.Rand) time.Duration {
 	if s.Below <= s.Least {
 		return s.Least
@@ -82,6 +83,7 @@ func (s Span) Draw(rng *rand.Rand) time.Duration {
 	return s.Least + time.Duration(rng.Int64N(int64(s.Below-s.Least)))
 }
 
+// Draw draws how long to hold.
 func (h Hold) Draw(rng *rand.Rand) time.Duration {
 	if rng.Float64() < h.Chance {
 		return h.Rare.Draw(rng)
