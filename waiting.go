@@ -12,8 +12,8 @@ import (
 )
 
 // pause waits for delay before another attempt. It ends early if the waiter is nudged, or if the last attempt was
-// denied and a release is published. After any other failure a release does not help. Callers whose attempts fail publish the
-// releases of what they were granted, and would wake each other without end.
+// denied and a release is published. After any other failure a release does not help. Callers whose attempts
+// fail publish the releases of what they were granted, and would wake each other without end.
 func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(ctx, WaitingEvent{

@@ -58,8 +58,8 @@ type decoder struct {
 	skipped int64
 }
 
-// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, a replyError, or oversized. The error is
-// that of the connection.
+// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, a replyError, or oversized. The error
+// is that of the connection.
 func readReply(in *bufio.Reader) (any, error) {
 	d := decoder{in: in, left: maxReply}
 	return d.read()

@@ -23,7 +23,8 @@ func tokenReleaseSteps() map[string]step {
 		"mutex: no TTL":    {given: [][]any{{"set", lockName, "x"}}, op: release("x"), vote: one, said: 1, then: state{}.is},
 		"mutex: another's": {given: mutex(lockToken), op: release(lockToken + "x"), vote: denied},
 		"mutex: kept": {
-			given: mutex(kind.KeptToken(lockToken)), op: release(kind.KeptToken(lockToken)), vote: one, said: 1, then: state{}.is,
+			given: mutex(kind.KeptToken(lockToken)), op: release(kind.KeptToken(lockToken)), vote: one, said: 1,
+			then: state{}.is,
 		},
 		"mutex: kept, by its old token": {given: mutex(kind.KeptToken(lockToken)), op: release(lockToken), vote: denied},
 		"free":                          {op: release(lockToken), vote: denied},
@@ -35,7 +36,9 @@ func tokenReleaseSteps() map[string]step {
 			given: of(entries{permit("1", keptToken): short}).made(), op: release(keptToken), vote: one, said: 1,
 			then: state{}.is,
 		},
-		"permit: another's": {given: of(entries{permit("1", otherToken): short}).made(), op: release(holdToken), vote: denied},
+		"permit: another's": {
+			given: of(entries{permit("1", otherToken): short}).made(), op: release(holdToken), vote: denied,
+		},
 		"permit: ended": {
 			given: of(entries{permit("1", otherToken): short, permit("2", holdToken): -time.Second}).made(),
 			op:    release(holdToken), vote: denied,
