@@ -70,8 +70,8 @@ func TestErrorsListsTheWarnings(t *testing.T) {
 	require.NoError(t, err)
 	page, warnings := read(t, "docs/errors.md"), 0
 	for _, file := range files {
-		for _, warning := range regexp.MustCompile(`(?:slog\.LevelWarn, (?:[^",]+, )?(?:""+, )?|message = )"(redlock: [^;"]*)`).
-			FindAllStringSubmatch(read(t, file), -1) {
+		written := regexp.MustCompile(`(?:slog\.LevelWarn, (?:[^",]+, )?(?:""+, )?|message = )"(redlock: [^;"]*)`)
+		for _, warning := range written.FindAllStringSubmatch(read(t, file), -1) {
 			warnings++
 			assert.Contains(t, page, "| WARN `"+warning[1], "%s", file)
 		}

@@ -120,8 +120,8 @@ func (e *Election) unknownTerm(h redlock.Holding, r reading) error {
 //
 // Observe asks the masters four times a second, once for all observers of one Locker and name, so it may miss a leader
 // that leads for a shorter time. While no majority answers, or no majority reports the same term, Observe continues to
-// ask. The sequence ends early if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The
-// TTL of a yielded Leader is that of the first reading.
+// ask. The sequence ends early if the Locker is closed or the name is invalid; [Election.Leader] returns the reason.
+// The TTL of a yielded Leader is that of the first reading.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	return func(yield func(Leader) bool) {
 		shared, leave := e.share()

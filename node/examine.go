@@ -97,8 +97,8 @@ func (d *dialer) examine(ctx context.Context) *Connection {
 	return &Connection{&wireExaminer{dialer: d, ctx: ctx}}
 }
 
-// welcome is the handshake of an examiner. The reply to INFO shows why a server refuses the connection, or that it is no
-// Redis server. The right to INFO may be missing.
+// welcome is the handshake of an examiner. The reply to INFO shows why a server refuses the connection, or that it is
+// no Redis server. The right to INFO may be missing.
 func (d *dialer) welcome(ctx context.Context, conn net.Conn) (*session, error) {
 	return d.handshake(ctx, conn, step{[]any{"info", "server"}, func(reply any) error {
 		_, err := acceptText(reply)
