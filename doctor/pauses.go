@@ -90,7 +90,8 @@ var pauseRules = []rule{
 		id: Stalled, title: "stalled", severity: Warning,
 		when: "a round trip of the examination took longer than the node timeout, and the median did not",
 		why:  "It answered before and after. Meanwhile it had no vote.",
-		fix:  "find what stopped it then: its log, `SLOWLOG GET`, `LATENCY LATEST`, the load and the network of its host",
+		fix: "find what stopped it then: its log, `SLOWLOG GET`, `LATENCY LATEST`, the load of its host, the network; " +
+			"with several masters at once, the load of this host",
 		check: each(func(e *exam, m *master) string {
 			limit := e.deployment.NodeTimeout
 			stalls, _, usual := m.stalls(limit)
