@@ -65,7 +65,18 @@ func (s *script) as(name string) context.Context {
 }
 
 // got notes the error that a call returned.
-func (s *script) got(err error) { s.result = append(s.result, err) }
+func (s *script) got(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.result = append(s.result, err)
+}
+
+// end notes the error of an event.
+func (s *script) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, err)
+}
 
 // lock acquires a lock that is free.
 func (s *script) lock(t *testing.T, caller, name string, opts ...redlock.LockOption) *redlock.Lock {
@@ -169,13 +180,13 @@ func (s *script) trace() *redlock.Trace {
 		},
 		AcquireEnd: func(ctx context.Context, e redlock.AcquireEndEvent) {
 			s.note(caller(ctx), "AcquireEnd", e)
-			s.ended = append(s.ended, e.Err)
+			s.end(e.Err)
 		},
 		Extended: func(ctx context.Context, e redlock.ExtendedEvent) { s.note(caller(ctx), "Extended", e) },
 		HoldEnd:  func(ctx context.Context, e redlock.HoldEndEvent) { s.note(caller(ctx), "HoldEnd", e) },
 		Unlocked: func(ctx context.Context, e redlock.UnlockedEvent) {
 			s.note(caller(ctx), "Unlocked", e)
-			s.ended = append(s.ended, e.Err)
+			s.end(e.Err)
 		},
 		Vote: func(ctx context.Context, e redlock.VoteEvent) {
 			if e.Op == "release" && e.Verdict == "denied" {

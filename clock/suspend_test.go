@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,12 +15,12 @@ import (
 // the time in which the machine runs.
 type sleepy struct {
 	clock.Clock
-	slept     time.Duration
-	onReading func() // called after a reading, before it is returned
+	slept     atomic.Int64 // a time.Duration
+	onReading func()       // called after a reading, before it is returned
 }
 
 func (s *sleepy) Suspended() time.Duration {
-	slept := s.slept
+	slept := time.Duration(s.slept.Load())
 	if f := s.onReading; f != nil {
 		f()
 	}
@@ -29,7 +30,8 @@ func (s *sleepy) Suspended() time.Duration {
 func onSleepy(t *testing.T, f func(t *testing.T, s *sleepy, c clock.Clock)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &sleepy{Clock: clock.System, slept: time.Hour}
+		s := &sleepy{Clock: clock.System}
+		s.slept.Store(int64(time.Hour))
 		f(t, s, clock.CountSuspensions(s))
 	})
 }
@@ -39,10 +41,10 @@ func TestTimesCountSuspensions(t *testing.T) {
 	onSleepy(t, func(t *testing.T, s *sleepy, c clock.Clock) {
 		began := c.Now()
 		time.Sleep(time.Second)
-		s.slept += time.Minute
+		s.slept.Add(int64(time.Minute))
 		assert.Equal(t, time.Minute+time.Second, c.Now().Sub(began))
 
-		s.onReading = func() { s.slept += time.Hour }
+		s.onReading = func() { s.slept.Add(int64(time.Hour)) }
 		before := c.Now()
 		s.onReading = nil
 		assert.Equal(t, time.Hour, c.Now().Sub(before), "a suspension right after the reading counts in the next one")
@@ -54,7 +56,7 @@ func TestOutsideIsATimeOfTheClockThatStandsStill(t *testing.T) {
 	onSleepy(t, func(t *testing.T, s *sleepy, c clock.Clock) {
 		deadline := c.Now().Add(time.Hour)
 		assert.Equal(t, time.Now().Add(time.Hour), clock.Outside(c, deadline))
-		s.slept += time.Minute
+		s.slept.Add(int64(time.Minute))
 		assert.Equal(t, time.Now().Add(time.Hour-time.Minute), clock.Outside(c, deadline))
 		assert.Equal(t, deadline, clock.Outside(clock.System, deadline), "it counts none")
 	})
@@ -99,7 +101,7 @@ func TestATimerFiresWithinASecondOfASuspension(t *testing.T) {
 						timer = c.AfterFunc(tt.d, f)
 					}
 					time.Sleep(time.Second / 2)
-					s.slept += tt.slept
+					s.slept.Add(int64(tt.slept))
 					at := <-fired
 					assert.GreaterOrEqual(t, at, tt.least)
 					assert.LessOrEqual(t, at, tt.most)
