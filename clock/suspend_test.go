@@ -118,15 +118,15 @@ func TestATimerFiresWithinASecondOfASuspension(t *testing.T) {
 func TestAStoppedTimerDoesNotFire(t *testing.T) {
 	t.Parallel()
 	onSleepy(t, func(t *testing.T, _ *sleepy, c clock.Clock) {
-		fired := 0
-		timer := c.AfterFunc(time.Hour, func() { fired++ })
+		var fired atomic.Int64
+		timer := c.AfterFunc(time.Hour, func() { fired.Add(1) })
 		time.Sleep(time.Minute)
 		assert.True(t, timer.Stop())
 		assert.False(t, timer.Stop())
 		time.Sleep(2 * time.Hour)
-		assert.Zero(t, fired)
+		assert.Zero(t, fired.Load())
 		assert.False(t, timer.Reset(time.Minute))
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, 1, fired)
+		assert.EqualValues(t, 1, fired.Load())
 	})
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -15,10 +16,14 @@ import (
 // patient records what is done to a supervisor, and when.
 type patient struct {
 	began time.Time
-	done  []string
+
+	mu   sync.Mutex
+	done []string
 }
 
 func (p *patient) note(what string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done = append(p.done, what+" after "+time.Since(p.began).String())
 	return nil
 }
@@ -48,6 +53,8 @@ func TestASilentSupervisorIsResumedAndThenKilled(t *testing.T) {
 				p.ask()
 				p.ask() // a question behind another does not begin the time again
 				time.Sleep(time.Minute)
+				super.mu.Lock()
+				defer super.mu.Unlock()
 				assert.Equal(t, tc.want, super.done)
 			})
 		})
