@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,14 +48,14 @@ func TestClosingAConnectionDiscardsWhatWasNotSent(t *testing.T) {
 
 // fakeSubscription is a subscription that has ended.
 type fakeSubscription struct {
-	closed bool
+	closed atomic.Bool
 }
 
 func (f *fakeSubscription) subscribe([]string) error   { return nil }
 func (f *fakeSubscription) unsubscribe([]string) error { return nil }
 func (f *fakeSubscription) receive() (event, error)    { return event{}, errBroken }
 
-func (f *fakeSubscription) close() { f.closed = true }
+func (f *fakeSubscription) close() { f.closed.Store(true) }
 
 func TestAListenerClosesItsSubscriptions(t *testing.T) {
 	t.Parallel()
@@ -100,7 +101,7 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				end(stop, cancel)
 				all.Wait()
 				for _, sub := range made {
-					assert.True(t, sub.closed)
+					assert.True(t, sub.closed.Load())
 				}
 			})
 		})

@@ -191,8 +191,8 @@ func FuzzServer(f *testing.F) {
 	}
 	f.Add([]byte(begun + "+OK\r\n"))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		var over sync.WaitGroup
-		defer over.Wait()
+		over := new(sync.WaitGroup)
+		t.Cleanup(over.Wait) // after the cleanup of bind: the listener may dial until then
 		n, err := node.Open("redis://10.0.0.1", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
 			over.Go(func() { _, _ = io.Copy(io.Discard, server) })
