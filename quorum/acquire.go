@@ -47,9 +47,9 @@ func (q *Quorum) Acquire(
 	case <-done:
 		err = l.startIfWon(ctx, r)
 	case <-ctx.Done():
-		err = ctx.Err()
+		l.gaveUp, err = true, ctx.Err()
 	case <-q.cfg.Closing:
-		err = ErrClosing
+		l.gaveUp, err = true, ErrClosing
 	}
 	if err != nil {
 		return nil, err

@@ -36,6 +36,8 @@ type Lease struct {
 	asked time.Duration // when the acquire began, since Quorum.origin
 	fence int64         // 0: none
 
+	gaveUp bool // the caller of Acquire did not wait for its result; not changed after the release began
+
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
 

@@ -21,23 +21,26 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	})
 }
 
-// mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys, for
-// all that they know. A node to which nothing was sent may be down, so that others count it as one that may have them. A
-// minority keeps nobody out for long: those who find it try again soon, at random times. If its release were published,
-// they would wake each other without end, and so would those to whom restarted nodes grant what does not count. It must
-// be called with l.mu held.
+// mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys. If
+// the caller gave up, a node to which nothing was sent counts, too: it may be down for others, or be asked after the
+// first node. It does not count for an attempt that failed, which will be repeated: while a minority is all that anybody
+// can get, waiters would wake each other without end. So would those to whom restarted nodes grant what does not count.
+// It must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
-	have, lack := 0, 0
+	have, untried := 0, 0
 	for i := range l.states {
 		s := &l.states[i]
 		switch keys := s.current(); {
-		case keys == absent, keys == present && s.reservedUntil == 0: // the grant does not count
-			lack++
-		case keys != unsent:
+		case keys == unsent:
+			untried++
+		case keys == unclear, keys == present && s.reservedUntil != 0: // otherwise the grant does not count
 			have++
 		}
 	}
-	return have > 0 && len(l.states)-lack >= l.q.need
+	if l.gaveUp && have > 0 {
+		have += untried
+	}
+	return have >= l.q.need
 }
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that
