@@ -224,13 +224,21 @@ func (w *wrapped) examine(context.Context) *Connection {
 
 func (c *clientExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
 	answers := make([]Answer, len(commands))
-	cmds, err := c.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, args := range commands {
-			p.Do(ctx, args...)
-		}
-		return nil
-	})
-	shown := false // by a command
+	var cmds []redis.Cmder
+	err := func() (err error) {
+		defer recovered(&err)
+		_, err = c.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, args := range commands {
+				cmds = append(cmds, p.Do(ctx, args...))
+			}
+			return nil
+		})
+		return err
+	}()
+	shown := false // by a command; a panic is shown by all
+	if errors.As(err, new(*panicError)) {
+		cmds = nil
+	}
 	for i, cmd := range cmds {
 		answers[i].Reply, answers[i].Err = replyOf(cmd.(*redis.Cmd))
 		shown = shown || cmd.Err() != nil
@@ -251,10 +259,11 @@ func replyOf(cmd *redis.Cmd) (any, error) {
 	return reply, err
 }
 
-func (c *clientExaminer) subscribe(ctx context.Context, channel string) error {
+func (c *clientExaminer) subscribe(ctx context.Context, channel string) (err error) {
+	defer recovered(&err)
 	s := c.wrapped.client.Subscribe(ctx, channel)
-	defer s.Close()
-	_, err := s.ReceiveTimeout(ctx, examineTimeout)
+	_, err = s.ReceiveTimeout(ctx, examineTimeout) // Close could block after a panic
+	_ = s.Close()
 	return err
 }
 

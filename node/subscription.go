@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -119,22 +120,47 @@ type clientSubscription struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	pubsub *redis.PubSub
+	dead   chan struct{} // closed when receive has panicked, perhaps with the mutex of pubsub locked
 }
 
 func (w *wrapped) subscribe(ctx context.Context) (subscription, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	return &clientSubscription{ctx, cancel, w.client.Subscribe(ctx)}, nil // connects with the first channel
+	pubsub := w.client.Subscribe(ctx) // connects with the first channel
+	return &clientSubscription{ctx: ctx, cancel: cancel, pubsub: pubsub, dead: make(chan struct{})}, nil
 }
 
 func (c *clientSubscription) subscribe(channels []string) error {
-	return c.pubsub.Subscribe(c.ctx, channels...)
+	return c.unlessDead(func() error { return c.pubsub.Subscribe(c.ctx, channels...) })
 }
 
 func (c *clientSubscription) unsubscribe(channels []string) error {
-	return c.pubsub.Unsubscribe(c.ctx, channels...)
+	return c.unlessDead(func() error { return c.pubsub.Unsubscribe(c.ctx, channels...) })
 }
 
-func (c *clientSubscription) receive() (event, error) {
+// unlessDead returns the error of f, which needs the mutex of pubsub. It does not wait for f once receive has panicked.
+func (c *clientSubscription) unlessDead(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() { done <- err }()
+		defer recovered(&err)
+		err = f()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-c.dead:
+		return net.ErrClosed
+	}
+}
+
+func (c *clientSubscription) receive() (_ event, err error) {
+	defer func() {
+		if errors.As(err, new(*panicError)) {
+			close(c.dead)
+		}
+	}()
+	defer recovered(&err)
 	msg, err := c.pubsub.Receive(c.ctx)
 	switch m := msg.(type) {
 	case *redis.Message:
@@ -149,5 +175,5 @@ func (c *clientSubscription) receive() (event, error) {
 
 func (c *clientSubscription) close() {
 	c.cancel() // before Close: the client may be waiting under the mutex that Close needs
-	_ = c.pubsub.Close()
+	_ = c.unlessDead(c.pubsub.Close)
 }

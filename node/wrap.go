@@ -33,6 +33,10 @@ import (
 // go-redis does not notice that under TLS. If the client has other users, a request may still get a connection that
 // they left idle. Set ConnMaxIdleTime below the server's timeout in that case.
 //
+// go-redis trusts the replies of a server: it takes the memory that a length asks for, and panics at a type that it does
+// not expect. The node turns a panic into a failed vote where it can. It cannot where go-redis reads in a goroutine of
+// its own, as when it loads the slots of a Cluster. For the servers of a Cluster, Wrap adds a hook to the client.
+//
 // A failover client has no address. The name of its node is "sentinel" without [WithName].
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	s, err := newSettings(opts)
@@ -65,7 +69,8 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 			return nil, errNoClient
 		}
 		label = strings.Join(c.Options().Addrs, "+")
-		w.cluster = clusterWithoutRetries(c)
+		w.cluster, w.hooks = clusterWithoutRetries(c), &panicHooks{}
+		w.cluster.OnNewNode(w.hooks.add)
 		w.client = w.cluster
 	default:
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
@@ -132,6 +137,7 @@ type wrapped struct {
 	out     []byte
 	replies []reply
 	known   *sharedIdentities // of all links of the node
+	hooks   *panicHooks       // of a Cluster
 
 	mu       sync.Mutex
 	identity *Server
@@ -147,8 +153,21 @@ type sharedIdentities struct {
 
 // newLink returns another link over the same client if the server answers.
 func (w *wrapped) newLink(ctx context.Context) (link, error) {
-	if err := w.verifyIdle(ctx); err != nil {
+	identity, err := w.greet(ctx)
+	if err != nil {
 		return nil, connectError(ctx, err)
+	}
+	return &wrapped{
+		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known, hooks: w.hooks,
+		identity: identity, opened: w.clock.Now(), used: w.clock.Now(),
+	}, nil
+}
+
+// greet checks that a Redis server answers.
+func (w *wrapped) greet(ctx context.Context) (_ *Server, err error) {
+	defer recovered(&err)
+	if err := w.verifyIdle(ctx); err != nil {
+		return nil, err
 	}
 	p := w.client.Pipeline()
 	ping, replication := p.Ping(ctx), new(redis.StringCmd)
@@ -156,15 +175,11 @@ func (w *wrapped) newLink(ctx context.Context) (link, error) {
 		replication = p.Info(ctx, "replication")
 	}
 	scripts := p.EvalSha(ctx, noScript, nil)
-	_, err := p.Exec(ctx)
+	_, err = p.Exec(ctx)
 	if ping.Val() != "PONG" { // not err: a proxy that ends the connection at EVALSHA has answered PING
-		return nil, connectError(ctx, cmp.Or(ping.Err(), err, error(ErrNotRedis)))
+		return nil, cmp.Or(ping.Err(), err, error(ErrNotRedis))
 	}
-	return &wrapped{
-		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known,
-		identity: &Server{scripts: rightOf(scripts.Err()), Role: roleOf(replication.Val())}, opened: w.clock.Now(),
-		used: w.clock.Now(),
-	}, nil
+	return &Server{scripts: rightOf(scripts.Err()), Role: roleOf(replication.Val())}, nil
 }
 
 var _ link = (*wrapped)(nil)
@@ -193,7 +208,7 @@ func (w *wrapped) changeRole(*Server)        {} // exec learns it
 func (w *wrapped) exec(cmds []redis.Cmder) error {
 	if w.cluster != nil {
 		err := execPipeline(w.client.Pipeline(), cmds)
-		w.learn(clusterIdentity(w.cluster))
+		w.learn(w.clusterIdentity())
 		return err
 	}
 	// INFO goes first over the same connection, so it identifies the process that executes the batch.
@@ -203,12 +218,6 @@ func (w *wrapped) exec(cmds []redis.Cmder) error {
 	text, ierr := info.Text()
 	role, _ := replication.Text()
 	w.learn(text+"\n"+role, ierr)
-	return err
-}
-
-func execPipeline(pipe redis.Pipeliner, cmds []redis.Cmder) error {
-	_ = pipe.BatchProcess(context.Background(), cmds...) // only collects them
-	_, err := pipe.Exec(context.Background())
 	return err
 }
 
@@ -264,12 +273,12 @@ func (w *wrapped) close() {}
 
 // clusterIdentity combines the identities of all masters of a Cluster into one: if one restarts, the Cluster has
 // restarted.
-func clusterIdentity(c *redis.ClusterClient) (string, error) {
+func (w *wrapped) clusterIdentity() (string, error) {
 	var mu sync.Mutex
 	var ids []string
 	role := ""
 	youngest, silent := time.Duration(math.MaxInt64), false
-	err := c.ForEachMaster(context.Background(), func(ctx context.Context, shard *redis.Client) error {
+	err := w.forEachMaster(context.Background(), func(ctx context.Context, shard *redis.Client) error {
 		p := shard.Pipeline()
 		info, replication := p.Info(ctx, "server"), p.Info(ctx, "replication")
 		_, _ = p.Exec(ctx)

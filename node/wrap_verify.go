@@ -36,7 +36,7 @@ func (w *wrapped) noteUse() {
 func (w *wrapped) verify() error {
 	var r reply
 	if w.cluster != nil {
-		r.err = w.cluster.ForEachMaster(context.Background(), verifyPools)
+		r.err = w.forEachMaster(context.Background(), verifyPools)
 		r.result = resultOf(r.err)
 	} else {
 		// The PING is sent like a batch, so that exec also identifies the server.
@@ -55,7 +55,7 @@ func (w *wrapped) verify() error {
 // PING reports an error of a Cluster.
 func (w *wrapped) verifyIdle(ctx context.Context) error {
 	if w.cluster != nil {
-		_ = w.cluster.ForEachMaster(ctx, verifyPools)
+		_ = w.forEachMaster(ctx, verifyPools)
 		return nil
 	}
 	return verifyPools(ctx, w.single)
@@ -66,7 +66,7 @@ func verifyPools(ctx context.Context, c *redis.Client) error {
 	main, pipelines := poolsOf(c)
 	if main.idle > 0 {
 		r := main.verify(func() reply {
-			err := c.Ping(ctx).Err()
+			err := pinged(ctx, c)
 			return reply{result: resultOf(err), err: err}
 		})
 		if r.err != nil {
@@ -80,6 +80,11 @@ func verifyPools(ctx context.Context, c *redis.Client) error {
 		ping := redis.NewCmd(ctx, "ping")
 		return classify(ping, execPipeline(c.Pipeline(), []redis.Cmder{ping}))
 	}).err
+}
+
+func pinged(ctx context.Context, c *redis.Client) (err error) {
+	defer recovered(&err)
+	return c.Ping(ctx).Err()
 }
 
 // pool describes a connection pool that is to be verified.

@@ -10,9 +10,11 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -116,6 +118,10 @@ func (m *wrongMaster) serve(c net.Conn) {
 		}
 		reply := "+OK\r\n"
 		switch name {
+		case "hello":
+			reply = "-ERR unknown command 'hello'\r\n"
+		case "ping":
+			reply = "+PONG\r\n"
 		case "info":
 			const info = "run_id:abc\r\nuptime_in_seconds:100000\r\nrole:master\r\n"
 			reply = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
@@ -176,6 +182,110 @@ func TestAServerThatAnswersWrongly(t *testing.T) {
 				assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(mostMemory))
 			})
 		}
+	}
+}
+
+// With Wrap go-redis reads the replies, and panics at some of them.
+func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
+	for _, command := range []string{"", "info", "evalsha", "ping", "set", "subscribe"} {
+		for name, wrong := range wrongReplies {
+			t.Run(command+", "+name, func(t *testing.T) {
+				m := startWrong(t, command, wrong)
+				client := redis.NewClient(&redis.Options{
+					Addr: m.listener.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ReadTimeout: time.Second,
+				})
+				t.Cleanup(func() { _ = client.Close() })
+				n, err := node.Wrap(client)
+				require.NoError(t, err)
+				r := bind(t, nil, n)
+				r.slack = patient
+				l := r.listen("released:a")
+				v := r.ask(acquire("a", "me"), within(patient)).result()
+				if v.Verdict == node.Granted {
+					assert.True(t, command == "evalsha" || command == "subscribe" || strings.Contains(wrong, "+OK\r\n") ||
+						command == "info" && strings.HasPrefix(wrong, "-"))
+				} else if v.Verdict != node.Denied {
+					require.Error(t, v.Err)
+				}
+				l.stop()
+				c := n.Connect()
+				_, _ = c.Do(t.Context(), "info", "all")
+				_ = c.Subscribe(t.Context(), "released:a")
+				c.Close()
+			})
+		}
+	}
+}
+
+// A client that panics for ever costs few connections, and one line in the log.
+func TestAWrappedClientThatPanics(t *testing.T) {
+	t.Parallel()
+	for name, adjust := range map[string]func(*redis.Options){
+		"with one pool":             func(o *redis.Options) { o.PipelinePoolSize = -1 },
+		"with a pool for pipelines": func(o *redis.Options) { o.PipelinePoolSize = 5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
+				r.m.Delay(time.Millisecond, 0)
+				r.warm()
+				var panics atomic.Int64
+				on := true
+				c.AddHook(panicking(func(cmds []redis.Cmder) {
+					if on && strings.HasPrefix(fmt.Sprint(cmds[len(cmds)-1].Args()), "[set") {
+						panics.Add(1)
+						panic("a reply of a wrong shape")
+					}
+				}))
+				for range 1000 {
+					v := r.ask(acquire("a", "me")).result()
+					require.NotEqual(t, node.Granted, v.Verdict)
+					if !v.Unsent {
+						assert.Equal(t, node.Unknown, v.Verdict, "it may have been sent")
+					}
+					require.ErrorContains(t, v.Err, "panicked: a reply of a wrong shape")
+					time.Sleep(10 * time.Millisecond)
+				}
+				assert.Less(t, panics.Load(), int64(40), "in ten seconds")
+				assert.Equal(t, []string{"suspect"}, r.healthReports())
+				on = false
+				r.eventually(time.Second, "a vote", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() })
+			})
+		})
+	}
+}
+
+// The batches of a Cluster run in goroutines of its client, one for each server.
+func TestAWrappedClusterThatPanics(t *testing.T) {
+	t.Parallel()
+	inShards(t, func(t *testing.T, s *shards) {
+		require.Equal(t, node.Granted, s.vote(0).Verdict)
+		s.client.OnNewNode(func(c *redis.Client) { c.AddHook(panicking(func([]redis.Cmder) { panic("a server") })) })
+		require.NoError(t, s.client.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
+			c.AddHook(panicking(func([]redis.Cmder) { panic("a server") }))
+			return nil
+		}))
+		for range 20 {
+			v := s.vote(0)
+			require.NotEqual(t, node.Granted, v.Verdict)
+			require.ErrorContains(t, v.Err, "panicked: a server")
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.Equal(t, []string{"suspect"}, s.healthReports())
+	})
+}
+
+// panicking is a hook that runs before each batch.
+type panicking func(cmds []redis.Cmder)
+
+func (panicking) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (panicking) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (p panicking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		p(cmds)
+		return next(ctx, cmds)
 	}
 }
 
