@@ -50,7 +50,7 @@ func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
 					out <- outcome{lease, err}
 				}()
 				time.Sleep(tt.after)
-				s.suspended += tt.asleep
+				s.sleep(tt.asleep)
 				for _, f := range fakes {
 					f.vote(t, "acquire", &node.Vote{Verdict: node.Granted, Number: 7})
 				}

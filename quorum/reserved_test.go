@@ -98,7 +98,7 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 						require.ErrorIs(t, result(), x.want, "at %v", x.at)
 						assert.ErrorContains(t, result(), "restarted")
 					}
-					s.suspended += tt.asleep
+					s.sleep(tt.asleep)
 					tt.asleep = 0
 				}
 			})

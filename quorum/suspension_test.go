@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,13 @@ import (
 // sleeper is a clock of a machine that was suspended for as long as a test says.
 type sleeper struct {
 	clock.Clock
-	suspended time.Duration
+	total atomic.Int64 // a time.Duration
 }
 
-func (s *sleeper) Suspended() time.Duration { return s.suspended }
+func (s *sleeper) Suspended() time.Duration { return time.Duration(s.total.Load()) }
+
+// sleep suspends the machine for d.
+func (s *sleeper) sleep(d time.Duration) { s.total.Add(int64(d)) }
 
 // until returns when a lease ends, on the clock that stands still during suspensions.
 func (s *sleeper) until(l *quorum.Lease) time.Time {
@@ -29,7 +33,8 @@ func (s *sleeper) until(l *quorum.Lease) time.Time {
 func onSleeper(t *testing.T, f func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &sleeper{Clock: clock.System, suspended: time.Hour}
+		s := &sleeper{Clock: clock.System}
+		s.sleep(time.Hour)
 		q, fakes := council(t, 3, func(c *quorum.Config) { c.Clock = s })
 		f(t, s, q, fakes)
 	})
@@ -58,7 +63,7 @@ func TestASuspensionDuringTheAcquireShortensTheLease(t *testing.T) {
 			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 				asked := time.Now()
 				out := acquire(t, q, quorum.NoFirst)
-				s.suspended += tt.asleep
+				s.sleep(tt.asleep)
 				time.Sleep(tt.pause)
 				fakes[0].vote(t, "acquire", granted())
 				fakes[1].vote(t, "acquire", granted())
@@ -79,11 +84,11 @@ func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		time.Sleep(2 * time.Second)
-		s.suspended += time.Second
+		s.sleep(time.Second)
 		asked := time.Now()
 		done, result := newDone(t)
 		lease.Extend(done)
-		s.suspended += 3 * time.Second
+		s.sleep(3 * time.Second)
 		fakes[0].vote(t, "extend", granted())
 		fakes[1].vote(t, "extend", granted())
 		require.NoError(t, result())
@@ -97,7 +102,7 @@ func TestASuspensionEndsTheLeaseThatAnExtensionCannotSave(t *testing.T) {
 		lease := held(t, q, fakes)
 		done, result := newDone(t)
 		lease.Extend(done)
-		s.suspended += terms.TTL
+		s.sleep(terms.TTL)
 		fakes[0].vote(t, "extend", granted())
 		fakes[1].vote(t, "extend", granted())
 		require.ErrorIs(t, result(), quorum.ErrEnded, "another holder may have had the lock")
@@ -108,7 +113,7 @@ func TestAnExtensionOfAnEndedLeaseAsksNoNode(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*sleeper){
 		"its deadline has passed": func(*sleeper) { time.Sleep(validity) },
-		"the machine slept":       func(s *sleeper) { s.suspended += validity },
+		"the machine slept":       func(s *sleeper) { s.sleep(validity) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,10 +135,10 @@ func TestASuspensionMovesTheDeadlineCloser(t *testing.T) {
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		constant, before := lease.Until(), s.until(lease)
-		s.suspended += 2 * time.Second
+		s.sleep(2 * time.Second)
 		assert.Equal(t, before.Add(-2*time.Second), s.until(lease))
 		lease.FreezeDeadline()
-		s.suspended += 2 * time.Second
+		s.sleep(2 * time.Second)
 		assert.Equal(t, before.Add(-4*time.Second), s.until(lease))
 		assert.Equal(t, constant, lease.Until())
 	})
@@ -151,7 +156,7 @@ func TestASuspensionMovesTheCap(t *testing.T) {
 		asked := time.Now()
 		lease, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
-		s.suspended += time.Second
+		s.sleep(time.Second)
 		time.Sleep(8 * time.Second)
 		lease.Extend(func(err error) { require.NoError(t, err) })
 		assert.Equal(t, asked.Add(11*time.Second), s.until(lease))
@@ -187,7 +192,7 @@ func TestExpiresWithinCountsASuspension(t *testing.T) {
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		time.Sleep(2 * time.Second)
-		s.suspended += validity - 4*time.Second
+		s.sleep(validity - 4*time.Second)
 		assert.False(t, lease.ExpiresWithin(2*time.Second-1))
 		assert.True(t, lease.ExpiresWithin(2*time.Second))
 	})
