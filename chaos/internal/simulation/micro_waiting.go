@@ -83,25 +83,32 @@ func (e *env) shares() {
 	// and one for the others, each behind a request in flight on its connection.
 	slice := min(ttl/8, max(50*time.Millisecond, 4*4*trip))
 	shares := make([]int, len(e.schedule.Clients))
-	for _, c := range seen.sorted() {
+	cohorts := seen.sorted()
+	for i, c := range cohorts {
 		if c.last-c.first > slice+trip {
 			e.problem(check.ByLiveness, e.schedule.Clients[c.client].Name,
 				"kept %q for %v by handing it over, while others waited; %v at most were expected",
 				e.schedule.Names[0], c.last-c.first, slice+trip)
 		}
-		shares[c.client]++
+		next := c.over
+		if i+1 < len(cohorts) {
+			next = cohorts[i+1].first
+		}
+		shares[c.client] += int((next - c.first) / time.Millisecond)
 	}
-	e.fair(kinds.Mutex, shares)
-	e.fair(kinds.Reentrant, e.owners())
+	e.fair(kinds.Mutex, shares, "ms")
+	e.fair(kinds.Reentrant, e.owners(), "holds")
 }
 
-// fair checks that each of two clients got its turn, though both always wanted the name.
-func (e *env) fair(kind string, shares []int) {
+// fair checks that each of two clients got its turn, though both always wanted the name. A process that passes the name
+// among its callers leaves it to the other process for as long, in which that one may have it several times: so a mutex
+// is shared by time.
+func (e *env) fair(kind string, shares []int, unit string) {
 	for client, n := range shares {
 		if all := shares[0] + shares[1]; n < all/8 {
 			e.problem(check.ByLiveness, e.schedule.Clients[client].Name,
-				"had the %v %q %d times of %d, less than a quarter of its share, though it always wanted it",
-				kind, e.schedule.Names[0], n, all)
+				"had the %v %q for %d of %d %s, less than a quarter of its share, though it always wanted it",
+				kind, e.schedule.Names[0], n, all, unit)
 		}
 	}
 }
