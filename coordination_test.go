@@ -13,12 +13,13 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/keyed"
 )
 
 // TestCoordinationUnderRandomFaults has three processes use a semaphore, jobs with a minimum hold, an election and a
-// Keyed, while masters, links and processes freeze, crash and lose each other. There are never two leaders or two
-// holders of a key, nor n + 1 permits; no job begins within the minimum hold of the one before; terms grow; every call
-// ends with its context; and no key stays.
+// Keyed, while masters, links and processes freeze, crash and lose each other. There are never two leaders, two holders
+// of a key in one process, or n + 1 permits; no job begins within the minimum hold of the one before; terms grow; every
+// call ends with its context; and no key stays.
 func TestCoordinationUnderRandomFaults(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -76,12 +77,12 @@ func (r *coordination) run() {
 			redlock.WithMaxTTL(minHold+time.Second))
 		host := fmt.Sprint("host", i)
 		l := r.w.locker(r.t, host, opts...)
-		keyed, candidate := l.Keyed(), election.New(l, "leader")
+		keys, candidate := keyed.New(l), election.New(l, "leader")
 		for _, use := range []func(context.Context){
 			func(ctx context.Context) { r.lead(ctx, candidate) },
 			func(ctx context.Context) { r.permit(ctx, l) },
 			func(ctx context.Context) { r.job(ctx, l, host) },
-			func(ctx context.Context) { r.key(ctx, keyed) },
+			func(ctx context.Context) { r.key(ctx, keys, host) },
 		} {
 			for range 2 {
 				all.Go(func() {
@@ -204,11 +205,20 @@ func (r *coordination) job(ctx context.Context, l *redlock.Locker, host string) 
 	}
 }
 
-func (r *coordination) key(ctx context.Context, k *redlock.Keyed) {
-	if r.call(ctx, "key", func(ctx context.Context) error { return k.Lock(ctx, "key") }) {
-		lock, _ := redlock.FromContext(k.Context("key"))
-		r.hold(span{name: "key"}, lock, 0, func(ctx context.Context) error { return k.Unlock(ctx, "key") })
+// key holds a key of a process for some time. No other caller of the process may have it before Unlock, even after a
+// loss.
+func (r *coordination) key(ctx context.Context, k *keyed.Keyed, host string) {
+	if !r.call(ctx, "key", func(ctx context.Context) error { return k.Lock(ctx, "key") }) {
+		return
 	}
+	s := span{name: "key of " + host, from: time.Now()}
+	time.Sleep(r.upTo(4 * time.Second))
+	s.to = time.Now()
+	s.kept = s.to
+	_ = k.Unlock(r.t.Context(), "key")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spans = append(r.spans, s)
 }
 
 // judge checks what was recorded.
@@ -217,7 +227,7 @@ func (r *coordination) judge() {
 	var taken []permitHold
 	count := make(map[string]int)
 	for i, a := range r.spans {
-		count[a.name]++
+		count[strings.Fields(a.name)[0]]++
 		if a.name == "permits" {
 			taken = append(taken, permitHold{from: a.from, to: a.kept.Add(-time.Millisecond)})
 			continue

@@ -260,7 +260,7 @@ var shown = map[string][]string{
 	"docs/locks.md": slices.Concat(
 		[]string{"example_kinds_test.go", "example_context_test.go"},
 		slices.Repeat([]string{"example_kinds_test.go"}, 5),
-		[]string{"election/example_test.go", "election/example_test.go", "example_keyed_test.go"},
+		[]string{"election/example_test.go", "election/example_test.go", "keyed/example_test.go"},
 	),
 }
 

@@ -270,7 +270,7 @@ type closingClock struct {
 func (c *closingClock) Now() time.Time {
 	if c.armed.CompareAndSwap(true, false) {
 		go func() { _ = c.locker.Close() }()
-		<-c.locker.Ending()
+		<-c.locker.Closed()
 	}
 	return c.Clock.Now()
 }

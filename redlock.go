@@ -287,6 +287,9 @@ func (l *Locker) Close() error {
 	return nil
 }
 
+// Closed returns a channel that is closed when [Locker.Close] begins, for code that waits for more than the Locker.
+func (l *Locker) Closed() <-chan struct{} { return l.ending }
+
 // closeBudget is how long Close lets the nodes confirm releases, on top of two node timeouts. Close needs the rest of
 // its second to close the connections.
 const closeBudget = 900 * time.Millisecond

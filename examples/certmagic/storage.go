@@ -6,13 +6,14 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/keyed"
 )
 
 // Storage is a certmagic.Storage on a directory that all machines share. Its locks are those of Keyed, which is at a
 // smaller depth than those of FileStorage.
 type Storage struct {
 	files
-	*redlock.Keyed
+	*keyed.Keyed
 }
 
 type files struct{ *certmagic.FileStorage }
@@ -24,5 +25,5 @@ var (
 
 // NewStorage returns a Storage on a directory.
 func NewStorage(locker *redlock.Locker, dir string) Storage {
-	return Storage{files{&certmagic.FileStorage{Path: dir}}, locker.Keyed()}
+	return Storage{files{&certmagic.FileStorage{Path: dir}}, keyed.New(locker)}
 }
