@@ -175,6 +175,7 @@ func TestTheHandleLearnsOfARelease(t *testing.T) {
 			require.NoError(t, l.Release(t.Context(), name, lk.Token()), name)
 			require.ErrorIs(t, learn(lk), redlock.ErrLost, name)
 			_ = lk.Unlock(t.Context())
+			synctest.Wait()
 			unlock(t, lock(t, w.locker(t, "next"), name))
 		}
 	})

@@ -19,7 +19,7 @@ import (
 // The users of a master: that of docs/masters.md for locks, and that which the finding "not examined" advises.
 const (
 	locksUser = "ACL SETUSER redlock on >secret resetkeys ~orders:* ~redlock:* resetchannels &redlock:orders:* -@all " +
-		"+set +get " +
+		"+set +get +getrange " +
 		"+del +pexpire +pttl +type +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +pexpireat +time +eval " +
 		"+evalsha +publish +subscribe +unsubscribe +info +hello +ping +select"
 	doctorUser = "ACL SETUSER doctor on >secret ~* &* +@all -@dangerous +info +config|get +client +slowlog +latency " +
