@@ -192,7 +192,8 @@ func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
 			t.Run(command+", "+name, func(t *testing.T) {
 				m := startWrong(t, command, wrong)
 				client := redis.NewClient(&redis.Options{
-					Addr: m.listener.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ReadTimeout: time.Second,
+					Addr: m.listener.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+					ReadTimeout: time.Second,
 				})
 				t.Cleanup(func() { _ = client.Close() })
 				n, err := node.Wrap(client)

@@ -23,9 +23,9 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 
 // mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys. If
 // the caller gave up, a node to which nothing was sent counts, too: it may be down for others, or be asked after the
-// first node. It does not count for an attempt that failed, which will be repeated: while a minority is all that anybody
-// can get, waiters would wake each other without end. So would those to whom restarted nodes grant what does not count.
-// It must be called with l.mu held.
+// first node. For an attempt that failed and will be repeated, such a node does not count: while nobody can get more
+// than a minority, waiters would wake each other without end. Grants of restarted nodes do not count for the same
+// reason. It must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
 	have, untried := 0, 0
 	for i := range l.states {
