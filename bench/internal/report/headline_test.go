@@ -40,14 +40,12 @@ func TestTheHeadlineStandsInEveryForm(t *testing.T) {
 	t.Parallel()
 	r := drawable()
 	require.NotEmpty(t, r.headline())
-	var text, page, markdown bytes.Buffer
+	var text, page bytes.Buffer
 	r.writeTables(&text)
 	require.NoError(t, r.writeHTML(&page))
-	require.NoError(t, r.writeMarkdown(&markdown, "x.md", ""))
 	for _, line := range r.headline() {
 		assert.Contains(t, text.String(), line)
 		assert.Contains(t, page.String(), line)
-		assert.Contains(t, markdown.String(), line)
 	}
 }
 

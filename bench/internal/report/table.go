@@ -42,16 +42,6 @@ func (t table) write(w io.Writer) {
 	}
 }
 
-// markdown writes the table as GitHub's.
-func (t table) markdown(w io.Writer) {
-	for i, row := range t {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(w, "|---|%s\n", strings.Repeat("---:|", len(row)-1))
-		}
-	}
-}
-
 func (t table) html(w io.Writer) {
 	fmt.Fprint(w, "<div class=\"wide\"><table>\n")
 	for i, row := range t {

@@ -68,10 +68,6 @@ func parse(args []string, out io.Writer) (*settings, error) {
 	f.BoolVar(&s.files.JSON, "json", false, "write JSON, every round in it, in place of tables")
 	f.StringVar(&s.files.Save, "save", "", "write the JSON to this `file`, in addition to all other output")
 	f.StringVar(&s.files.HTML, "html", "", "write a report with pictures to this `file`")
-	f.StringVar(
-		&s.files.Markdown, "markdown", "",
-		"put the tables between <!-- bench:begin --> and <!-- bench:end --> in this `file`",
-	)
 	f.StringVar(&s.files.Pictures, "pictures", "", "write each picture as an SVG file to this `directory`")
 	masters := f.String(
 		"masters", "",

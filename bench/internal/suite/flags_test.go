@@ -54,7 +54,7 @@ func TestHelpNamesEveryPartAndFlag(t *testing.T) {
 	require.ErrorIs(t, err, flag.ErrHelp)
 	for _, name := range []string{
 		"-callers", "-check", "-compare", "-containers", "-contestants", "-cpuprofile", "-html", "-json", "-locks",
-		"-markdown", "-masters",
+		"-masters",
 		"-memprofile", "-pictures", "-pool", "-profiles", "-rate", "-read", "-rounds", "-save", "-scenarios", "-shapes",
 		"-slice", "-smoke", "-ttl",
 	} {
