@@ -127,9 +127,9 @@ func TestEvidenceNamesWhatIsThere(t *testing.T) {
 	}
 	scenarios := read(t, "docs/guarantees.md")
 	controls := read(t, "chaos/internal/broken/broken.go") + read(t, "chaos/internal/broken/scripts.go")
-	for _, page := range []string{"docs/objections.md", "docs/report.md"} {
+	named := 0
+	for _, page := range []string{"docs/objections.md", "docs/design.md", "docs/guarantees.md"} {
 		text := strings.ReplaceAll(read(t, page), "\n", " ")
-		named := 0
 		for _, kind := range []struct{ pattern, form, in string }{
 			{"`(Test[A-Z]\\w+)`", "func %s(t *testing.T)", tests.String()},
 			{"`(only-[a-z-]+)`", "`%s`", scenarios},
@@ -143,12 +143,12 @@ func TestEvidenceNamesWhatIsThere(t *testing.T) {
 				assert.True(t, found, "%s names %s, which is not there", page, name[1])
 			}
 		}
-		assert.Greater(t, named, 10, page)
 	}
+	assert.Greater(t, named, 100)
 }
 
-// The page of the models has a row and a trace for each rule that model/check removes, and each count of the report.
-func TestTheModelsHaveTheirTracesAndCounts(t *testing.T) {
+// The page of the models has a row and a trace for each rule that model/check removes.
+func TestTheModelsHaveTheirTraces(t *testing.T) {
 	t.Parallel()
 	page, removed := read(t, "model/README.md"), 0
 	for _, line := range regexp.MustCompile(`(?m)^(?:for rule in|check \w+ NO_|  check \w+ NO_).*$`).
@@ -165,12 +165,6 @@ func TestTheModelsHaveTheirTracesAndCounts(t *testing.T) {
 		}
 	}
 	assert.Greater(t, removed, 15)
-	counts := regexp.MustCompile(`(?m)^\| (?:fencing|exclusion|the same)[^|]*\| ([\d,]+) \|$`).
-		FindAllStringSubmatch(read(t, "docs/report.md"), -1)
-	assert.Greater(t, len(counts), 6)
-	for _, count := range counts {
-		assert.Contains(t, page, "| "+count[1]+" |")
-	}
 }
 
 // Every exported type has an example that shows it, and checks what it prints.
