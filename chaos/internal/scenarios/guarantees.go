@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -84,22 +85,32 @@ func (o Outcome) foundIn(c Column) (checkers []string) {
 	return checkers
 }
 
+// table has a row for each fault with what is not simply kept under it. Promises that are alike share a sentence.
 func table(cell func(Scenario, Column) Promise) string {
 	var b strings.Builder
-	b.WriteString("| fault |")
-	for _, c := range Columns() {
-		fmt.Fprintf(&b, " %s |", c)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(Columns())) + "\n")
+	b.WriteString("| fault | what is not kept under it, or on a condition |\n|---|---|\n")
 	for _, s := range All() {
 		if s.Fault == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s: %s", s.Fault, strings.ReplaceAll(s.About, "|", `\|`))
+		var said []Promise
+		columns := map[Promise][]string{}
 		for _, c := range Columns() {
-			fmt.Fprintf(&b, " | %s · `%s`", cell(s, c), s.Name)
+			p := cell(s, c)
+			if p == Kept {
+				continue
+			}
+			if columns[p] == nil {
+				said = append(said, p)
+			}
+			columns[p] = append(columns[p], string(c))
 		}
-		b.WriteString(" |\n")
+		sentences := []string{}
+		for _, p := range said {
+			sentences = append(sentences, strings.Join(columns[p], ", ")+": "+string(p))
+		}
+		fmt.Fprintf(&b, "| `%s`: %s | %s |\n", s.Name, strings.ReplaceAll(s.About, "|", `\|`),
+			cmp.Or(strings.Join(sentences, "; "), "all kept"))
 	}
 	return b.String()
 }

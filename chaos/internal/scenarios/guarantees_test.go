@@ -86,7 +86,7 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 			"only-cut-link", backend.Processes,
 			[]string{"exclusion"},
 			"exclusion under cut-link: declared to be \"kept\", and shown to be \"not promised (seen broken)\"",
-			"not promised (seen broken) · `only-cut-link` | kept · `only-cut-link`",
+			"| exclusion: not promised (seen broken); liveness: kept, given",
 		},
 		"kept, and seen broken in virtual time": {
 			"only-cut-link", scenarios.Simulation, []string{"exclusion"}, "only-cut-link on simulation", "seen broken",
@@ -95,7 +95,7 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 			"only-cut-link", backend.Processes,
 			[]string{"register"},
 			"fencing under cut-link",
-			"kept · `only-cut-link` | not promised (seen broken) · `only-cut-link`",
+			"| fencing: not promised (seen broken); liveness: kept, given",
 		},
 		"kept given something, and seen broken": {
 			"only-cut-link", backend.Processes, []string{"liveness"}, "liveness under cut-link", "seen broken",
@@ -103,15 +103,15 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 		"to be seen broken, and not": {
 			"only-flush-all", backend.Processes, nil,
 			"exclusion under flush-all: declared to be \"not promised (seen broken)\", and shown to be \"kept\"",
-			"| kept · `only-flush-all` | not promised · `only-flush-all`",
+			"| slots, minimum hold: not promised; leaders: kept, given",
 		},
 		"to be seen broken, and only by another checker": {
-			"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all", "| kept ·",
+			"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all", "| slots, minimum hold: not promised;",
 		},
 		"neither promised nor to be seen": {
-			"only-follow-master", backend.Processes, []string{"exclusion"}, "", "| not promised ·",
+			"only-follow-master", backend.Processes, []string{"exclusion"}, "", "| exclusion, slots, minimum hold: not promised;",
 		},
-		"in no column": {"only-cut-link", backend.Processes, []string{"residue"}, "", "| kept ·"},
+		"in no column": {"only-cut-link", backend.Processes, []string{"residue"}, "", "| liveness: kept, given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +122,7 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 			}
 			all[at] = outcome(all[at].Scenario, tt.on, tt.found...)
 			shown := scenarios.Show(all)
-			row := "| " + strings.TrimPrefix(tt.scenario, "only-") + ": "
+			row := "| `" + tt.scenario + "`: "
 			for line := range strings.Lines(shown.Table) {
 				if strings.HasPrefix(line, row) {
 					assert.Contains(t, line, tt.row)
@@ -153,7 +153,7 @@ func TestWhatWasNotPlayedIsNotTried(t *testing.T) {
 		shown := scenarios.Show(all) // virtual time alone shows too little
 		assert.Equal(t, []string{"only-cut-link"}, shown.Untried)
 		assert.Empty(t, shown.Changed)
-		assert.Contains(t, shown.Table, "| not tried · `only-cut-link` | not tried")
+		assert.Contains(t, shown.Table, "| exclusion, slots, minimum hold, leaders, fencing, loss notified, liveness: not tried |")
 	}
 	all[at+1] = outcome(all[at].Scenario, scenarios.Simulation, "exclusion")
 	shown := scenarios.Show(all)
