@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -250,7 +251,7 @@ var shown = map[string][]string{
 	"docs/fencing.md": {
 		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua",
 	},
-	"docs/migration.md": {"fleet_test.go"},
+	"docs/migration.md": {"internal/stacktest/fleet_test.go"},
 	"docs/locks.md": slices.Concat(
 		[]string{"example_kinds_test.go", "example_context_test.go"},
 		slices.Repeat([]string{"example_kinds_test.go"}, 5),
@@ -329,8 +330,8 @@ func TestTheHandlerOfTheDocumentsWhenThingsGoWrong(t *testing.T) {
 	assert.PanicsWithValue(t, "booking", func() { ship() })
 	s.book = func(context.Context, string) error { return nil }
 	assert.Equal(t, http.StatusOK, ship())
-	masters[0].Hold("orders:", ttl)
-	masters[1].Hold("orders:", ttl)
+	masters[0].Hold("orders:", time.Minute)
+	masters[1].Hold("orders:", time.Minute)
 	assert.Equal(t, http.StatusConflict, ship())
 	masters[0].Stop()
 	masters[1].Stop()

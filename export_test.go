@@ -22,9 +22,6 @@ func Gather(votes []node.Vote, need int) Holding {
 	return h
 }
 
-// FirstNodeOf returns which of n masters contenders for a name ask first.
-func FirstNodeOf(name string, n int) int { return int(hash(name) % uint64(n)) }
-
 // BlockQueues blocks every wait queue of the Locker until the returned function is called. It has a lock whose lease is
 // read while the queues are locked, when the lock is handed over.
 func (l *Locker) BlockQueues() (unblock func()) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
 )
 
 // lifecycle has, for each phase of a lock, the events that lead to it, and the phase that follows at each event: "-" if
@@ -60,29 +61,37 @@ func TestEveryEventInEveryPhaseOfALock(t *testing.T) {
 		for _, event := range redlock.Events() {
 			t.Run(phase+", "+event, func(t *testing.T) {
 				t.Parallel()
-				inWorld(t, 1, func(t *testing.T, w *world) { walk(t, w, phase, event, state.path, state.next[event]) })
+				synctest.Test(t, func(t *testing.T) { walk(t, phase, event, state.path, state.next[event]) })
 			})
 		}
 	}
 }
 
 // walk takes a lock to a phase and then applies an event, which leads to the phase next.
-func walk(t *testing.T, w *world, phase, event string, path []string, next string) {
+func walk(t *testing.T, phase, event string, path []string, next string) {
 	t.Helper()
 	var releases atomic.Int64
-	l := w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
+	l := redlocktest.NewLocker(t, 1, redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
 		Vote: func(_ context.Context, e redlock.VoteEvent) {
 			if e.Op == "release" {
 				releases.Add(1)
 			}
 		},
 	}))
-	w.warm(t, l)
+	lk, err := l.TryLock(t.Context(), "warm up") // then the master has the scripts
+	require.NoError(t, err)
+	require.NoError(t, lk.Unlock(t.Context()))
 	synctest.Wait()
 	releases.Store(0)
-	lk := lock(t, l, "x")
+	lk, err = l.TryLock(t.Context(), "x")
+	require.NoError(t, err)
 	held := lk.Context()
-	waiter := locking(t.Context(), l, "x")
+	waiter := make(chan *redlock.Lock, 1)
+	go func() {
+		if next, err := l.Lock(t.Context(), "x"); err == nil {
+			waiter <- next
+		}
+	}()
 	synctest.Wait()
 
 	first, later := errors.New("the first"), errors.New("a later one")
@@ -105,17 +114,15 @@ func walk(t *testing.T, w *world, phase, event string, path []string, next strin
 	assert.Equal(t, phase, lk.Happen(event, []error{first, later}[min(len(path), 1)]))
 	check(next)
 
-	time.Sleep(2 * ttl) // nothing that is still scheduled ends the lock again
+	time.Sleep(time.Minute) // nothing that is still scheduled ends the lock again
 	if next == "lingering" {
 		next = "cleared"
 	}
 	check(next)
+	synctest.Wait()
+	require.Equal(t, freed[next], len(waiter) == 1, "the waiter has the lock")
 	if freed[next] {
-		got := ended(t, waiter, time.Minute)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
-	} else {
-		waiting(t, waiter)
+		require.NoError(t, (<-waiter).Unlock(t.Context()))
 	}
 }
 
@@ -135,4 +142,46 @@ func assertEnded(t *testing.T, ctx context.Context, lk *redlock.Lock, ended bool
 func TestALockIsSmall(t *testing.T) {
 	t.Parallel()
 	assert.LessOrEqual(t, int(redlock.LockSize), 208)
+}
+
+// A lock that is scheduled may end at any moment, and its end must find that the lock holds its queue. In the other
+// order the queue would stay held.
+func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
+	t.Parallel()
+	const longest = 500 * time.Millisecond
+	var l *redlock.Locker
+	var goOn func()
+	voted, lost := make(chan struct{}), make(chan struct{})
+	l = redlocktest.NewLocker(t, 1, redlock.WithTrace(&redlock.Trace{
+		Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Op == "acquire" && goOn == nil {
+				goOn = l.BlockQueues() // the masters granted, and the queue does not know it yet
+				close(voted)
+			}
+		},
+		HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+			if e.Outcome == redlock.OutcomeLost {
+				close(lost)
+			}
+		},
+	}))
+	out := make(chan error, 1)
+	go func() {
+		_, err := l.TryLock(t.Context(), "x", redlock.WithMaxHold(longest))
+		out <- err
+	}()
+	<-voted
+	select {
+	case <-lost:
+		assert.Fail(t, "the lock ended before its queue held it")
+	case <-time.After(longest * 6 / 5):
+	}
+	goOn()
+	require.NoError(t, <-out)
+	<-lost
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lk, err := l.Lock(ctx, "x")
+	require.NoError(t, err, "the name is free")
+	require.NoError(t, lk.Unlock(t.Context()))
 }

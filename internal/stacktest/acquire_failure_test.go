@@ -1,0 +1,559 @@
+package stacktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+// What can be wrong with a master, and how its answers then begin.
+var troubles = []struct {
+	name      string
+	permanent bool // only an operator can fix it
+	text      string
+	make      func(w *world, i int)
+}{
+	{"a wrong password", true, "WRONGPASS", func(w *world, i int) { w.Master(i).RequirePassword("another") }},
+	{"no right to write", true, "NOPERM", func(w *world, i int) {
+		w.Master(i).Reply("NOPERM User default has no permissions to run the 'set' command", "SET")
+	}},
+	{"INFO refused", true, "WithoutRestartGuard", func(w *world, i int) {
+		w.Master(i).Reply("NOPERM User default has no permissions to run the 'info' command", "INFO")
+	}},
+	{"down", false, "refused", func(w *world, i int) { w.Master(i).Crash() }},
+	{"frozen", false, "no answer in time", func(w *world, i int) { w.Master(i).Freeze() }},
+	{"cut off", false, "no answer in time", func(w *world, i int) { w.Master(i).BlackHole() }},
+	{
+		"loading", false, "LOADING",
+		func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") },
+	},
+	{"a replica", false, "READONLY", func(w *world, i int) {
+		w.Master(i).Reply("READONLY You can't write against a read only replica.", "SET")
+	}},
+	{"out of memory", false, "OOM", func(w *world, i int) {
+		w.Master(i).Reply("OOM command not allowed when used memory > 'maxmemory'.", "SET")
+	}},
+	{"just restarted", false, "restarted a moment ago", func(w *world, i int) { w.Master(i).Restart() }},
+}
+
+// passwords are URLs that carry one.
+func (w *world) passwords() []string {
+	var urls []string
+	for _, u := range w.URLs() {
+		urls = append(urls, strings.Replace(u, "redis://", "redis://:secret@", 1))
+	}
+	return urls
+}
+
+func TestTryLockNamesWhatIsWrongWithEachMaster(t *testing.T) {
+	t.Parallel()
+	for _, tt := range troubles {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				urls := w.URLs()
+				if tt.text == "WRONGPASS" {
+					urls = w.passwords()
+					for _, m := range w.some(3, 5) {
+						m.RequirePassword("secret")
+					}
+				}
+				l := w.over(t, "a", w.nodes(t, "a", urls...))
+				for i := range 3 {
+					tt.make(w, i)
+				}
+				_, err := l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				require.NotErrorIs(t, err, redlock.ErrHeld)
+				found := redlock.NodeErrors(err)
+				require.Len(t, found, 3)
+				for i, e := range found {
+					assert.Equal(t, w.Addr(i), e.Node)
+					assert.Equal(t, "acquire", e.Op)
+				}
+				time.Sleep(2 * time.Second) // a first connection may have taken longer than its vote
+				_, err = l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.ErrorContains(t, err, tt.text)
+				assert.NotContains(t, err.Error(), "secret")
+				time.Sleep(time.Second)
+				w.Heal()
+				time.Sleep(2 * time.Second)
+				assert.Zero(t, w.keys())
+			})
+		})
+	}
+}
+
+func TestAMajorityOfOthersStillWins(t *testing.T) {
+	t.Parallel()
+	for _, tt := range troubles {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				tt.make(w, 0)
+				tt.make(w, 1)
+				for range 3 {
+					lk := lock(t, l, "x")
+					require.NoError(t, lk.Extend(t.Context()))
+					unlock(t, lk)
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
+}
+
+func TestLockFailsOnPermanentErrorsAndWaitsForTheRest(t *testing.T) {
+	t.Parallel()
+	for _, tt := range troubles {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				for i := range 3 {
+					tt.make(w, i)
+				}
+				out := locking(within(t, time.Minute), l, "x")
+				if tt.permanent {
+					a := ended(t, out, time.Second)
+					require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
+					require.NotErrorIs(t, a.err, context.DeadlineExceeded)
+					return
+				}
+				time.Sleep(5 * time.Second)
+				waiting(t, out)
+				w.Heal()
+				a := ended(t, out, ttl+3*time.Second) // the restart window of those that had crashed
+				require.NoError(t, a.err)
+				unlock(t, a.lock)
+			})
+		})
+	}
+}
+
+// The other masters can heal, and are a majority.
+func TestLockWaitsWhileAMinorityHasPermanentErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range troubles {
+		if !tt.permanent {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				tt.make(w, 0)
+				tt.make(w, 1)
+				w.Master(2).Stop()
+				out := locking(within(t, time.Minute), l, "x")
+				time.Sleep(5 * time.Second)
+				waiting(t, out)
+				w.Master(2).Start()
+				a := ended(t, out, ttl+3*time.Second)
+				require.NoError(t, a.err)
+				unlock(t, a.lock)
+			})
+		})
+	}
+}
+
+// The order of the replies does not matter.
+func TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown(t *testing.T) {
+	t.Parallel()
+	for _, tt := range troubles {
+		if !tt.permanent {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
+				w.Master(0).Crash()
+				w.Master(1).Crash()
+				for _, m := range w.some(2, 5) {
+					m.RequirePassword("secret")
+				}
+				for i := range 3 {
+					w.Master(2+i).Delay(20*time.Millisecond, 0)
+					tt.make(w, 2+i)
+				}
+				a := ended(t, locking(within(t, time.Minute), l, "x"), 5*time.Second)
+				require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
+				assert.ErrorContains(t, a.err, tt.text)
+			})
+		})
+	}
+}
+
+func TestLockFailsOnServersThatAreNotRedis(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			go func() {
+				defer func() { _ = server.Close() }()
+				buf := make([]byte, 1024)
+				if _, err := server.Read(buf); err == nil {
+					_, _ = server.Write([]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
+				}
+			}()
+			return client, nil
+		}
+		m, err := node.Open("redis://10.0.0.1", node.WithDialer(dial))
+		require.NoError(t, err)
+		l, err := redlock.New([]*node.Node{m})
+		require.NoError(t, err)
+		a := ended(t, locking(within(t, time.Minute), l, "x"), 5*time.Second)
+		require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
+		require.ErrorIs(t, a.err, node.ErrNotRedis)
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAWrongPasswordThatIsSetRightIsNoticed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
+		for _, m := range w.Masters() {
+			m.RequirePassword("another")
+		}
+		_, err := l.Lock(t.Context(), "x")
+		require.ErrorContains(t, err, "WRONGPASS")
+		for _, m := range w.Masters() {
+			m.RequirePassword("secret")
+		}
+		time.Sleep(time.Second)
+		lk, err := l.Lock(t.Context(), "x")
+		require.NoError(t, err)
+		unlock(t, lk)
+	})
+}
+
+// When Lock's context ends, the error matches the context's error and the reason for the wait.
+func TestWhatLockWasWaitingFor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		cause func(w *world)
+		want  error
+		text  string
+	}{
+		{"another holds it", func(w *world) { w.foreign("x", time.Hour) }, redlock.ErrHeld, "held by another"},
+		{"another holds a majority, the rest is down", func(w *world) {
+			w.foreign("x", time.Hour, 2, 3, 4)
+			w.Master(0).Crash()
+			w.Master(1).Crash()
+		}, redlock.ErrHeld, "held by another"},
+		{"three of five are down, another holds the rest", func(w *world) {
+			w.foreign("x", time.Hour, 3, 4)
+			for _, m := range w.some(0, 3) {
+				m.Crash()
+			}
+		}, redlock.ErrNoQuorum, "refused"},
+		{"three of five are frozen, another holds the rest", func(w *world) {
+			w.foreign("x", time.Hour, 3, 4)
+			for _, m := range w.some(0, 3) {
+				m.Freeze()
+			}
+		}, redlock.ErrNoQuorum, "no answer in time"},
+		{"all are down", func(w *world) {
+			for _, m := range w.Masters() {
+				m.Crash()
+			}
+		}, redlock.ErrNoQuorum, "refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				tt.cause(w)
+				other := redlock.ErrHeld
+				if errors.Is(tt.want, redlock.ErrHeld) {
+					other = redlock.ErrNoQuorum
+				}
+
+				_, err := l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, tt.want)
+				require.NotErrorIs(t, err, other)
+
+				_, err = l.Lock(within(t, 3*time.Second), "x")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, tt.want)
+				require.NotErrorIs(t, err, other)
+				assert.ErrorContains(t, err, tt.text)
+				assert.ErrorContains(t, err, "gave up after 3s")
+
+				ctx, cancel := context.WithCancel(t.Context())
+				out := locking(ctx, l, "x")
+				time.Sleep(3 * time.Second)
+				second := locking(ctx, l, "x") // waits in the queue
+				time.Sleep(time.Second)
+				cancel()
+				for _, o := range []<-chan attempt{out, second} {
+					a := ended(t, o, time.Second)
+					require.ErrorIs(t, a.err, context.Canceled)
+					require.ErrorIs(t, a.err, tt.want)
+				}
+				w.Heal()
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}
+
+func TestHeldErrorNamesWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk := lock(t, a, "x")
+		for _, l := range []*redlock.Locker{a, b} { // in this process, and in another
+			_, err := l.TryLock(t.Context(), "x")
+			var held *redlock.HeldError
+			require.ErrorAs(t, err, &held)
+			assert.Equal(t, "x", held.Name)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		unlock(t, lk)
+	})
+}
+
+func TestASplitVoteIsHeld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.Master(0).Set("x", "b", time.Minute)
+		w.Master(1).Set("x", "b", time.Minute)
+		w.Master(2).Set("x", "c", time.Minute)
+		_, err := l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		synctest.Wait()
+		assert.Equal(t, 3, w.keys())
+	})
+}
+
+func TestAnEndedContextLocksNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, call := range []func() error{
+			func() error { _, err := l.Lock(ctx, "x"); return err },
+			func() error { _, err := l.TryLock(ctx, "x"); return err },
+			func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
+			func() error { return l.Release(ctx, "x", "token") },
+			func() error { _, err := l.Inspect(ctx, "x"); return err },
+			func() error { _, err := l.Nodes(ctx); return err },
+		} {
+			require.ErrorIs(t, call(), context.Canceled)
+		}
+		synctest.Wait()
+		for _, m := range w.Masters() {
+			assert.Zero(t, m.Dials())
+		}
+	})
+}
+
+func TestNamesMayBeAnyBytes(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		for _, name := range []string{
+			"\x00", "a\x00b", "\r\n", "a\nb", "{", "{}", "{a}b", " ", "%s", "ключ", "锁", "\xff\xfe",
+			strings.Repeat("long", 1024), "*", "redlock:x", "$1\r\n",
+		} {
+			lk := lock(t, a, name)
+			assert.Equal(t, name, lk.Name())
+			synctest.Wait()
+			assert.Equal(t, 3, w.holders(name, lk.Token()), "the key is the name, byte for byte: %.20q", name)
+			out := locking(t.Context(), b, name, redlock.WithRetry(time.Hour, time.Hour))
+			waiting(t, out)
+			require.NoError(t, lk.Extend(t.Context()))
+			h, err := b.Inspect(t.Context(), name)
+			require.NoError(t, err)
+			require.Len(t, h.Holders, 1)
+			unlock(t, lk)
+			w := ended(t, out, time.Second)
+			require.NoError(t, w.err, "woken by the release of %.20q", name)
+			unlock(t, w.lock)
+		}
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"frozen", "cut off"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a", redlock.WithTTL(time.Minute))
+				lk := lock(t, l, "x")
+				synctest.Wait()
+				for _, m := range w.some(0, 3) {
+					if how == "frozen" {
+						m.Freeze()
+					} else {
+						m.BlackHole()
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				began := time.Now()
+				err := lk.Unlock(ctx)
+				assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.Len(t, redlock.NodeErrors(err), 3)
+				require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
+				require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
+				require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
+				time.Sleep(10 * time.Second)
+				assert.Equal(t, 3, w.keys())
+				w.Heal()
+				time.Sleep(2 * time.Second)
+				assert.Zero(t, w.keys(), "long before the TTL")
+			})
+		})
+	}
+}
+
+func TestUnlockReturnsAtTheMajority(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Freeze()
+		w.Master(1).BlackHole()
+		began := time.Now()
+		unlock(t, lk)
+		assert.Zero(t, time.Since(began))
+		w.Heal()
+		time.Sleep(2 * time.Second)
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestUnlockOfALockThatAMajorityForgotIsLost(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Wipe()
+		w.Master(1).Wipe()
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+// The masters released the lock, their answers went down with the connections, and the releases that are sent again
+// find nothing.
+func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		for _, m := range w.some(0, 4) {
+			m.Cut(simnet.FromMaster)
+		}
+		out := make(chan error, 1)
+		go func() { out <- lk.Unlock(t.Context()) }()
+		synctest.Wait()
+		require.Zero(t, w.keys(), "carried out")
+		require.Empty(t, out)
+		for _, m := range w.some(0, 4) {
+			m.Reset()
+			m.Heal()
+		}
+		require.NoError(t, <-out)
+	})
+}
+
+func TestEachUnlockOfManyAtOnceButOneSaysReleased(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for range 20 {
+			lk := lock(t, l, "x")
+			errs := make(chan error, 10)
+			for range cap(errs) {
+				go func() { errs <- lk.Unlock(t.Context()) }()
+			}
+			fine := 0
+			for range cap(errs) {
+				if err := <-errs; err == nil {
+					fine++
+				} else {
+					require.ErrorIs(t, err, redlock.ErrReleased)
+				}
+			}
+			assert.Equal(t, 1, fine)
+		}
+	})
+}
+
+func TestTraceReportsTheLifeOfALock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		var story []string
+		add := func(format string, args ...any) { story = append(story, fmt.Sprintf(format, args...)) }
+		l := w.locker(t, "a", redlock.WithRetry(time.Second, time.Second), redlock.WithTrace(&redlock.Trace{
+			Vote: func(_ context.Context, e redlock.VoteEvent) {
+				add("%q: %s %s %s %v %v", e.Name, e.Node, e.Op, e.Verdict, e.Took, e.Err)
+			},
+			AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { add("start %s %s", e.Name, e.Call) },
+			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
+				add("%s %s %v %d %v", e.Outcome, e.Name, e.Took, e.Attempts, e.Err)
+			},
+			Waiting: func(_ context.Context, e redlock.WaitingEvent) { add("waiting %s %v: %v", e.Name, e.Delay, e.Err) },
+			Extended: func(_ context.Context, e redlock.ExtendedEvent) {
+				add("extended %s %v %v", e.Name, time.Until(e.Until), e.Err)
+			},
+			HoldEnd:  func(_ context.Context, e redlock.HoldEndEvent) { add("%s %s %v", e.Outcome, e.Name, e.Err) },
+			Unlocked: func(_ context.Context, e redlock.UnlockedEvent) { add("unlocked %s %v", e.Name, e.Err) },
+			Node:     func(e redlock.NodeEvent) { add("node %s: %v", e.Node, e.Err) },
+		}))
+		w.foreign("x", time.Minute)
+		w.Master(0).Delay(time.Millisecond, 0)
+		out := locking(t.Context(), l, "x", redlock.WithoutKeepalive())
+		time.Sleep(500 * time.Millisecond)
+		w.Master(0).Wipe()
+		lk := ended(t, out, 2*time.Second).lock
+		require.NoError(t, lk.Extend(t.Context()))
+		require.NoError(t, lk.Unlock(t.Context()))
+		var kinds []string
+		for _, s := range story {
+			kinds = append(kinds, strings.Join(strings.Fields(s)[:2], " "))
+		}
+		text := strings.Join(story, "\n")
+		assert.Contains(t, text, `"x": 10.0.0.1:6379 acquire denied`, text)
+		assert.Contains(t, text, `waiting x 1s: redlock: lock "x": held by another`)
+		assert.Contains(t, text, "acquired x 1.0")
+		assert.Contains(t, text, "extended x 9.8")
+		assert.Contains(t, text, "released x <nil>")
+		assert.NotContains(t, text, "lost")
+		assert.Equal(t, "start x", kinds[0])
+		assert.Equal(t, "unlocked x", kinds[len(kinds)-1])
+	})
+}

@@ -1,0 +1,277 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+// cluster is a Cluster of three real servers, and what one needs to see it from outside.
+type cluster struct {
+	client *redis.ClusterClient
+	shards []*redis.Client
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{}
+	var addrs []string
+	for _, s := range clusterOf(t, 3) {
+		shard := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		t.Cleanup(func() { assert.NoError(t, shard.Close()) })
+		c.shards = append(c.shards, shard)
+		addrs = append(addrs, s.Addr())
+	}
+	c.client = redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: addrs, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1,
+		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
+	})
+	t.Cleanup(func() { assert.NoError(t, c.client.Close()) })
+	return c
+}
+
+func clusterOf(t *testing.T, n int) []*redisproc.Server {
+	t.Helper()
+	redisproc.Need(t)
+	servers, err := redisproc.StartCluster(t.Context(), n)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
+	return servers
+}
+
+// locker is a Locker with the Cluster as one of its masters, the others plain servers.
+func (c *cluster) locker(t *testing.T, others []*redisproc.Server, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	whole, err := node.Wrap(c.client)
+	require.NoError(t, err)
+	masters := []*node.Node{whole}
+	for _, s := range others {
+		m, err := node.Open(s.URL())
+		require.NoError(t, err)
+		masters = append(masters, m)
+	}
+	l, err := redlock.New(masters, append([]redlock.Option{
+		redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(2 * time.Second),
+	}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	return l
+}
+
+// keys returns the keys on all servers of the Cluster.
+func (c *cluster) keys(t *testing.T) (all []string) {
+	t.Helper()
+	for _, shard := range c.shards {
+		keys, err := shard.Keys(t.Context(), "*").Result()
+		require.NoError(t, err)
+		all = append(all, keys...)
+	}
+	return all
+}
+
+// asked returns whether a server was sent a command that could make a key. (EVALSHA alone makes none on a server that
+// has no scripts, and a handshake asks for one that does not exist.)
+func asked(t *testing.T, server *redis.Client) bool {
+	t.Helper()
+	stats, err := server.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	return regexp.MustCompile(`cmdstat_(set|eval):`).MatchString(stats)
+}
+
+func TestNamesOfSeveralSlotsOverAClusterAreRefusedBeforeAnythingIsLocked(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	others, err := redisproc.StartN(t.Context(), 2)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(others)) })
+	servers := c.shards
+	for _, s := range others {
+		server := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		t.Cleanup(func() { assert.NoError(t, server.Close()) })
+		servers = append(servers, server)
+	}
+
+	for name, l := range map[string]*redlock.Locker{"alone": c.locker(t, nil), "one of three": c.locker(t, others)} {
+		for op, call := range map[string]func(context.Context, []string, ...redlock.LockOption) (*redlock.Lock, error){
+			"LockAll": l.LockAll, "TryLockAll": l.TryLockAll,
+		} {
+			_, err := call(within(t, 10*time.Second), []string{"account:2", "account:1"})
+			require.Error(t, err, "%s: %s", name, op)
+			for _, says := range []string{
+				`"account:1"`, `"account:2"`, `"{tag}account:1"`, `"{tag}account:2"`,
+				fmt.Sprint("slot ", kind.HashSlot("account:1")), fmt.Sprint("slot ", kind.HashSlot("account:2")),
+			} {
+				require.ErrorContains(t, err, says, "%s: %s", name, op)
+			}
+		}
+	}
+	for _, server := range servers {
+		assert.False(t, asked(t, server), "something was sent to %s", server)
+	}
+
+	// The way out that it shows, and the control of asked.
+	for name, l := range map[string]*redlock.Locker{"alone": c.locker(t, nil), "one of three": c.locker(t, others)} {
+		all, err := l.TryLockAll(t.Context(), []string{"{tag}account:2", "{tag}account:1"})
+		require.NoError(t, err, name)
+		unlock(t, all)
+	}
+	var sent int
+	require.Eventually(t, func() bool { // a majority is enough to have a lock
+		sent = 0
+		for _, server := range servers {
+			if asked(t, server) {
+				sent++
+			}
+		}
+		return sent >= 3
+	}, 10*time.Second, 10*time.Millisecond)
+	assert.Equal(t, 3, sent, "the plain ones, and the one server of the Cluster that has the slot")
+}
+
+// A URL does not show that its server is part of a Cluster. The server refuses, and retrying cannot succeed.
+func TestNamesOfSeveralSlotsOverAServerOfACluster(t *testing.T) {
+	t.Parallel()
+	server := clusterOf(t, 1)[0]
+	l, err := redlock.Open([]string{server.URL()}, redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	_, err = l.LockAll(within(t, 10*time.Second), []string{"account:1", "account:2"})
+	require.ErrorContains(t, err, "CROSSSLOT")
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	all, err := l.LockAll(t.Context(), []string{"{account}:1", "{account}:2"}, redlock.WithFencing())
+	require.NoError(t, err)
+	unlock(t, all)
+}
+
+// A name without room for another key in its slot is refused only if the lock needs such a key.
+func TestANameWithoutSiblingKeysOverACluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	l := c.locker(t, nil)
+	const odd = "a{}b"
+	for kind, try := range map[string]func() (*redlock.Lock, error){
+		"mutex with fencing": func() (*redlock.Lock, error) { return l.TryLock(t.Context(), odd, redlock.WithFencing()) },
+		"reader":             func() (*redlock.Lock, error) { return l.RW(odd).TryRLock(t.Context()) },
+		"writer":             func() (*redlock.Lock, error) { return l.RW(odd).TryLock(t.Context()) },
+		"reentrant":          func() (*redlock.Lock, error) { return l.Reentrant(odd, "us").TryLock(t.Context()) },
+	} {
+		_, err := try()
+		require.ErrorContains(t, err, "leave out the braces", kind)
+	}
+	assert.Empty(t, c.keys(t))
+	held := lock(t, l, odd)
+	seen, err := l.Inspect(t.Context(), odd)
+	require.NoError(t, err)
+	assert.Equal(t, "mutex", seen.Kind)
+	require.Len(t, seen.Holders, 1)
+	assert.Equal(t, held.Token(), seen.Holders[0].Token)
+	require.NoError(t, l.Release(t.Context(), odd, held.Token()))
+	require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
+}
+
+func TestSlotsAreTheClusters(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	for _, name := range []string{
+		"orders:42", "", "{tag}a", "a{tag}b{other}", "{}a", "a{b", "a}b{c}d", "{{a}}", "\x00\xff", "käse 🧀",
+	} {
+		for _, key := range []string{name, kind.FenceKey(name), kind.IntentKey(name)} {
+			slot, err := c.client.ClusterKeySlot(t.Context(), key).Result()
+			require.NoError(t, err)
+			assert.Equal(t, slot, int64(kind.HashSlot(key)), "%q", key)
+		}
+	}
+}
+
+// Names all over the Cluster are locked with every kind, with fencing, one kind after the other.
+func TestEveryKindWithFencingOverACluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	ours, others := c.locker(t, nil, redlock.WithFencing()), c.locker(t, nil, redlock.WithFencing())
+	used := make(map[*redis.Client]bool)
+	for i := range 10 {
+		name := fmt.Sprint("orders:", i)
+		var last uint64
+		for _, k := range []struct {
+			kind string
+			try  func() (*redlock.Lock, error)
+		}{
+			{"mutex", func() (*redlock.Lock, error) { return ours.TryLock(t.Context(), name) }},
+			{"several", func() (*redlock.Lock, error) {
+				return ours.TryLockAll(t.Context(), []string{name, "{" + name + "}:lines"})
+			}},
+			{"writer", func() (*redlock.Lock, error) { return ours.RW(name).TryLock(t.Context()) }},
+			{"reader", func() (*redlock.Lock, error) { return ours.RW(name).TryRLock(t.Context()) }},
+			{"reentrant", func() (*redlock.Lock, error) { return ours.Reentrant(name, "us").TryLock(t.Context()) }},
+		} {
+			l, err := k.try()
+			require.NoError(t, err, "%s %s", k.kind, name)
+			assert.Greater(t, l.Fence(), last, "%s %s", k.kind, name)
+			last = l.Fence()
+			require.NoError(t, l.Extend(t.Context()), "%s %s", k.kind, name)
+			_, err = others.TryLock(t.Context(), name)
+			require.ErrorIs(t, err, redlock.ErrHeld, "%s %s", k.kind, name)
+			seen, err := others.Inspect(t.Context(), name)
+			require.NoError(t, err)
+			assert.Equal(t, last, seen.Fence, "%s %s", k.kind, name)
+			unlock(t, l)
+		}
+		at, err := c.client.MasterForKey(t.Context(), name)
+		require.NoError(t, err)
+		used[at] = true
+	}
+	assert.Len(t, used, len(c.shards), "the names are all over the Cluster")
+	require.NoError(t, ours.Close())
+	require.NoError(t, others.Close())
+	for _, key := range c.keys(t) {
+		assert.True(t, strings.HasPrefix(key, "redlock:fence:"), "%s is left", key)
+		ttl, err := c.client.PTTL(t.Context(), key).Result()
+		require.NoError(t, err)
+		assert.Positive(t, ttl, "%s is left without a TTL", key)
+	}
+}
+
+// On a Cluster too, a waiting writer keeps its intent in the slot of the name, and a release wakes it.
+func TestAWriterWaitsOverACluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	slow := redlock.WithRetry(time.Minute, time.Minute) // only a message, or the TTL's end, ends a wait
+	ours, others := c.locker(
+		t, nil, slow, redlock.WithTTL(time.Minute),
+	), c.locker(t, nil, slow, redlock.WithTTL(time.Minute))
+	reader, err := ours.RW("doc").TryRLock(t.Context())
+	require.NoError(t, err)
+	got := make(chan attempt, 1)
+	began := time.Now()
+	go func() {
+		l, err := others.RW("doc").Lock(t.Context())
+		got <- attempt{l, err, time.Since(began)}
+	}()
+	require.Eventually(t, func() bool {
+		l, err := ours.RW("doc").TryRLock(t.Context())
+		if err == nil {
+			unlock(t, l)
+		}
+		return err != nil
+	}, 10*time.Second, 10*time.Millisecond, "the intent keeps readers out")
+	unlock(t, reader)
+	select {
+	case a := <-got:
+		require.NoError(t, a.err)
+		unlock(t, a.lock)
+	case <-time.After(20 * time.Second):
+		t.Fatal("no release woke the writer")
+	}
+}

@@ -1,0 +1,370 @@
+package stacktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock"
+)
+
+type key struct{}
+
+func TestContextKeepsValuesAndNotTheCancellation(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
+		defer cancel()
+		lk, err := l.Lock(ctx, "x")
+		require.NoError(t, err)
+		assert.Equal(t, "value", lk.Context().Value(key{}))
+		_, has := lk.Context().Deadline()
+		assert.False(t, has, "that of the wait is none of the lock's")
+		time.Sleep(5 * time.Second)
+		require.Error(t, ctx.Err())
+		assert.False(t, ends(lk.Context()))
+		require.NoError(t, lk.Err())
+		unlock(t, lk)
+	})
+}
+
+func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
+		want error
+	}{
+		{
+			"released", func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) },
+			redlock.ErrReleased,
+		},
+		{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
+		{
+			"closed", func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) },
+			redlock.ErrClosed,
+		},
+	} {
+		for _, asked := range []string{"before", "after"} {
+			t.Run(tt.name+", asked for "+asked, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 3, func(t *testing.T, w *world) {
+					l := w.locker(t, "a")
+					lk := lock(t, l, "x", redlock.WithoutKeepalive())
+					var ctx context.Context
+					if asked == "before" {
+						ctx = lk.Context()
+						require.NoError(t, ctx.Err())
+						assert.Same(t, ctx, lk.Context())
+					}
+					tt.end(t, l, lk)
+					if asked == "after" {
+						ctx = lk.Context()
+					}
+					require.True(t, ends(ctx))
+					require.ErrorIs(t, context.Cause(ctx), tt.want)
+					require.ErrorIs(t, lk.Err(), tt.want)
+					require.ErrorIs(t, ctx.Err(), context.Canceled)
+				})
+			})
+		}
+	}
+}
+
+// The client was frozen past its deadline, and must report the loss at once.
+func TestAThawedClientReportsTheLossAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		ask  func(t *testing.T, lk *redlock.Lock) error
+	}{
+		{"Err", func(_ *testing.T, lk *redlock.Lock) error { return lk.Err() }},
+		{"Extend", func(t *testing.T, lk *redlock.Lock) error { t.Helper(); return lk.Extend(t.Context()) }},
+		{"Unlock", func(t *testing.T, lk *redlock.Lock) error { t.Helper(); return lk.Unlock(t.Context()) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				lk := lock(t, a, "x")
+				ctx := lk.Context()
+				synctest.Wait()
+				w.Host("a").Freeze()
+				other, err := b.Lock(t.Context(), "x")
+				require.NoError(t, err)
+				w.Host("a").Clock().Thaw() // its timers are due, and have not run yet
+				require.ErrorIs(t, tt.ask(t, lk), redlock.ErrLost)
+				require.ErrorIs(t, context.Cause(ctx), redlock.ErrLost)
+				w.Host("a").Thaw()
+				time.Sleep(time.Second)
+				require.NoError(t, other.Err(), "what a releases is not b's")
+				synctest.Wait()
+				assert.Equal(t, 3, w.holders("x", other.Token()))
+				unlock(t, other)
+			})
+		})
+	}
+}
+
+func TestErrorsAreDistinct(t *testing.T) {
+	t.Parallel()
+	all := []error{redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed}
+	for i, a := range all {
+		for j, b := range all {
+			assert.Equal(t, i == j, errors.Is(a, b))
+		}
+		assert.Equal(t, errors.Is(&redlock.HeldError{}, a), errors.Is(a, redlock.ErrHeld))
+	}
+	assert.Equal(t, `redlock: lock "x": held by another`, (&redlock.HeldError{Name: "x"}).Error())
+	assert.Equal(
+		t, `redlock: lock "x": held by another for up to 1.5s`,
+		(&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error(),
+	)
+	one := &redlock.NodeError{Node: "10.0.0.1:6379", Op: "acquire", Err: errOwn}
+	assert.Equal(t, "10.0.0.1:6379: acquire: the caller's own", one.Error())
+	require.ErrorIs(t, one, errOwn)
+}
+
+// An Unlock may come at the moment of the loss: once it reports the loss, the context has ended.
+func TestTheContextHasEndedWhenTheLossIsReported(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for round := range 40 {
+			var all errgroup.Group
+			for i := range 200 {
+				lk := lock(t, l, fmt.Sprint(round, " ", i), redlock.WithoutKeepalive())
+				ctx := lk.Context()
+				all.Go(func() error {
+					time.Sleep(time.Until(lk.Until()) - time.Millisecond) // when the loss is delivered
+					for range 1_000_000 {
+						if lk.Err() == nil {
+							runtime.Gosched()
+							continue
+						}
+						if ctx.Err() == nil {
+							return fmt.Errorf("lock %d is lost, and its context lives", i)
+						}
+						return nil
+					}
+					return fmt.Errorf("lock %d is not lost", i)
+				})
+			}
+			require.NoError(t, all.Wait())
+		}
+	})
+}
+
+// endings are what ends a lock, and what then is the cause.
+var endings = []struct {
+	name string
+	end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
+	want error
+}{
+	{
+		"released",
+		func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) }, redlock.ErrReleased,
+	},
+	{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
+	{
+		"closed",
+		func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) },
+		redlock.ErrClosed,
+	},
+}
+
+func TestWithContextEndsWithTheLock(t *testing.T) {
+	t.Parallel()
+	for _, tt := range endings {
+		for _, made := range []string{"before", "after"} {
+			t.Run(tt.name+", made "+made, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 3, func(t *testing.T, w *world) {
+					l := w.locker(t, "a")
+					lk := lock(t, l, "x", redlock.WithoutKeepalive())
+					parent, stop := context.WithCancelCause(t.Context())
+					defer stop(nil)
+					if made == "after" {
+						tt.end(t, l, lk)
+					}
+					ctx, cancel := lk.WithContext(parent)
+					defer cancel()
+					if made == "before" {
+						require.False(t, ends(ctx))
+						tt.end(t, l, lk)
+						synctest.Wait()
+					}
+					require.ErrorIs(t, ctx.Err(), context.Canceled) // at once, where it had ended before
+					stop(errOwn)
+					cancel()
+					require.ErrorIs(t, context.Cause(ctx), tt.want, "the first cause stays")
+				})
+			})
+		}
+	}
+}
+
+func TestWithContextEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	for _, made := range []string{"before", "after"} {
+		t.Run("made "+made, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				lk := lock(t, w.locker(t, "a"), "x")
+				parent, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				if made == "after" {
+					stop(errOwn)
+				}
+				ctx, cancel := lk.WithContext(parent)
+				defer cancel()
+				if made == "before" {
+					require.False(t, ends(ctx))
+					stop(errOwn)
+				}
+				require.ErrorIs(t, ctx.Err(), context.Canceled)
+				unlock(t, lk)
+				synctest.Wait()
+				assert.Equal(t, errOwn, context.Cause(ctx), "the first cause stays")
+			})
+		})
+	}
+}
+
+func TestWithContextOfALockAndAContextThatHaveEndedHasTheContextsCause(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		unlock(t, lk)
+		parent, stop := context.WithCancelCause(t.Context())
+		stop(errOwn)
+		ctx, cancel := lk.WithContext(parent)
+		defer cancel()
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+		assert.Equal(t, errOwn, context.Cause(ctx))
+	})
+}
+
+func TestWithContextKeepsValuesAndDeadline(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk, err := w.locker(t, "a").Lock(context.WithValue(t.Context(), key{}, "of the wait"), "x")
+		require.NoError(t, err)
+		parent, stop := context.WithTimeout(context.WithValue(t.Context(), key{}, "of the work"), time.Second)
+		defer stop()
+		ctx, cancel := lk.WithContext(parent)
+		defer cancel()
+		assert.Equal(t, "of the work", ctx.Value(key{}))
+		want, _ := parent.Deadline()
+		got, has := ctx.Deadline()
+		assert.True(t, has)
+		assert.Equal(t, want, got)
+		time.Sleep(time.Second)
+		require.True(t, ends(ctx))
+		require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+		require.NoError(t, lk.Err(), "the lock is held on")
+		unlock(t, lk)
+	})
+}
+
+// A loss that no timer has noticed yet, since the process was paused, ends the context at once.
+func TestWithContextLooksAtTheClock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		synctest.Wait()
+		w.Host("a").Freeze()
+		time.Sleep(2 * ttl)
+		w.Host("a").Clock().Thaw() // its timers are due, and have not run yet
+		ctx, cancel := lk.WithContext(t.Context())
+		defer cancel()
+		require.Error(t, ctx.Err())
+		require.ErrorIs(t, context.Cause(ctx), redlock.ErrLost)
+		w.Host("a").Thaw()
+	})
+}
+
+func TestCancelOfWithContextEndsTheContextAndNotTheLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		ctx, cancel := lk.WithContext(t.Context())
+		cancel()
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+		assert.Equal(t, context.Canceled, context.Cause(ctx))
+		cancel()
+		require.False(t, ends(lk.Context()))
+		require.NoError(t, lk.Err())
+		unlock(t, lk)
+	})
+}
+
+// A lock may be held for days, and each request under it makes a context.
+func TestCancelOfWithContextFreesWhatTheContextHolds(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		type request struct{ _ [1 << 10]*byte }
+		work := func(end bool) weak.Pointer[request] {
+			r := &request{}
+			_, cancel := lk.WithContext(context.WithValue(t.Context(), key{}, r))
+			if end {
+				cancel()
+			}
+			return weak.Make(r)
+		}
+		freed, kept := work(true), work(false)
+		runtime.GC()
+		assert.Nil(t, freed.Value(), "after cancel")
+		assert.NotNil(t, kept.Value(), "without it, until the lock ends")
+		unlock(t, lk)
+		synctest.Wait()
+		runtime.GC()
+		assert.Nil(t, kept.Value(), "after the lock")
+	})
+}
+
+func TestFromContext(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		is := func(ctx context.Context, want *redlock.Lock) {
+			t.Helper()
+			got, ok := redlock.FromContext(ctx)
+			assert.True(t, ok)
+			assert.Same(t, want, got)
+		}
+		none, ok := redlock.FromContext(t.Context())
+		assert.False(t, ok)
+		assert.Nil(t, none)
+
+		outer := lock(t, l, "outer")
+		is(outer.Context(), outer)
+		ctx, cancel := outer.WithContext(t.Context())
+		defer cancel()
+		is(ctx, outer)
+
+		inner, err := l.TryLock(ctx, "inner")
+		require.NoError(t, err)
+		is(inner.Context(), inner) // which keeps the values of ctx, the outer lock not among them
+		both, cancel := inner.WithContext(ctx)
+		defer cancel()
+		is(both, inner)
+		is(context.WithValue(both, key{}, ""), inner)
+
+		unlock(t, inner)
+		is(both, inner)
+		is(ctx, outer)
+		unlock(t, outer)
+	})
+}

@@ -1,0 +1,264 @@
+package stacktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+// manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.
+type manyErrors []error
+
+func (manyErrors) Error() string            { return "several" }
+func (s manyErrors) WrappedErrors() []error { return s }
+func (s manyErrors) Unwrap() error          { return s[0] }
+
+func TestNodeErrors(t *testing.T) {
+	t.Parallel()
+	of := func(i int) *redlock.NodeError {
+		return &redlock.NodeError{Node: fmt.Sprint("10.0.0.", i, ":6379"), Op: "extend", Err: errOwn}
+	}
+	one, two, three := of(1), of(2), of(3)
+	for name, tt := range map[string]struct {
+		err  error
+		want []*redlock.NodeError
+	}{
+		"nil":              {nil, nil},
+		"another":          {errOwn, nil},
+		"a sentinel":       {redlock.ErrNoQuorum, nil},
+		"itself":           {one, []*redlock.NodeError{one}},
+		"wrapped":          {fmt.Errorf("a: %w", fmt.Errorf("b: %w", one)), []*redlock.NodeError{one}},
+		"wrapped together": {fmt.Errorf("%w: %w, %w", redlock.ErrNoQuorum, two, one), []*redlock.NodeError{two, one}},
+		"joined":           {errors.Join(one, errOwn, errors.Join(two, three)), []*redlock.NodeError{one, two, three}},
+		"of many": {
+			manyErrors{three, fmt.Errorf("c: %w", manyErrors{one, two})}, []*redlock.NodeError{three, one, two},
+		},
+		"an error twice":   {errors.Join(one, fmt.Errorf("d: %w", one)), []*redlock.NodeError{one}},
+		"a master twice":   {errors.Join(one, of(1)), []*redlock.NodeError{one, of(1)}},
+		"wrapping nothing": {fmt.Errorf("e: %w", error(nil)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, redlock.NodeErrors(tt.err))
+		})
+	}
+}
+
+// failing are operations of which the masters of a majority failed, 1, 3 and 4 of five.
+var failing = []struct {
+	name string
+	op   string // of the masters
+	fail func(t *testing.T, w *world, l *redlock.Locker, down func()) error
+}{
+	{"lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.TryLock(t.Context(), "x")
+		return err
+	}},
+	{"lock all", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.TryLockAll(t.Context(), []string{"x", "y"})
+		return err
+	}},
+	{"read lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.RW("x").TryRLock(t.Context())
+		return err
+	}},
+	{"write lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.RW("x").TryLock(t.Context())
+		return err
+	}},
+	{"reentrant lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.Reentrant("x", "us").TryLock(t.Context())
+		return err
+	}},
+	{"lock that waited", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.Lock(within(t, time.Minute), "x")
+		return err
+	}},
+	{"extend", "extend", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		down()
+		return lk.Extend(t.Context())
+	}},
+	{"unlock", "release", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		down()
+		return lk.Unlock(t.Context())
+	}},
+	{"do", "release", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		return l.Do(t.Context(), "x", func(context.Context) error {
+			synctest.Wait()
+			down()
+			return nil
+		}, redlock.WithoutKeepalive())
+	}},
+	{"inspect", "inspect", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.Inspect(t.Context(), "x")
+		return err
+	}},
+	{"status", "status", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+		t.Helper()
+		down()
+		_, err := l.Nodes(t.Context())
+		return err
+	}},
+}
+
+// holding are the ways to have each kind of lock.
+var holding = map[string]func(context.Context, *redlock.Locker, ...redlock.LockOption) (*redlock.Lock, error){
+	"reader": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.RW("x").TryRLock(ctx, opts...)
+	},
+	"writer": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.RW("x").TryLock(ctx, opts...)
+	},
+	"reentrant": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.Reentrant("x", "us").TryLock(ctx, opts...)
+	},
+	"several names": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.TryLockAll(ctx, []string{"x", "y"}, opts...)
+	},
+}
+
+// Every kind of lock names the masters that did not extend or release it.
+func TestNodeErrorsOfEveryKindOfLock(t *testing.T) {
+	t.Parallel()
+	for kind, take := range holding {
+		for op, do := range map[string]func(lk *redlock.Lock, ctx context.Context) error{
+			"extend": (*redlock.Lock).Extend, "release": (*redlock.Lock).Unlock,
+		} {
+			for name, fault := range map[string]struct {
+				begin func(*simnet.Master)
+				is    func(t *testing.T, err error)
+			}{
+				"frozen": {(*simnet.Master).Freeze, func(t *testing.T, err error) {
+					t.Helper()
+					assert.Equal(t, node.ErrTimeout, err)
+				}},
+				"out of memory": {
+					func(m *simnet.Master) { m.Reply("OOM command not allowed", "EVALSHA", "EVAL") },
+					func(t *testing.T, err error) {
+						t.Helper()
+						var reply redis.Error
+						require.ErrorAs(t, err, &reply)
+						assert.Equal(t, "OOM command not allowed", reply.Error())
+					},
+				},
+			} {
+				t.Run(kind+", "+op+", "+name, func(t *testing.T) {
+					t.Parallel()
+					inWorld(t, 5, func(t *testing.T, w *world) {
+						lk, err := take(t.Context(), w.locker(t, "a"), redlock.WithoutKeepalive())
+						require.NoError(t, err)
+						synctest.Wait()
+						down := []int{0, 2, 3}
+						for _, i := range down {
+							fault.begin(w.Master(i))
+						}
+						err = do(lk, t.Context())
+						require.ErrorIs(t, err, redlock.ErrNoQuorum)
+						found := redlock.NodeErrors(err)
+						require.Len(t, found, len(down), err)
+						for i, failed := range found {
+							assert.Equal(t, w.Addr(down[i]), failed.Node)
+							assert.Equal(t, op, failed.Op)
+							fault.is(t, failed.Err)
+							assert.Equal(t, failed.Err, errors.Unwrap(failed))
+						}
+						w.Heal()
+					})
+				})
+			}
+		}
+	}
+}
+
+// Each failure names the masters that failed, what they were asked, and why.
+func TestEveryFailureNamesItsMasters(t *testing.T) {
+	t.Parallel()
+	for _, tt := range failing {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				w.warm(t, l)
+				down := []int{1, 3, 4}
+				err := tt.fail(t, w, l, func() {
+					for _, i := range down {
+						w.Master(i).Freeze()
+					}
+				})
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				for _, is := range []error{redlock.ErrHeld, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed} {
+					require.NotErrorIs(t, err, is)
+				}
+				found := redlock.NodeErrors(err)
+				require.Len(t, found, len(down), err)
+				for i, failed := range found {
+					assert.Equal(t, w.Addr(down[i]), failed.Node)
+					assert.Equal(t, tt.op, failed.Op)
+					require.ErrorIs(t, failed, node.ErrTimeout)
+					require.ErrorIs(t, err, failed)
+				}
+				w.Heal()
+			})
+		})
+	}
+}
+
+// The second round trip of a lock with fencing raises the smaller counters of the other masters.
+func TestAFailureToRaiseTheFenceNamesItsMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		w.warm(t, l)
+		for i, m := range w.Masters() {
+			m.Set(kind.FenceKey("x"), fmt.Sprint(uint64(1)<<52+uint64(i)), time.Hour)
+			m.Delay(10*time.Millisecond, 0)
+		}
+		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+		time.Sleep(25 * time.Millisecond) // the answers are here, and the second question is not there yet
+		for _, m := range w.Masters() {
+			m.Reply("OOM command not allowed", "EVALSHA")
+		}
+		err := ended(t, out, time.Second).err
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		found := redlock.NodeErrors(err)
+		require.NotEmpty(t, found)
+		for _, failed := range found {
+			assert.Equal(t, "raise", failed.Op)
+			require.ErrorContains(t, failed.Err, "OOM")
+		}
+		w.Heal()
+	})
+}

@@ -1,0 +1,140 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// Secrets stand before the @ of a URL, and in its query.
+const (
+	secretUser, secretPassword, secretLabel = "s3cretuser", "s3cretword", "s3cretlabel"
+
+	urlHead = "redis://" + secretUser + ":" + secretPassword + "@"
+	urlTail = "?client_name=" + secretLabel
+)
+
+func assertNoSecret(t *testing.T, shown ...any) {
+	t.Helper()
+	for _, s := range shown {
+		for _, secret := range []string{secretUser, secretPassword, secretLabel} {
+			assert.NotContains(t, fmt.Sprint(s), secret)
+		}
+	}
+}
+
+func TestTheErrorsOfOpenShowNeitherUserNorQuery(t *testing.T) {
+	t.Parallel()
+	good := []string{urlHead + "10.0.0.1" + urlTail, urlHead + "10.0.0.2" + urlTail}
+	and := func(third string) []string { return append(good[:2:2], third) }
+	for name, tt := range map[string]struct {
+		urls []string
+		want string
+	}{
+		"one twice":       {and(urlHead + "10.0.0.1:6379/0" + urlTail), "10.0.0.1:6379 is given twice"},
+		"an even number":  {good, "2"},
+		"a bad parameter": {and(urlHead + "h?tpyo=" + secretLabel), "redis://xxxxx@h?xxxxx"},
+		"two parameters":  {and(urlHead + "h?max_retries=3&client_name=" + secretLabel), "redis://xxxxx@h?xxxxx"},
+		"no database":     {and(urlHead + "h/zero" + urlTail), "redis://xxxxx@h/zero?xxxxx"},
+		"another scheme":  {and(strings.Replace(urlHead, "redis", "http", 1) + "h" + urlTail), "http://xxxxx@h?xxxxx"},
+		"no port":         {and(urlHead + "h:port" + urlTail), "redis://xxxxx@h:port?xxxxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := redlock.Open(tt.urls)
+			require.ErrorContains(t, err, tt.want)
+			assertNoSecret(t, err)
+		})
+	}
+}
+
+// What a Locker shows of its masters is their addresses: in errors, in the rows of Nodes, in traces and in the log.
+func TestALockerShowsNeitherUserNorQueryOfItsMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var urls []string
+		for _, m := range w.Masters() {
+			m.RequirePassword(secretPassword)
+			urls = append(urls, "redis://:"+secretPassword+"@"+m.Addr()+"/0"+urlTail)
+		}
+		var mu sync.Mutex
+		var traced []any
+		note := func(what ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			traced = append(traced, what...)
+		}
+		var log logbook
+		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()), redlock.WithTrace(&redlock.Trace{
+			Vote:       func(_ context.Context, e redlock.VoteEvent) { note(e, e.Err) },
+			Waiting:    func(_ context.Context, e redlock.WaitingEvent) { note(e, e.Err) },
+			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) { note(e, e.Err) },
+			Extended:   func(_ context.Context, e redlock.ExtendedEvent) { note(e, e.Err) },
+			HoldEnd:    func(_ context.Context, e redlock.HoldEndEvent) { note(e, e.Err) },
+			Unlocked:   func(_ context.Context, e redlock.UnlockedEvent) { note(e, e.Err) },
+			Node:       func(e redlock.NodeEvent) { note(e, e.Err) },
+		}))
+		held := lock(t, l, "held")
+		for name, fault := range map[string]func(){
+			"another password": func() {
+				for _, m := range w.Masters() {
+					m.RequirePassword("another")
+					m.Reset()
+				}
+			},
+			"frozen": func() {
+				for _, m := range w.Masters() {
+					m.Freeze()
+				}
+			},
+			"gone": func() {
+				for _, m := range w.Masters() {
+					m.Crash()
+				}
+			},
+		} {
+			fault()
+			for range 20 { // as it is noticed, and after
+				_, err := l.TryLock(t.Context(), "x")
+				require.Error(t, err, name)
+				found := redlock.NodeErrors(err)
+				require.NotEmpty(t, found, name)
+				assertNoSecret(t, err)
+				for _, failed := range found {
+					assert.Contains(t, w.URLs(), "redis://"+failed.Node)
+					assertNoSecret(t, failed.Node, failed.Err, failed)
+				}
+				assertNoSecret(t, held.Extend(t.Context()))
+				rows, err := l.Nodes(t.Context())
+				assertNoSecret(t, err)
+				for _, row := range rows {
+					assertNoSecret(t, row.Node, row.Err, fmt.Sprintf("%+v", row))
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+			for _, m := range w.Masters() {
+				if !m.Up() {
+					m.Restart()
+				}
+				m.RequirePassword(secretPassword)
+			}
+			w.Heal()
+			time.Sleep(20 * time.Second)
+		}
+		_ = held.Unlock(t.Context())
+		mu.Lock()
+		defer mu.Unlock()
+		require.NotEmpty(t, traced)
+		require.NotEmpty(t, log.lines(""))
+		assertNoSecret(t, traced...)
+		assertNoSecret(t, log.lines(""))
+	})
+}

@@ -1,0 +1,485 @@
+package stacktest_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// fenced is a mutex with a fencing token.
+func fenced(t testing.TB, l *redlock.Locker, name string) *redlock.Lock {
+	t.Helper()
+	return lock(t, l, name, redlock.WithFencing())
+}
+
+// count sets what a master has counted for a name.
+func count(m *simnet.Master, name, fence string) {
+	_ = m.Redis().Set(kind.FenceKey(name), fence)
+}
+
+func counted(m *simnet.Master, name string) string {
+	last, _ := m.Redis().Get(kind.FenceKey(name))
+	return last
+}
+
+// rounds is how many operations of a lock the first master was asked, releases aside.
+func (w *world) rounds() (n int) {
+	for _, e := range w.asked() {
+		if e.Master == 0 && strings.HasPrefix(strings.ToLower(e.Args[0]), "eval") && !strings.Contains(e.Reply, "NOSCRIPT") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWithoutFencingThereIsNoToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		assert.Zero(t, lk.Fence())
+		unlock(t, lk)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		const trip = 20 * time.Millisecond
+		for _, m := range w.Masters() {
+			m.Delay(trip/2, 0)
+		}
+		w.Master(1).Delay(trip/4, 0) // so that it is of every majority
+		timed := func() (lk *redlock.Lock, took time.Duration, rounds int) {
+			w.forget()
+			began := time.Now()
+			lk = fenced(t, l, "x")
+			took = time.Since(began)
+			time.Sleep(time.Second)
+			return lk, took, w.rounds()
+		}
+		differ := func(largest uint64) { // ahead of every clock, and no three of them alike
+			for i, m := range w.Masters()[:3] {
+				count(m, "x", fmt.Sprint([]uint64{largest - 2, largest, largest - 1}[i]))
+			}
+		}
+		differ(2000000000000000)
+		lk, _, _ := timed() // connects, and the masters learn the scripts
+		unlock(t, lk)
+
+		lk, took, rounds := timed()
+		assert.Equal(t, trip, took)
+		assert.Equal(t, 1, rounds)
+		unlock(t, lk)
+
+		differ(3000000000000000)
+		ahead, took, rounds := timed()
+		assert.Equal(t, 2*trip, took)
+		assert.Equal(t, 2, rounds)
+		assert.Equal(t, uint64(3000000000000001), ahead.Fence())
+		n := 0
+		for _, m := range w.Masters() {
+			if counted(m, "x") == "3000000000000001" {
+				n++
+			}
+		}
+		assert.Equal(t, 5, n, "it was written back")
+		unlock(t, ahead)
+		assert.Greater(t, fenced(t, l, "x").Fence(), ahead.Fence())
+	})
+}
+
+// A master would take the write-back of a permit's token even if it granted the permit with more. So a master whose
+// grant is not known is not asked.
+func TestAPermitsTokenIsWrittenBackWhereTheGrantIsKnown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const largest = 3000000000000000
+		for i, m := range w.Masters() {
+			count(m, "x", fmt.Sprint(largest+10*i))
+		}
+		w.Master(2).Delay(50*time.Millisecond, 0)
+		permit, err := w.locker(t, "a").Semaphore("x", 2).Acquire(t.Context(), redlock.WithFencing())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		assert.Contains(t, []uint64{largest + 11, largest + 12}, permit.Fence(), "the next one for the first or second slot")
+		assert.Equal(t, counted(w.Master(1), "x"), counted(w.Master(0), "x"), "it was written back")
+		executed := 0
+		for _, e := range w.asked() {
+			if e.Master == 2 && strings.HasPrefix(strings.ToLower(e.Args[0]), "eval") && !strings.Contains(e.Reply, "NOSCRIPT") {
+				executed++
+			}
+		}
+		assert.Equal(t, 1, executed, "the acquire")
+		unlock(t, permit)
+	})
+}
+
+// Only the write-back carries it from one to the next.
+func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for i, m := range w.Masters() {
+			count(m, "x", []string{"5", "9000000000000000", "7", "8", "8000000000000000"}[i])
+		}
+		var last uint64
+		for _, away := range [][]int{{0, 2}, {1, 3}, {2, 4}, {1, 4}, {0, 1}, {3, 4}} {
+			for _, i := range away {
+				w.Master(i).BlackHole()
+			}
+			lk := fenced(t, l, "x")
+			assert.Greater(t, lk.Fence(), last, "without %v", away)
+			last = lk.Fence()
+			unlock(t, lk)
+			for _, i := range away {
+				w.Master(i).Heal()
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+func TestAfterTotalLossTheClockCarriesTheTokenOn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := fenced(t, l, "x")
+		for _, m := range w.Masters() {
+			m.Crash()
+			m.Restart()
+		}
+		time.Sleep(2 * ttl)
+		next, err := l.Lock(within(t, time.Minute), "x", redlock.WithFencing())
+		require.NoError(t, err)
+		assert.Greater(t, next.Fence(), lk.Fence())
+	})
+}
+
+// An attempt within the restart window cannot succeed. If it counted all the same, with a slow clock, a reader would
+// take that for what the last writer left.
+func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		ahead := w.locker(t, "ahead", redlock.WithFencing(), redlock.WithoutKeepalive())
+		slow := w.locker(t, "slow", redlock.WithFencing())
+		w.Host("ahead").Clock().SetAhead(4 * time.Second) // less than half the window
+		before, err := ahead.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		for _, m := range w.Masters() {
+			m.Crash()
+			m.Restart()
+		}
+		for range 3 { // the first finds that the connections have ended
+			_, err = slow.RW("x").TryLock(t.Context())
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(time.Second)
+		}
+		assert.Zero(t, w.keys(), "nothing was counted")
+		time.Sleep(2 * ttl)
+		assert.Greater(t, rlock(t, slow, "x").Fence(), before.Fence())
+	})
+}
+
+func TestCountersEndADayAfterTheirLastLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Hour))
+		lk := fenced(t, l, "x")
+		time.Sleep(30 * time.Hour)
+		require.NoError(t, lk.Err())
+		for _, m := range w.Masters() {
+			assert.NotEmpty(t, counted(m, "x"), "an extension keeps it")
+		}
+		unlock(t, lk)
+		time.Sleep(24*time.Hour + 2*time.Hour)
+		assert.Zero(t, w.keys())
+		assert.Greater(t, fenced(t, l, "x").Fence(), lk.Fence())
+	})
+}
+
+func TestAHealedMasterGetsTheTokenToo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for _, lk := range []*redlock.Lock{
+			fenced(t, l, "x"), rlock(t, l, "y", redlock.WithFencing()), reenter(t, l, "z", "me", redlock.WithFencing()),
+		} {
+			synctest.Wait()
+			w.Master(0).Redis().FlushAll()
+			require.NoError(t, lk.Extend(t.Context()))
+			synctest.Wait()
+			for _, m := range w.Masters() {
+				assert.Equal(t, counted(w.Master(1), lk.Name()), counted(m, lk.Name()))
+			}
+			unlock(t, lk)
+		}
+	})
+}
+
+func TestConcurrentReadersShareTheToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		before, err := a.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, before)
+		synctest.Wait() // a master that had to load the script of the release runs it after the next request
+		one := rlock(t, a, "x")
+		time.Sleep(time.Second) // the hint of the second one is larger
+		two := rlock(t, b, "x")
+		assert.Greater(t, one.Fence(), before.Fence())
+		assert.Equal(t, one.Fence(), two.Fence())
+		unlock(t, one)
+		unlock(t, two)
+		after, err := b.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		assert.Greater(t, after.Fence(), two.Fence())
+	})
+}
+
+// As with appendfsync everysec, all masters come back with a count that is older than the last writer's token.
+func TestReadersGoByTheHintWhereCountsAreOld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		old := fenced(t, l, "x")
+		unlock(t, old)
+		time.Sleep(time.Second)
+		writer, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, writer)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		for _, m := range w.Masters() {
+			count(m, "x", strconv.FormatUint(old.Fence(), 10))
+		}
+		assert.Greater(t, rlock(t, l, "x").Fence(), writer.Fence())
+	})
+}
+
+// docs/fencing.md, "When counters are lost": the masters have lost all traces of the writer.
+func TestAReaderMayFallBehindWhereCountersAreLostTwice(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		loseAll := func() {
+			for _, m := range w.Masters() {
+				m.Redis().FlushAll()
+			}
+		}
+		first := rlock(t, a, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		loseAll()
+		time.Sleep(time.Second)
+		writer := fenced(t, b, "x")
+		unlock(t, writer)
+		synctest.Wait()
+		loseAll()
+		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrLost, "but it has restored its fencing token")
+		synctest.Wait() // Extend returns when a majority has answered: only now have all masters the token again
+		second := rlock(t, b, "x")
+		assert.Equal(t, first.Fence(), second.Fence())
+		assert.Less(t, second.Fence(), writer.Fence())
+	})
+}
+
+// All locks of a name must use fencing: a reader without a token keeps a later one from the hint.
+func TestAReaderThatJoinsOneWithoutATokenMayFallBehindAPermit(t *testing.T) {
+	t.Parallel()
+	for _, mixed := range []bool{true, false} {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithFencing())
+			plain := w.locker(t, "b")
+			old, err := l.Semaphore("x", 2).TryAcquire(t.Context(), redlock.WithoutKeepalive())
+			require.NoError(t, err)
+			newer, err := l.Semaphore("x", 2).TryAcquire(t.Context())
+			require.NoError(t, err)
+			unlock(t, newer)
+			for _, m := range w.Masters() {
+				m.Restart()
+			}
+			time.Sleep(time.Second) // the broken connections are noticed
+			require.ErrorIs(t, old.Extend(t.Context()), redlock.ErrLost, "but it has restored its fencing token")
+			synctest.Wait()
+			_ = old.Unlock(t.Context())
+			time.Sleep(time.Minute) // the restart window
+			if !mixed {
+				plain = l
+			}
+			rlock(t, plain, "x")
+			synctest.Wait() // it returns at the majority: a master without it would give the next reader a new token
+			reader := rlock(t, l, "x")
+			assert.Equal(t, mixed, reader.Fence() == old.Fence())
+			assert.Equal(t, mixed, reader.Fence() < newer.Fence())
+		})
+	}
+}
+
+func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		for _, m := range w.Masters() {
+			count(m, "b", "4000000000000000")
+		}
+		all, err := l.TryLockAll(t.Context(), []string{"a", "b", "c"})
+		require.NoError(t, err)
+		assert.Equal(t, uint64(4000000000000001), all.Fence())
+		unlock(t, all)
+		for _, name := range []string{"a", "b", "c"} {
+			assert.Greater(t, lock(t, l, name).Fence(), all.Fence(), name)
+		}
+	})
+}
+
+// Masters that lost the counter answer first, with new tokens. The hold waits for the majority that knows the owner's
+// token.
+func TestAnInnerHoldOverMastersWithoutCountersKeepsItsOwnersToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		outer := reenter(t, a, "x", "me")
+		synctest.Wait()
+		for i, m := range w.Masters() {
+			if i < 2 {
+				m.Redis().FlushAll()
+			} else {
+				w.Host("b").To(i).Delay(10*time.Millisecond, 0)
+			}
+		}
+		time.Sleep(time.Second) // else the hint of the inner hold, from which those count, would be the owner's token
+		inner := reenter(t, b, "x", "me")
+		assert.Equal(t, outer.Fence(), inner.Fence())
+		unlock(t, inner)
+		unlock(t, outer)
+	})
+}
+
+// The counter has the token of an earlier ownership, which does not count.
+func TestTheFirstHoldThatAsksGetsTheToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		earlier := reenter(t, l, "x", "me", redlock.WithFencing())
+		unlock(t, earlier)
+		synctest.Wait()
+		outer := reenter(t, l, "x", "me")
+		assert.Zero(t, outer.Fence())
+		one := reenter(t, l, "x", "me", redlock.WithFencing())
+		time.Sleep(time.Second) // the hint of the second one is larger
+		two := reenter(t, l, "x", "me", redlock.WithFencing())
+		assert.Greater(t, one.Fence(), earlier.Fence())
+		assert.Equal(t, one.Fence(), two.Fence())
+	})
+}
+
+func TestInspectShowsEveryKind(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		r1, r2 := rlock(t, a, "r"), rlock(t, b, "r")
+		o1, _ := reenter(t, a, "o", "me"), reenter(t, b, "o", "me")
+		writer, err := a.RW("w").TryLock(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		for name, want := range map[string]struct {
+			kind    string
+			holders int
+			depth   int
+			fence   uint64
+		}{
+			"r": {"reader", 2, 1, r1.Fence()}, "o": {"reentrant", 2, 2, o1.Fence()}, "w": {"writer", 1, 1, writer.Fence()},
+			"free": {},
+		} {
+			h, err := b.Inspect(t.Context(), name)
+			require.NoError(t, err)
+			assert.Equal(t, want.kind, h.Kind)
+			assert.Len(t, h.Holders, want.holders, name)
+			assert.Equal(t, want.depth, h.Depth, name)
+			assert.Equal(t, want.fence, h.Fence, name)
+			for _, n := range h.Nodes {
+				assert.Equal(t, want.kind, n.Kind)
+				assert.Len(t, n.Holders, want.holders)
+			}
+		}
+		h, err := b.Inspect(t.Context(), "r")
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{r1.Token(), r2.Token()}, []string{h.Holders[0].Token, h.Holders[1].Token})
+	})
+}
+
+// More than one lock in a millisecond: a hint of whole milliseconds would be the one that was given out already.
+func TestTokensGrowThoughAllCountersAreLostAmongQuickLocks(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		var last uint64
+		begin := time.Now()
+		for i := range 100 {
+			for what, take := range map[string]func() (*redlock.Lock, error){
+				"mutex":     func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
+				"writer":    func() (*redlock.Lock, error) { return l.RW("x").TryLock(t.Context()) },
+				"reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").TryLock(t.Context()) },
+				"LockAll":   func() (*redlock.Lock, error) { return l.TryLockAll(t.Context(), []string{"x", "y"}) },
+			} {
+				time.Sleep(100 * time.Microsecond)
+				lk, err := take()
+				require.NoError(t, err)
+				require.Greater(t, lk.Fence(), last, "%s, lock %d", what, i)
+				last = lk.Fence()
+				unlock(t, lk)
+				synctest.Wait()
+				if i%10 == 0 {
+					for _, m := range w.Masters() {
+						m.Redis().FlushAll()
+					}
+				}
+			}
+		}
+		assert.Less(t, time.Since(begin), 400*time.Millisecond, "more than 1,000 locks a second")
+	})
+}
+
+// A writer that was granted by a minority has counted there, and did not get the lock. A reader that meets one of those
+// has its count, one that does not has the last writer's: both are in order, and not the same.
+func TestReadersTogetherMayHaveDifferentFences(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		before, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, before)
+		synctest.Wait()
+		count(w.Master(0), "x", strconv.FormatUint(before.Fence()+7, 10)) // of an attempt that failed
+
+		w.Master(0).Freeze()
+		first := rlock(t, l, "x")
+		w.Master(0).Thaw()
+		time.Sleep(time.Second) // for what it was sent while it was frozen
+		w.Master(1).Freeze()
+		second := rlock(t, l, "x")
+		w.Master(1).Thaw()
+
+		assert.Greater(t, first.Fence(), before.Fence())
+		assert.Greater(t, second.Fence(), first.Fence())
+		unlock(t, first)
+		unlock(t, second)
+		after, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		assert.Greater(t, after.Fence(), second.Fence())
+		unlock(t, after)
+	})
+}

@@ -1,0 +1,269 @@
+package stacktest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// forgetful is the accident that the guard is there for: a holds the lock on a bare majority, one of them restarts
+// empty, and b asks for it. It returns what b got.
+func forgetful(t *testing.T, w *world, opts ...redlock.Option) error {
+	t.Helper()
+	a, b := w.locker(t, "a", opts...), w.locker(t, "b", opts...)
+	w.warm(t, b)
+	w.Master(3).Freeze()
+	w.Master(4).Freeze()
+	held := lock(t, a, "x", redlock.WithoutKeepalive())
+	synctest.Wait()
+	w.Master(3).Thaw()
+	w.Master(4).Thaw()
+	synctest.Wait()
+	w.Master(3).Wipe() // whatever reached them late
+	w.Master(4).Wipe()
+	time.Sleep(time.Second)
+	w.Master(2).Restart()
+	var err error
+	for range 10 { // the first may find no more than that a connection is gone
+		var lk *redlock.Lock
+		if lk, err = b.TryLock(t.Context(), "x"); err == nil {
+			require.NoError(t, held.Err(), "both hold it")
+			unlock(t, lk)
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	require.NoError(t, held.Err())
+	return err
+}
+
+func TestAMasterThatRestartedMayNotVote(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		require.Error(t, forgetful(t, w), "two holders at once")
+	})
+}
+
+// TestWithoutTheGuardTwoHoldTheLock is the control of the test above.
+func TestWithoutTheGuardTwoHoldTheLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		require.NoError(t, forgetful(t, w, redlock.WithoutRestartGuard()))
+	})
+}
+
+func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		opts   []redlock.Option
+		window time.Duration
+	}{
+		{"default: the TTL and its drift", nil, ttl + drift},
+		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
+		{
+			"drift of its own", []redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)}, 90 * time.Second,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a", tt.opts...)
+				w.warm(t, l)
+				w.Master(0).Crash()
+				w.Master(1).Restart()
+				_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				time.Sleep(100 * time.Millisecond)
+				_, err = l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				var young *node.RestartError
+				require.ErrorAs(t, err, &young)
+				assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
+				synctest.Wait()
+				assert.Zero(t, w.keys(), "the vote that did not count is released")
+
+				time.Sleep(young.Left - time.Second/2)
+				_, err = l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				time.Sleep(time.Second)
+				unlock(t, lock(t, l, "x"))
+			})
+		})
+	}
+}
+
+func TestLockWaitsForTheRestartWindowToPass(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.Master(0).Crash()
+		w.Master(1).Restart()
+		_, err := l.Lock(within(t, 5*time.Second), "x")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(t, err, "restarted a moment ago")
+		lk, err := l.Lock(within(t, ttl), "x")
+		require.NoError(t, err)
+		unlock(t, lk)
+	})
+}
+
+func TestAllMastersRestartedAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		held := lock(t, a, "x", redlock.WithoutKeepalive())
+		for _, m := range w.Masters() {
+			m.Restart()
+		}
+		lk, err := b.Lock(within(t, time.Minute), "x")
+		require.NoError(t, err)
+		require.ErrorIs(t, held.Err(), redlock.ErrLost, "b got it while a held it")
+		unlock(t, lk)
+	})
+}
+
+func TestAnotherServerBehindAnAddressStartsTheWindow(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		w.Master(0).Info("run_id", "a promoted replica that has been up for long")
+		w.Master(0).Reset()
+		_, err := l.TryLock(t.Context(), "x") // finds no more than that the connection is gone
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		time.Sleep(time.Second)
+		_, err = l.TryLock(t.Context(), "x")
+		var young *node.RestartError
+		require.ErrorAs(t, err, &young)
+		time.Sleep(ttl + drift)
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+func TestServersThatDoNotSayWhoTheyAreAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		deny func(w *world, i int)
+	}{
+		{"INFO not allowed", func(w *world, i int) {
+			w.Master(i).Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
+		}},
+		{"no INFO at all", func(w *world, i int) { w.Master(i).Reply("ERR unknown command 'info'", "INFO") }},
+		{"no run_id", func(w *world, i int) { w.Master(i).Info("run_id", "") }},
+		{"no uptime", func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "") }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				tt.deny(w, 0)
+				l := w.locker(t, "a")
+				unlock(t, lock(t, l, "x"))
+				synctest.Wait()
+
+				tt.deny(w, 1)
+				l = w.locker(t, "b")
+				began := time.Now()
+				_, err := l.Lock(within(t, time.Minute), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.ErrorContains(t, err, "WithoutRestartGuard", "the option that helps")
+				assert.Less(t, time.Since(began), time.Second, "only an operator can fix it")
+				_, err = l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				time.Sleep(time.Second)
+				assert.Zero(t, w.keys())
+
+				l = w.locker(t, "c", redlock.WithoutRestartGuard())
+				unlock(t, lock(t, l, "x"))
+			})
+		})
+	}
+}
+
+// This holds from the first lock on, with the guard or without.
+func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		opts []redlock.Option
+	}{
+		{"guarded", nil},
+		{"without the guard", []redlock.Option{redlock.WithoutRestartGuard()}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 2, func(t *testing.T, w *world) {
+				w.Alias("10.9.9.9:6379", 1)
+				urls := append(w.URLs(), "redis://10.9.9.9:6379")
+
+				w.Master(0).Crash()
+				l := w.over(t, "a", w.nodes(t, "a", urls...), tt.opts...)
+				_, err := l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum, "one server is no majority of three")
+				synctest.Wait()
+				assert.Zero(t, w.keys())
+				w.Master(0).Restart()
+				time.Sleep(time.Minute)
+
+				lk := lock(t, l, "x")
+				synctest.Wait()
+				assert.Equal(t, 2, w.holders("x", lk.Token()), "two servers are")
+				require.NoError(t, lk.Extend(t.Context()))
+				w.Master(0).Wipe()
+				require.Error(t, lk.Extend(t.Context()), "one server is no majority for an extension")
+				_ = lk.Unlock(t.Context())
+			})
+		})
+	}
+}
+
+func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(t *testing.T, w *world) {
+		w.Alias("10.9.9.9:6379", 1)
+		for _, m := range w.Masters() {
+			m.RequirePassword("secret")
+		}
+		var log logbook
+		l := w.over(
+			t, "a", w.nodes(t, "a", append(w.passwords(), "redis://:secret@10.9.9.9")...), redlock.WithLogger(log.logger()),
+		)
+		for range 3 {
+			unlock(t, lock(t, l, "x"))
+			synctest.Wait()
+		}
+		_, err := l.Nodes(t.Context())
+		require.NoError(t, err)
+		said := log.lines("one server")
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], "level=WARN")
+		assert.Contains(t, said[0], "master="+w.Addr(1))
+		assert.Contains(t, said[0], "other=10.9.9.9:6379")
+		assert.NotContains(t, said[0], "secret")
+	})
+}
+
+func TestTheSameServerTwiceEndsTheWaiting(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		w.Alias("10.9.9.8:6379", 0)
+		w.Alias("10.9.9.9:6379", 0)
+		l := w.over(t, "a", w.nodes(t, "a", w.Master(0).URL(), "redis://10.9.9.8", "redis://10.9.9.9"))
+		began := time.Now()
+		_, err := l.Lock(within(t, time.Minute), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(t, err, "same server")
+		assert.Less(t, time.Since(began), time.Second)
+		time.Sleep(time.Second)
+		assert.Zero(t, w.keys())
+	})
+}

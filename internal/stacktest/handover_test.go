@@ -1,0 +1,354 @@
+package stacktest_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// withWaiter returns a lock, and the attempt of the next waiter.
+func withWaiter(
+	t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption,
+) (*redlock.Lock, <-chan attempt) {
+	t.Helper()
+	w.warm(t, l)
+	lk := lock(t, l, "x", first...)
+	out := locking(t.Context(), l, "x", next...)
+	waiting(t, out)
+	return lk, out
+}
+
+func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		first, out := withWaiter(t, w, l, nil, nil)
+		ctx := first.Context()
+		time.Sleep(20 * time.Millisecond)
+		until := first.Until()
+		asked := len(w.asked())
+		unlock(t, first)
+		second := ended(t, out, 0)
+		require.NoError(t, second.err)
+		assert.Len(t, w.asked(), asked)
+		assert.Equal(t, until, second.lock.Until(), "it is the same lease")
+		assert.Equal(t, first.Token(), second.lock.Token(), "and the same token")
+
+		require.ErrorIs(t, first.Err(), redlock.ErrReleased)
+		assert.True(t, ends(ctx))
+		require.ErrorIs(t, context.Cause(ctx), redlock.ErrReleased)
+		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrReleased)
+		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrReleased)
+		require.NoError(t, second.lock.Err(), "the end of the old handle does not affect it")
+		assert.Equal(t, 3, w.holders("x", second.lock.Token()))
+
+		time.Sleep(3 * ttl)
+		require.NoError(t, second.lock.Err(), "it is kept alive")
+		assert.Equal(t, until, first.Until(), "the spent handle does not live on with it")
+		unlock(t, second.lock)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
+	t.Parallel()
+	opts := func(o ...redlock.LockOption) []redlock.LockOption { return o }
+	for name, tt := range map[string]struct {
+		first, next []redlock.LockOption
+		before      func(*redlock.Lock)
+	}{
+		"it is fenced":               {first: opts(redlock.WithFencing())},
+		"a fence is wanted":          {next: opts(redlock.WithFencing())},
+		"another TTL":                {next: opts(redlock.WithTTL(ttl / 2))},
+		"it may be held so long":     {first: opts(redlock.WithMaxHold(time.Hour))},
+		"so long it may be held":     {next: opts(redlock.WithMaxHold(time.Hour))},
+		"switched off by the holder": {first: opts(redlock.WithoutHandOver())},
+		"switched off by the next":   {next: opts(redlock.WithoutHandOver())},
+		"the slice is over":          {before: func(*redlock.Lock) { time.Sleep(51 * time.Millisecond) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				first, out := withWaiter(t, w, l, tt.first, tt.next)
+				if tt.before != nil {
+					tt.before(first)
+				}
+				w.forget()
+				unlock(t, first)
+				second := ended(t, out, time.Second)
+				require.NoError(t, second.err)
+				assert.GreaterOrEqual(t, len(w.asked()), 6, "a release and an acquisition on each master")
+				unlock(t, second.lock)
+			})
+		})
+	}
+}
+
+func TestOtherKindsAreNotHandedOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		writer, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		out := locking(t.Context(), l, "x")
+		unlock(t, writer)
+		mutex := ended(t, out, time.Second)
+		require.NoError(t, mutex.err)
+		next := inBackground(func() (*redlock.Lock, error) { return l.RW("x").Lock(t.Context()) })
+		unlock(t, mutex.lock)
+		again := ended(t, next, time.Second)
+		require.NoError(t, again.err)
+		assert.EqualValues(t, 1, kindStats(t, l, "writer").Held)
+		unlock(t, again.lock)
+	})
+}
+
+func TestALockOfSeveralNamesIsHandedOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		all, err := l.TryLockAll(t.Context(), []string{"x", "y"})
+		require.NoError(t, err)
+		out := inBackground(func() (*redlock.Lock, error) { return l.LockAll(t.Context(), []string{"y", "x"}) })
+		synctest.Wait()
+		w.forget()
+		unlock(t, all)
+		next := ended(t, out, 0)
+		require.NoError(t, next.err)
+		assert.Empty(t, w.asked())
+		unlock(t, next.lock)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		first, out := withWaiter(t, w, l, nil, nil)
+		unlock(t, first)
+		second := ended(t, out, 0).lock
+		require.NotNil(t, second)
+		until := second.Until()
+		<-second.Context().Done()
+		require.ErrorIs(t, second.Err(), redlock.ErrLost)
+		assert.False(t, time.Now().After(until))
+		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+// An extension that the previous holder sent finds a loss. The current holder must be notified.
+func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		first, out := withWaiter(t, w, l, nil, nil)
+		for _, m := range w.Masters() {
+			m.Wipe()
+			m.Delay(5*time.Millisecond, 0)
+		}
+		extended := make(chan error, 1)
+		go func() { extended <- first.Extend(context.Background()) }()
+		synctest.Wait()
+		unlock(t, first)
+		second := ended(t, out, 0).lock
+		require.NotNil(t, second)
+		time.Sleep(100 * time.Millisecond)
+		require.ErrorIs(t, second.Err(), redlock.ErrLost)
+		require.ErrorIs(t, <-extended, redlock.ErrReleased)
+		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
+	// Alone, and on one processor: the waiter's context has ended, and it has not yet run when the lock is handed to it.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, other := w.locker(t, "a"), w.locker(t, "b")
+		w.warm(t, l)
+		lk := lock(t, l, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		out := locking(ctx, l, "x")
+		third := locking(t.Context(), l, "x")
+		cancel()
+		unlock(t, lk)
+		require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
+		next := ended(t, third, time.Second)
+		require.NoError(t, next.err, "the next waiter gets the turn")
+		unlock(t, next.lock)
+		synctest.Wait()
+		unlock(t, lock(t, other, "x"))
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestALockHandedOverWhileItsLockerClosesIsReleased(t *testing.T) {
+	t.Parallel()
+	for range 20 { // in either order
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			w.warm(t, l)
+			lk := lock(t, l, "x")
+			out := locking(t.Context(), l, "x")
+			var both sync.WaitGroup
+			both.Go(func() { _ = lk.Unlock(context.Background()) })
+			both.Go(func() { assert.NoError(t, l.Close()) })
+			both.Wait()
+			if got := ended(t, out, time.Second); got.err == nil {
+				require.ErrorIs(t, got.lock.Err(), redlock.ErrClosed)
+			}
+			time.Sleep(time.Second)
+			assert.Zero(t, w.keys())
+		})
+	}
+}
+
+// A cohort is bounded, so that a busy process does not keep a name from the others.
+func TestOtherProcessesGetTheirTurn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		counts := make([]int, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for i, host := range []string{"a", "b"} {
+			l := w.locker(t, host)
+			for _, m := range w.Masters() {
+				w.Host(host).To(m.Index()).Delay(200*time.Microsecond, 100*time.Microsecond)
+			}
+			for range 4 {
+				all.Go(func() {
+					for {
+						lk, err := l.Lock(ctx, "x")
+						if err != nil {
+							return
+						}
+						counts[i]++
+						time.Sleep(time.Millisecond)
+						assert.NoError(t, lk.Unlock(ctx))
+					}
+				})
+			}
+		}
+		all.Wait()
+		assert.Greater(t, counts[0]+counts[1], 3000, "it is handed over")
+		assert.Greater(t, 3*counts[0], counts[1])
+		assert.Greater(t, 3*counts[1], counts[0])
+	})
+}
+
+// The process that has just released is first at the masters: without the cooldown it would have the name again before
+// any process that waits has learned that it is free.
+func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){
+		"plain": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {
+			return l.Lock(ctx, "x", redlock.WithoutHandOver())
+		},
+		"fenced": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {
+			return l.Lock(ctx, "x", redlock.WithFencing())
+		},
+		"reentrant": func(ctx context.Context, l *redlock.Locker, owner string) (*redlock.Lock, error) {
+			return l.Reentrant("x", owner).Lock(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				hosts := []string{"a", "b"}
+				var lockers []*redlock.Locker
+				taking := func(i int) <-chan attempt {
+					return inBackground(func() (*redlock.Lock, error) { return take(t.Context(), lockers[i], hosts[i]) })
+				}
+				for _, host := range hosts {
+					for i := range w.Masters() {
+						w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
+					}
+					lockers = append(lockers, w.locker(t, host))
+				}
+				lk, err := take(t.Context(), lockers[0], hosts[0])
+				require.NoError(t, err)
+				out := taking(1)
+				time.Sleep(100 * time.Millisecond)
+				cycles := 0
+				for ; cycles < 100; cycles++ {
+					unlock(t, lk)
+					next := taking(0)
+					got := false
+					select {
+					case b := <-out:
+						require.NoError(t, b.err)
+						time.Sleep(10 * time.Millisecond)
+						unlock(t, b.lock)
+						got = true
+					case a := <-next:
+						require.NoError(t, a.err)
+						lk = a.lock
+						continue
+					}
+					if got {
+						a := ended(t, next, time.Second)
+						require.NoError(t, a.err)
+						unlock(t, a.lock)
+						break
+					}
+				}
+				assert.Less(t, cycles, 3, "it took that many releases until another got the lock")
+			})
+		})
+	}
+}
+
+// The cooldown lets others get the name. Once the owner has it again, its further holds do not wait.
+func TestAnInnerLockDoesNotWaitForTheCooldown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		outer := reenter(t, a, "x", "me")
+		stranger := inBackground(func() (*redlock.Lock, error) { return b.Reentrant("x", "you").Lock(t.Context()) })
+		time.Sleep(100 * time.Millisecond)
+		w.Host("b").Freeze() // it does not get the name in the cooldown
+		unlock(t, outer)
+		outer = reenter(t, a, "x", "me") // at once, as a TryLock does not wait
+		begin := time.Now()
+		inner, err := a.Reentrant("x", "me").Lock(t.Context())
+		require.NoError(t, err)
+		assert.Less(t, time.Since(begin), time.Millisecond, "the shortest cooldown")
+		w.Host("b").Thaw()
+		unlock(t, inner)
+		unlock(t, outer)
+		got := ended(t, stranger, 5*time.Second)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+	})
+}
+
+func TestWithoutOtherWaitersThereIsNoCooldown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		for i := range w.Masters() {
+			w.Host("a").To(i).Delay(5*time.Millisecond, 0)
+		}
+		l := w.locker(t, "a", redlock.WithoutHandOver())
+		w.warm(t, l)
+		begin := time.Now()
+		for range 10 {
+			unlock(t, lock(t, l, "x"))
+		}
+		assert.Equal(t, 200*time.Millisecond, time.Since(begin).Round(time.Millisecond), "two round trips each")
+	})
+}

@@ -1,0 +1,201 @@
+package stacktest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+func TestInspectSaysWhoHoldsWhatNodeByNode(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		h, err := l.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, "x", h.Name)
+		assert.Empty(t, h.Kind)
+		assert.Empty(t, h.Holders)
+		require.Len(t, h.Nodes, 5)
+		for i, n := range h.Nodes {
+			assert.Equal(t, redlock.NodeHolding{Node: w.Addr(i)}, n)
+		}
+
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		w.Master(0).Wipe()
+		w.Master(1).Set("x", "foreign", 0)
+		w.Master(2).Set("x", lk.Token(), 4*time.Second)
+		h, err = l.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, "mutex", h.Kind)
+		assert.Equal(
+			t, []redlock.Holder{{Token: lk.Token(), Votes: 3, Left: 4 * time.Second}}, h.Holders, "what a majority vouches for",
+		)
+		assert.Equal(t, redlock.NodeHolding{Node: w.Addr(0)}, h.Nodes[0])
+		assert.Equal(t, "foreign", h.Nodes[1].Token)
+		assert.Negative(t, h.Nodes[1].Left, "no TTL")
+		assert.Equal(t, lk.Token(), h.Nodes[4].Token)
+		assert.InDelta(t, float64(ttl), float64(h.Nodes[4].Left), float64(time.Second))
+
+		w.Master(3).Crash()
+		h, err = l.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Empty(t, h.Holders, "two of five are no majority, and one did not answer")
+		assert.Empty(t, h.Kind)
+		var one *redlock.NodeError
+		require.ErrorAs(t, h.Nodes[3].Err, &one)
+		assert.Equal(t, w.Addr(3), one.Node)
+		assert.Equal(t, "inspect", one.Op)
+		assert.Empty(t, h.Nodes[3].Token)
+
+		w.Master(4).Crash()
+		w.Master(0).Freeze()
+		began := time.Now()
+		h, err = l.Inspect(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.LessOrEqual(t, time.Since(began), timeout)
+		require.Len(t, h.Nodes, 5, "with what the others said")
+		assert.Equal(t, "foreign", h.Nodes[1].Token)
+		require.Error(t, h.Nodes[0].Err)
+		w.Heal()
+		time.Sleep(time.Second)
+		_ = lk.Unlock(t.Context())
+	})
+}
+
+func TestInspectShowsAForeignKeyOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		w.Master(0).Redis().HSet("x", "f", "v")
+		h, err := w.locker(t, "a").Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, "hash", h.Kind)
+		require.Len(t, h.Holders, 1)
+		assert.Negative(t, h.Holders[0].Left)
+	})
+}
+
+func TestInspectChangesNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		time.Sleep(time.Second)
+		left := w.Master(0).TTL("x")
+		_, err := l.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, left, w.Master(0).TTL("x"))
+		unlock(t, lk)
+	})
+}
+
+func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 9, func(t *testing.T, w *world) {
+		w.Master(1).Delay(5*time.Millisecond, 0)
+		w.Master(2).Crash()
+		w.Master(3).Info("role", "slave")
+		w.Master(4).Info("uptime_in_seconds", "4")
+		w.Master(5).Info("loading", "1")
+		l := w.locker(t, "a")
+		rows, err := l.Nodes(t.Context())
+		require.NoError(t, err)
+		require.Len(t, rows, 9)
+		for i, row := range rows {
+			assert.Equal(t, w.Addr(i), row.Node)
+			assert.Equal(t, i != 2, row.Reachable)
+			assert.Equal(t, i < 2 || i > 5, row.MayVote)
+			assert.Equal(t, row.MayVote, row.Err == nil)
+			if row.Err != nil {
+				var one *redlock.NodeError
+				require.ErrorAs(t, row.Err, &one)
+				assert.Equal(t, w.Addr(i), one.Node)
+			}
+			if row.Reachable {
+				assert.Equal(t, "7.0.15", row.Version)
+				assert.Equal(t, w.Master(i).RunID(), row.RunID)
+			}
+		}
+		assert.Equal(t, 10*time.Millisecond, rows[1].RoundTrip, "of a connection that is made")
+		assert.Equal(t, "master", rows[0].Role)
+		assert.Equal(t, 24*time.Hour, rows[0].Uptime)
+		assert.ErrorContains(t, rows[2].Err, "refused")
+		assert.ErrorContains(t, rows[3].Err, "slave")
+		assert.ErrorContains(t, rows[4].Err, "restarted")
+		assert.InDelta(t, float64(ttl+drift-3*time.Second), float64(rows[4].VoteIn), float64(time.Second))
+		assert.ErrorContains(t, rows[5].Err, "loading its dataset")
+		assert.Zero(t, rows[5].VoteIn, "unknown")
+		assert.Zero(t, rows[0].VoteIn)
+
+		w.Master(6).Crash()
+		rows, err = l.Nodes(t.Context())
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(t, err, "4 of 9")
+		require.Len(t, rows, 9)
+		assert.False(t, rows[6].Reachable)
+	})
+}
+
+func TestNodesHidesPasswordsAndReportsDuplicates(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(t *testing.T, w *world) {
+		w.Alias("10.9.9.9:6379", 1)
+		for _, m := range w.Masters() {
+			m.RequirePassword("secret")
+		}
+		urls := append(w.passwords(), "redis://:secret@10.9.9.9")
+		rows, err := w.over(t, "a", w.nodes(t, "a", urls...)).Nodes(t.Context())
+		require.NoError(t, err)
+		duplicates := 0
+		for _, row := range rows {
+			assert.NotContains(t, row.Node, "secret")
+			if row.Err != nil {
+				duplicates++
+				assert.ErrorContains(t, row.Err, "same server")
+				assert.False(t, row.MayVote)
+			}
+		}
+		assert.Equal(t, 1, duplicates)
+
+		wrong := w.over(t, "b", w.nodes(t, "b", strings.ReplaceAll(urls[0], "secret", "hidden")))
+		rows, err = wrong.Nodes(t.Context())
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.ErrorContains(t, rows[0].Err, "WRONGPASS")
+		assert.NotContains(t, rows[0].Err.Error(), "hidden")
+	})
+}
+
+func TestNodesWithoutTheGuard(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		w.Master(0).Restart()
+		rows, err := w.locker(t, "a", redlock.WithoutRestartGuard()).Nodes(t.Context())
+		require.NoError(t, err)
+		assert.True(t, rows[0].MayVote)
+	})
+}
+
+func TestACanceledInspectReturnsTheContextsError(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for _, m := range w.Masters() {
+			m.Freeze()
+		}
+		_, err := l.Nodes(within(t, 10*time.Millisecond))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = l.Inspect(within(t, 10*time.Millisecond), "x")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, l.Release(within(t, 10*time.Millisecond), "x", "token"), context.DeadlineExceeded)
+		w.Heal()
+		time.Sleep(time.Second)
+	})
+}

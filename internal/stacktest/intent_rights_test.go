@@ -1,0 +1,129 @@
+package stacktest_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// A user without rights to keys other than the names can still take plain mutexes, and waits for them knowing
+// who holds the name and until when. Its waiters leave no intent.
+func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	for user, rules := range map[string]string{
+		"no-keys":     "~orders:*",
+		"no-commands": "~orders:* ~redlock:* -zadd -zrem -zrange -zrangebyscore -zremrangebyscore",
+	} {
+		args := []any{"acl", "setuser", user, "on", ">secret", "resetkeys", "&redlock:*", "+@all"}
+		for rule := range strings.FieldsSeq(rules) {
+			args = append(args, rule)
+		}
+		require.NoError(t, c.Do(t.Context(), args...).Err())
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			l, err := redlock.Open([]string{"redis://" + user + ":secret@" + s.Addr()}, redlock.WithoutRestartGuard(), patient)
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, l.Close()) })
+			other, err := redlock.Open([]string{s.URL()}, redlock.WithoutRestartGuard())
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, other.Close()) })
+			name := "orders:" + user
+			for k, hold := range map[string]func() (*redlock.Lock, error){
+				"mutex":  func() (*redlock.Lock, error) { return other.TryLock(t.Context(), name) },
+				"reader": func() (*redlock.Lock, error) { return other.RW(name).TryRLock(t.Context()) },
+			} {
+				held, err := hold()
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				_, err = l.Lock(ctx, name)
+				var he *redlock.HeldError
+				require.ErrorAs(t, err, &he)
+				if user == "no-keys" || k == "mutex" { // the look of the other one needs ZRANGE to see a reader
+					assert.Equal(t, k, he.Kind)
+					assert.Positive(t, he.Retry)
+				}
+				got := make(chan error, 1)
+				go func() {
+					lk, err := l.Lock(context.Background(), name)
+					if err == nil {
+						err = lk.Unlock(context.Background())
+					}
+					got <- err
+				}()
+				require.Eventually(t, func() bool {
+					n, err := c.PubSubNumSub(t.Context(), kind.Channel(name)).Result()
+					return err == nil && n[kind.Channel(name)] > 0
+				}, 10*time.Second, time.Millisecond)
+				unlock(t, held)
+				select {
+				case err := <-got:
+					require.NoError(t, err)
+				case <-time.After(20 * time.Second):
+					t.Fatal("no release woke it")
+				}
+			}
+		})
+	}
+}
+
+// For some names a Cluster can keep no intent. A mutex without fencing works there as with any other name.
+func TestAMutexWaitsForANameWithoutSiblingKeysOverACluster(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	slow := redlock.WithRetry(time.Minute, time.Minute)
+	var refused atomic.Int32
+	trace := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		if e.Op == "probe" && e.Err != nil {
+			refused.Add(1)
+		}
+	}}
+	ours, others := c.locker(t, nil, slow), c.locker(t, nil, slow, redlock.WithTrace(trace))
+	plain, err := redlock.Open([]string{"redis://" + c.shards[0].Options().Addr}, redlock.WithoutRestartGuard(), slow)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, plain.Close()) })
+	odd := "a{}b"
+	for _, l := range []*redlock.Locker{others, plain} {
+		if l == plain {
+			for !canLock(t, plain, odd) {
+				odd += "b"
+			}
+		}
+		held := lock(t, ours, odd)
+		_, err := l.Lock(within(t, 300*time.Millisecond), odd)
+		var he *redlock.HeldError
+		require.ErrorAs(t, err, &he)
+		assert.Equal(t, "mutex", he.Kind)
+		unlock(t, held)
+		lk, err := l.Lock(within(t, 10*time.Second), odd)
+		require.NoError(t, err)
+		unlock(t, lk)
+	}
+	assert.Zero(t, refused.Load(), "what is known to be a Cluster is not asked to keep one")
+}
+
+// canLock reports whether TryLock takes the name.
+func canLock(t *testing.T, l *redlock.Locker, name string) bool {
+	t.Helper()
+	lk, err := l.TryLock(t.Context(), name)
+	if err == nil {
+		unlock(t, lk)
+	}
+	return err == nil
+}

@@ -1,0 +1,195 @@
+package stacktest_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// yes is a master that says yes to everything and remembers nothing but how often it was asked: for more locks than a
+// simulated master can look after.
+type yes struct {
+	runID  string
+	asked  atomic.Int64
+	serves sync.WaitGroup
+}
+
+func (y *yes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	y.serves.Go(func() { y.serve(server) })
+	return client, nil
+}
+
+// serve reads all the time, as Redis does, whether the client reads replies or not. A net.Pipe has no buffer: if serve
+// wrote the replies itself, client and master would wait for each other during a large batch.
+func (y *yes) serve(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	replies := make(chan string, 1<<16)
+	defer close(replies)
+	y.serves.Go(func() {
+		out := bufio.NewWriter(c)
+		for r := range replies {
+			_, _ = out.WriteString(r)
+			if len(replies) == 0 {
+				_ = out.Flush() // an error ends the reader, too
+			}
+		}
+	})
+	in := bufio.NewReader(c)
+	for {
+		args, err := readArgs(in)
+		if err != nil {
+			return
+		}
+		switch strings.ToUpper(args[0]) {
+		case "INFO":
+			info := "run_id:" + y.runID + "\r\nuptime_in_seconds:100000\r\n"
+			replies <- fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
+		case "HELLO":
+			replies <- "-ERR unknown command 'HELLO'\r\n"
+		case "EVALSHA":
+			y.asked.Add(1)
+			replies <- ":1\r\n"
+		default:
+			y.asked.Add(1)
+			replies <- "+OK\r\n"
+		}
+	}
+}
+
+// readArgs reads one command as clients send it: an array of bulk strings.
+func readArgs(in *bufio.Reader) ([]string, error) {
+	number := func() (int, error) {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(strings.TrimSpace(line[1:]))
+	}
+	n, err := number()
+	if err != nil {
+		return nil, err
+	}
+	args := make([]string, n)
+	for i := range args {
+		size, err := number()
+		if err != nil {
+			return nil, err
+		}
+		buf := make([]byte, size+2)
+		if _, err := io.ReadFull(in, buf); err != nil {
+			return nil, err
+		}
+		args[i] = string(buf[:size])
+	}
+	return args, nil
+}
+
+func yesLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []*yes) {
+	t.Helper()
+	var masters []*node.Node
+	var all []*yes
+	for i := range n {
+		y := &yes{runID: fmt.Sprint("yes", i)}
+		m, err := node.Open(fmt.Sprintf("redis://10.0.0.%d", i+1), node.WithDialer(y.dial))
+		require.NoError(t, err)
+		masters, all = append(masters, m), append(all, y)
+	}
+	l, err := redlock.New(masters, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, l.Close())
+		for _, y := range all {
+			y.serves.Wait()
+		}
+	})
+	return l, all
+}
+
+// One heap and one alarm serve all of them.
+func TestTenThousandHeldLocksHaveNoGoroutines(t *testing.T) {
+	const locks = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		l, masters := yesLocker(t, 1)
+		lock(t, l, "the first")
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		held := make([]*redlock.Lock, locks)
+		for i := range held {
+			held[i] = lock(t, l, fmt.Sprint(i))
+		}
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine(), before+10, "as of an idle Locker")
+
+		asked := masters[0].asked.Load()
+		time.Sleep(ttl * 11 / 10)
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine(), before+10)
+		extensions := float64(masters[0].asked.Load() - asked)
+		assert.InDelta(t, 3, extensions/locks, 0.5, "each is extended three times per TTL")
+		for _, lk := range held {
+			require.NoError(t, lk.Err())
+		}
+	})
+}
+
+func TestContextsOfHeldLocksHaveNoGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := yesLocker(t, 1)
+		lock(t, l, "the first")
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for i := range 1000 {
+			lk, err := l.Lock(ctx, fmt.Sprint(i))
+			require.NoError(t, err)
+			require.NoError(t, lk.Context().Err())
+		}
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine(), before+10)
+	})
+}
+
+// Locks are acquired and released while the schedule extends others.
+func TestUnlockingUnderTheKeepaliveLosesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lost := atomic.Int64{}
+		l, _ := yesLocker(t, 3, redlock.WithTTL(time.Second), redlock.WithTrace(&redlock.Trace{
+			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+				if e.Outcome == redlock.OutcomeLost {
+					lost.Add(1)
+				}
+			},
+		}))
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				for j := range 20 {
+					lk := lock(t, l, fmt.Sprint(i))
+					time.Sleep(time.Duration(i*j) * 7 * time.Millisecond)
+					unlock(t, lk)
+				}
+			})
+		}
+		wg.Wait()
+		assert.Zero(t, lost.Load())
+	})
+}

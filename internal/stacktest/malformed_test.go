@@ -1,0 +1,138 @@
+package stacktest_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+// liar dials a master that answers every command that is not of the handshake with the same bytes.
+type liar string
+
+func (l liar) Dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	out := make(chan string, 1<<10) // a net.Pipe has no buffer, and a client that writes need not read
+	go func() {
+		defer server.Close()
+		for answer := range out {
+			if _, err := server.Write([]byte(answer)); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(out)
+		in := bufio.NewReader(server)
+		for {
+			args, err := readArgs(in)
+			if err != nil {
+				return
+			}
+			answer := string(l)
+			switch strings.ToLower(args[0]) {
+			case "hello", "client", "subscribe", "ping":
+				answer = "-ERR unknown command\r\n"
+			case "info":
+				info := "run_id:liar\r\nuptime_in_seconds:100000\r\n"
+				answer = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
+			}
+			out <- answer
+		}
+	}()
+	return client, nil
+}
+
+// A malformed reply of one master grants nothing, and does no harm if a majority of the others reply well.
+func TestOneMasterThatRepliesNonsense(t *testing.T) {
+	t.Parallel()
+	for _, nonsense := range []string{
+		":0\r\n", ":-5\r\n", ":9223372036854775807\r\n", ":-9223372036854775808\r\n", "+OK\r\n", "+\r\n", "$-1\r\n",
+		"$0\r\n\r\n", "*-1\r\n", "*0\r\n",
+		"*1\r\n:0\r\n", "*2\r\n$9\r\nreentrant\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n", "*3\r\n:0\r\n:0\r\n:0\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:77\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:-9\r\n:1\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:9223372036854775807\r\n:9223372036854775807\r\n",
+		"*5\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:1\r\n:1\r\n", "*3\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n",
+		"*6\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n", "-ERR\r\n",
+		"-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
+		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n", "$2000000\r\n" + strings.Repeat("x", 2e6) + "\r\n",
+	} {
+		for seat := range 3 { // the first to be asked is one of them
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				masters := w.nodes(t, "a")
+				n, err := node.Open("redis://10.9.9.9", node.WithDialer(liar(nonsense).Dial))
+				require.NoError(t, err)
+				masters[seat] = n
+				l := w.over(t, "a", masters)
+				for _, opts := range [][]redlock.LockOption{nil, {redlock.WithFencing()}} {
+					lk, err := l.TryLock(t.Context(), "x", opts...)
+					require.NoError(t, err, nonsense)
+					h, err := l.Inspect(t.Context(), "x")
+					require.NoError(t, err)
+					require.Len(t, h.Holders, 1)
+					assert.Equal(t, 2, h.Holders[0].Votes)
+					unlock(t, lk)
+				}
+				w.foreign("x", 20*time.Second)
+				_, err = l.TryLock(t.Context(), "x")
+				require.Error(t, err, nonsense)
+				_, err = l.RW("x").TryRLock(t.Context())
+				require.Error(t, err, nonsense)
+				_, err = l.TryLockAll(t.Context(), []string{"x", "y"})
+				require.Error(t, err, nonsense)
+				_, err = l.Reentrant("x", "me").TryLock(t.Context())
+				require.Error(t, err, nonsense)
+				for _, wait := range []func(context.Context) (*redlock.Lock, error){
+					func(ctx context.Context) (*redlock.Lock, error) { return l.Lock(ctx, "x") },
+					func(ctx context.Context) (*redlock.Lock, error) { return l.RW("x").Lock(ctx) },
+					func(ctx context.Context) (*redlock.Lock, error) { return l.LockAll(ctx, []string{"x", "y"}) },
+				} {
+					_, err := wait(within(t, 5*time.Second))
+					require.ErrorIs(t, err, context.DeadlineExceeded, nonsense)
+				}
+				w.foreign("x", time.Millisecond)
+				lk, err := l.Lock(within(t, time.Minute), "x")
+				require.NoError(t, err)
+				unlock(t, lk)
+			})
+		}
+	}
+}
+
+// A foreign key may hold a large value, and a script that reports the holder quotes it.
+func TestALargeForeignValueBreaksNoConnection(t *testing.T) {
+	t.Parallel()
+	servers := redisproc.ForTest(t, 1)
+	l, err := redlock.Open(redisproc.URLs(servers), redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	require.NoError(t, c.Set(t.Context(), "x", strings.Repeat("v", 3<<20), 0).Err())
+	require.NoError(t, c.ConfigResetStat(t.Context()).Err())
+	h, err := l.Inspect(t.Context(), "x")
+	require.NoError(t, err)
+	require.Len(t, h.Holders, 1)
+	assert.Len(t, h.Holders[0].Token, 4200, "the longest token")
+	_, err = l.Lock(within(t, 300*time.Millisecond), "x")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	stats, err := c.InfoMap(t.Context(), "stats").Result()
+	require.NoError(t, err)
+	connections, err := strconv.Atoi(stats["Stats"]["total_connections_received"])
+	require.NoError(t, err)
+	assert.LessOrEqual(t, connections, 2, "one for commands, one for the subscription")
+}

@@ -1,0 +1,276 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
+)
+
+func TestAMinHoldKeepsTheName(t *testing.T) {
+	t.Parallel()
+	const d = 8 * time.Second
+	acquire := map[string]func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error){
+		"mutex": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.TryLock(t.Context(), "x", opts...)
+		},
+		"names": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.TryLockAll(t.Context(), []string{"x", "y"}, opts...)
+		},
+		"writer": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.RW("x").TryLock(t.Context(), opts...)
+		},
+		"reentrant": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.Reentrant("x", fmt.Sprintf("owner %p", l)).TryLock(t.Context(), opts...)
+		},
+		"semaphore": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.Semaphore("x", 1).TryAcquire(t.Context(), opts...)
+		},
+	}
+	for name, acquire := range acquire {
+		for _, end := range []string{"Unlock", "Unlock and Close", "Close"} {
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				lk, err := acquire(t, a, redlock.WithMinHold(d), redlock.WithFencing())
+				require.NoError(t, err, name)
+				acquired := time.Now()
+				time.Sleep(3 * time.Second)
+				if end != "Close" {
+					unlock(t, lk)
+				}
+				if end != "Unlock" {
+					require.NoError(t, a.Close())
+				}
+				_, err = acquire(t, b)
+				require.ErrorIs(t, err, redlock.ErrHeld, name)
+				h, err := b.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				require.Len(t, h.Holders, 1)
+				assert.True(t, strings.HasPrefix(h.Holders[0].Token, "min-hold:"), h.Holders[0].Token)
+				out := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
+				got := ended(t, out, d)
+				require.NoError(t, got.err)
+				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", name, end)
+				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond, "%s, %s", name, end)
+				unlock(t, got.lock)
+			})
+		}
+	}
+}
+
+func TestAfterItsMinHoldALockIsReleasedAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		lk := lock(t, a, "x", redlock.WithMinHold(5*time.Second))
+		time.Sleep(20 * time.Second) // extended meanwhile
+		unlock(t, lk)
+		unlock(t, lock(t, a, "x"))
+	})
+}
+
+func TestNoHandOverShortensAMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		lk := lock(t, a, "x", redlock.WithMinHold(5*time.Second))
+		began := time.Now()
+		out := locking(t.Context(), a, "x")
+		time.Sleep(time.Second)
+		unlock(t, lk)
+		_, err := a.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		got := ended(t, out, 5*time.Second)
+		require.NoError(t, got.err)
+		assert.GreaterOrEqual(t, time.Since(began), 5*time.Second)
+		unlock(t, got.lock)
+	})
+}
+
+func TestALostLockKeepsNoMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk := lock(t, a, "x", redlock.WithMinHold(10*time.Second), redlock.WithoutKeepalive(), redlock.WithTTL(5*time.Second))
+		<-lk.Context().Done()
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, lock(t, b, "x"))
+	})
+}
+
+func TestAMinHoldIsAtMostTheMaxTTL(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		_, err := a.Lock(t.Context(), "x", redlock.WithMinHold(time.Minute))
+		require.ErrorContains(t, err, "min hold 1m0s is above the max TTL of 10s")
+		require.ErrorContains(t, err, "set WithMaxTTL to 1m0s")
+		_, err = a.Lock(t.Context(), "x", redlock.WithMinHold(-1))
+		require.ErrorContains(t, err, "min hold -1ns: it must not be negative")
+		b := w.locker(t, "b", redlock.WithMinHold(time.Minute)) // longer than the TTL
+		lk := lock(t, b, "x")
+		unlock(t, lk)
+		time.Sleep(59 * time.Second)
+		_, err = a.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		time.Sleep(2 * time.Second)
+		unlock(t, lock(t, a, "x"))
+	})
+}
+
+// A release that is repeated on a master that was frozen must not begin the time again.
+func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk := lock(t, a, "x", redlock.WithMinHold(8*time.Second))
+		began := time.Now()
+		synctest.Wait() // until every master has granted: the release drops what is not written yet
+		for _, m := range w.some(0, 2) {
+			m.Freeze()
+		}
+		unlock(t, lk)
+		time.Sleep(3 * time.Second)
+		for _, m := range w.some(0, 2) {
+			m.Thaw()
+		}
+		_, err := b.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		got := ended(t, locking(t.Context(), b, "x"), 8*time.Second)
+		require.NoError(t, got.err)
+		assert.GreaterOrEqual(t, time.Since(began), 8*time.Second)
+		assert.Less(t, time.Since(began), 9*time.Second)
+		unlock(t, got.lock)
+		time.Sleep(30 * time.Second)
+		for _, m := range w.Masters() {
+			assert.Empty(t, m.Get("x"))
+		}
+	})
+}
+
+// A minimum hold keeps other owners out, and not the owner, who may hold the lock still.
+func TestAReentrantOwnerLocksAgainDuringItsMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		const d = 8 * time.Second
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		outer := reenter(t, a, "x", "me", redlock.WithMinHold(d))
+		time.Sleep(time.Second)
+		inner := reenter(t, a, "x", "me", redlock.WithMinHold(d))
+		acquired := time.Now()
+		unlock(t, inner)
+		synctest.Wait()
+		h, err := b.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, 1, h.Depth)
+
+		for _, l := range []*redlock.Locker{a, b} {
+			again := reenter(t, l, "x", "me")
+			assert.Equal(t, outer.Fence(), again.Fence())
+			unlock(t, again)
+		}
+		unlock(t, outer)
+		again := reenter(t, b, "x", "me") // all holds have ended
+		unlock(t, again)
+		for _, owner := range []string{"you", "min", "m"} {
+			_, err := b.Reentrant("x", owner).TryLock(t.Context())
+			require.ErrorIs(t, err, redlock.ErrHeld, owner)
+		}
+		stranger := inBackground(func() (*redlock.Lock, error) { return b.Reentrant("x", "you").Lock(t.Context()) })
+		got := ended(t, stranger, d+time.Second)
+		require.NoError(t, got.err)
+		assert.GreaterOrEqual(t, time.Since(acquired), d)
+		assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond)
+		unlock(t, got.lock)
+	})
+}
+
+// What remains of an inner hold on a master must not prevent the outer hold from being restored there.
+func TestAMinHoldLetsItsOwnerRestoreAnOuterHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithMinHold(9*time.Second))
+		outer := reenter(t, a, "x", "me")
+		w.Masters()[0].Wipe()
+		unlock(t, reenter(t, a, "x", "me"))
+		require.NoError(t, outer.Extend(t.Context()))
+		synctest.Wait()
+		h, err := a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		votes := map[string]int{}
+		for _, one := range h.Holders {
+			votes[one.Token] = one.Votes
+		}
+		assert.Equal(t, 5, votes[outer.Token()], votes)
+		unlock(t, outer)
+	})
+}
+
+func TestNoOwnerLooksLikeAMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		_, err := w.locker(t, "a").Reentrant("x", "min-hold:me").TryLock(t.Context())
+		require.ErrorContains(t, err, `owner "min-hold:me": it must not begin with "min-hold:"`)
+		_, err = redlock.Open([]string{"redis://127.0.0.1:1"}, redlock.WithOwner("min-hold:me"))
+		require.ErrorContains(t, err, `owner "min-hold:me": it must not begin with "min-hold:"`)
+	})
+}
+
+// A job that never ran must be able to run elsewhere.
+func TestALockThatNoCallerGotKeepsNoMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { panic("the caller's") },
+		}))
+		assert.Panics(t, func() { _, _ = a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second)) })
+		time.Sleep(10 * time.Millisecond)
+		unlock(t, lock(t, w.locker(t, "b"), "x"))
+	})
+}
+
+// Nor does one that is granted just when its Locker begins to close: its caller gets ErrClosed.
+func TestALockThatAClosedLockerGotKeepsNoMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		c := &closingClock{Clock: w.Host("a").Clock()}
+		a := w.locker(t, "a", redlock.WithClock(c), redlock.WithTrace(&redlock.Trace{
+			Vote: func(context.Context, redlock.VoteEvent) { c.armed.Store(true) },
+		}))
+		c.locker = a
+		_, err := a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second))
+		require.ErrorIs(t, err, redlock.ErrClosed)
+		time.Sleep(10 * time.Millisecond)
+		unlock(t, lock(t, w.locker(t, "b"), "x"))
+	})
+}
+
+// closingClock is a clock that begins to close a Locker when it is read for the first time since it was armed.
+type closingClock struct {
+	clock.Clock
+	locker *redlock.Locker
+	armed  atomic.Bool
+}
+
+func (c *closingClock) Now() time.Time {
+	if c.armed.CompareAndSwap(true, false) {
+		go func() { _ = c.locker.Close() }()
+		<-c.locker.Closed()
+	}
+	return c.Clock.Now()
+}

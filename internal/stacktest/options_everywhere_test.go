@@ -1,0 +1,282 @@
+package stacktest_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/election"
+)
+
+// way is a way to get a lock on name. It calls use while it has the lock, and returns the first error. The lock of some
+// kinds has a second name as well.
+type way func(
+	ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
+) error
+
+type (
+	ctxDo   = func(context.Context, func(context.Context) error, ...redlock.LockOption) error
+	ctxLock = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
+)
+
+// locked is a way that returns a Lock.
+func locked(of func(l *redlock.Locker, name string) ctxLock) way {
+	return func(
+		ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
+	) error {
+		lk, err := of(l, name)(ctx, opts...)
+		if err != nil {
+			return err
+		}
+		use(lk)
+		return lk.Unlock(ctx)
+	}
+}
+
+// done is a way that calls a function.
+func done(of func(l *redlock.Locker, name string) ctxDo) way {
+	return func(
+		ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
+	) error {
+		return of(l, name)(ctx, func(ctx context.Context) error {
+			lk, _ := redlock.FromContext(ctx)
+			use(lk)
+			return nil
+		}, opts...)
+	}
+}
+
+// named turns a method that takes a name into one for that name.
+func named[A any, R any](method func(context.Context, A, ...redlock.LockOption) (R, error), name A,
+) func(context.Context, ...redlock.LockOption) (R, error) {
+	return func(ctx context.Context, opts ...redlock.LockOption) (R, error) { return method(ctx, name, opts...) }
+}
+
+func pair(name string) []string { return []string{name, name + ", too"} }
+
+// ways are all ways to get a lock that take options.
+var ways = map[string]way{
+	"Lock":       locked(func(l *redlock.Locker, name string) ctxLock { return named(l.Lock, name) }),
+	"TryLock":    locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLock, name) }),
+	"LockAll":    locked(func(l *redlock.Locker, name string) ctxLock { return named(l.LockAll, pair(name)) }),
+	"TryLockAll": locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLockAll, pair(name)) }),
+	"Do": done(func(l *redlock.Locker, name string) ctxDo {
+		return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
+			return l.Do(ctx, name, fn, opts...)
+		}
+	}),
+	"DoAll": done(func(l *redlock.Locker, name string) ctxDo {
+		return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
+			return l.DoAll(ctx, pair(name), fn, opts...)
+		}
+	}),
+	"RW.Lock":     locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).Lock }),
+	"RW.TryLock":  locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).TryLock }),
+	"RW.RLock":    locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).RLock }),
+	"RW.TryRLock": locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).TryRLock }),
+	"RW.Do":       done(func(l *redlock.Locker, name string) ctxDo { return l.RW(name).Do }),
+	"RW.RDo":      done(func(l *redlock.Locker, name string) ctxDo { return l.RW(name).RDo }),
+	"Reentrant.Lock": locked(func(l *redlock.Locker, name string) ctxLock {
+		return l.Reentrant(name, "me").Lock
+	}),
+	"Reentrant.TryLock": locked(func(l *redlock.Locker, name string) ctxLock {
+		return l.Reentrant(name, "me").TryLock
+	}),
+	"Reentrant.Do":      done(func(l *redlock.Locker, name string) ctxDo { return l.Reentrant(name, "me").Do }),
+	"Semaphore.Acquire": locked(func(l *redlock.Locker, name string) ctxLock { return l.Semaphore(name, 1).Acquire }),
+	"Semaphore.TryAcquire": locked(func(l *redlock.Locker, name string) ctxLock {
+		return l.Semaphore(name, 1).TryAcquire
+	}),
+	"Semaphore.Do": done(func(l *redlock.Locker, name string) ctxDo { return l.Semaphore(name, 1).Do }),
+	"Election.Campaign": locked(func(l *redlock.Locker, name string) ctxLock {
+		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			leader, err := election.New(l, name, opts...).Campaign(ctx)
+			if err != nil {
+				return nil, err
+			}
+			lk, _ := redlock.FromContext(leader.Context())
+			return lk, nil
+		}
+	}),
+	"Election.Run": done(func(l *redlock.Locker, name string) ctxDo {
+		return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			err := election.New(l, name, opts...).Run(ctx, func(ctx context.Context) error {
+				defer cancel() // it does not campaign again
+				return fn(ctx)
+			})
+			if strings.Contains(err.Error(), "redlock: ") {
+				return err
+			}
+			return nil
+		}
+	}),
+}
+
+// effects are the options, each with a function that reports whether it is in effect.
+var effects = []struct {
+	name    string
+	on, off redlock.LockOption // off is nil if no option turns on off
+	effect  func(t *testing.T, c *optionCall) bool
+	skip    string // the ways that the option does not concern, or that always have it
+}{
+	{"WithTTL", redlock.WithTTL(3 * time.Second), redlock.WithTTL(ttl), func(t *testing.T, c *optionCall) bool {
+		t.Helper()
+		var left, until time.Duration
+		require.NoError(t, c.call(func(lk *redlock.Lock) {
+			until = time.Until(lk.Until())
+			h, err := c.l.Inspect(t.Context(), c.name)
+			require.NoError(t, err)
+			require.Len(t, h.Holders, 1)
+			left = h.Holders[0].Left
+		}))
+		assert.Equal(t, left > 3*time.Second, until > 3*time.Second, "the masters and the Locker")
+		return left <= 3*time.Second
+	}, ""},
+	{"WithoutKeepalive", redlock.WithoutKeepalive(), nil, func(t *testing.T, c *optionCall) bool {
+		t.Helper()
+		return c.lost(t, 15*time.Second, "its TTL of 10s ended")
+	}, ""},
+	{"WithMaxHold", redlock.WithMaxHold(time.Second), redlock.WithMaxHold(0), func(t *testing.T, c *optionCall) bool {
+		t.Helper()
+		return c.lost(t, 2*time.Second, "its maximum of 1s")
+	}, ""},
+	{"WithMinHold", redlock.WithMinHold(2 * time.Second), redlock.WithMinHold(0), func(t *testing.T, c *optionCall) bool {
+		t.Helper()
+		require.NoError(t, c.call(func(*redlock.Lock) {}))
+		h, err := c.l.Inspect(t.Context(), c.name)
+		require.NoError(t, err)
+		if len(h.Holders) == 0 {
+			return false
+		}
+		assert.True(t, strings.HasPrefix(h.Holders[0].Token, "min-hold:"))
+		assert.InDelta(t, 2*time.Second, h.Holders[0].Left, float64(50*time.Millisecond))
+		return true
+	}, ""},
+	{"WithFencing", redlock.WithFencing(), nil, func(t *testing.T, c *optionCall) (fenced bool) {
+		t.Helper()
+		require.NoError(t, c.call(func(lk *redlock.Lock) { fenced = lk.Fence() != 0 }))
+		return fenced
+	}, "Election.Campaign Election.Run"},
+	{
+		"WithRetry", redlock.WithRetry(3*time.Millisecond, 5*time.Millisecond), redlock.WithRetry(time.Second, time.Second),
+		func(t *testing.T, c *optionCall) bool {
+			t.Helper()
+			lk, err := c.other.Lock(t.Context(), c.name)
+			require.NoError(t, err)
+			c.delays(true)
+			time.AfterFunc(time.Second, func() { assert.NoError(t, lk.Unlock(context.Background())) })
+			require.NoError(t, c.call(func(*redlock.Lock) {}))
+			delays := c.delays(true)
+			require.NotEmpty(t, delays)
+			return slices.Max(delays) <= 5*time.Millisecond
+		}, "TryLock TryLockAll RW.TryLock RW.TryRLock Reentrant.TryLock Semaphore.TryAcquire",
+	},
+	{"WithoutHandOver", redlock.WithoutHandOver(), nil, func(t *testing.T, c *optionCall) bool {
+		t.Helper()
+		before := c.l.Stats().HandedOver
+		next := make(chan error, 1)
+		require.NoError(t, c.call(func(*redlock.Lock) {
+			blocking := ways[strings.NewReplacer("Try", "", "TryA", "A").Replace(c.way)]
+			go func() { next <- blocking(context.Background(), c.l, c.name, func(*redlock.Lock) {}) }()
+			synctest.Wait()
+		}))
+		require.NoError(t, <-next)
+		return c.l.Stats().HandedOver == before
+	}, "RW.Lock RW.TryLock RW.RLock RW.TryRLock RW.Do RW.RDo Reentrant.Lock Reentrant.TryLock Reentrant.Do " +
+		"Election.Campaign Election.Run"},
+}
+
+// optionCall is a call of a way, by a Locker, with options.
+type optionCall struct {
+	way      string
+	l, other *redlock.Locker
+	name     string
+	opts     []redlock.LockOption
+	delays   func(clear bool) []time.Duration // of the Locker's waits
+}
+
+func (c *optionCall) call(use func(*redlock.Lock)) error {
+	return ways[c.way](context.Background(), c.l, c.name, use, c.opts...)
+}
+
+// lost reports whether the lock is lost for a reason within d.
+func (c *optionCall) lost(t *testing.T, d time.Duration, why string) (lost bool) {
+	t.Helper()
+	err := c.call(func(lk *redlock.Lock) {
+		time.Sleep(d)
+		if err := lk.Err(); err != nil {
+			lost = true
+			require.ErrorIs(t, err, redlock.ErrLost)
+			require.ErrorContains(t, err, why)
+		}
+	})
+	if !lost {
+		require.NoError(t, err)
+	}
+	return lost
+}
+
+// Every way to get a lock takes every option, from the call and from New, and a call's value wins.
+func TestEveryWayTakesEveryOption(t *testing.T) {
+	t.Parallel()
+	for name := range ways {
+		for _, o := range effects {
+			if strings.Contains(" "+o.skip+" ", " "+name+" ") {
+				continue
+			}
+			t.Run(name+", "+o.name, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 3, func(t *testing.T, w *world) {
+					var mu sync.Mutex
+					var delays []time.Duration
+					trace := redlock.WithTrace(&redlock.Trace{Waiting: func(_ context.Context, e redlock.WaitingEvent) {
+						mu.Lock()
+						defer mu.Unlock()
+						delays = append(delays, e.Delay)
+					}})
+					plain, other := w.locker(t, "plain", trace), w.locker(t, "other")
+					with := w.locker(t, "with", trace, o.on, redlock.WithMaxTTL(ttl))
+					for what, tt := range map[string]struct {
+						l    *redlock.Locker
+						opts []redlock.LockOption
+						want bool
+					}{
+						"no option":         {plain, nil, false},
+						"of the call":       {plain, []redlock.LockOption{o.on}, true},
+						"of New":            {with, nil, true},
+						"of both":           {with, []redlock.LockOption{o.on}, true},
+						"the last one wins": {plain, []redlock.LockOption{o.off, o.on}, true},
+						"the call wins":     {with, []redlock.LockOption{o.off}, false},
+					} {
+						if len(tt.opts) > 0 && tt.opts[0] == nil {
+							continue
+						}
+						c := &optionCall{way: name, l: tt.l, other: other, name: what, opts: tt.opts}
+						c.delays = func(clear bool) []time.Duration {
+							mu.Lock()
+							defer mu.Unlock()
+							got := delays
+							if clear {
+								delays = nil
+							}
+							return got
+						}
+						assert.Equal(t, tt.want, o.effect(t, c), what)
+					}
+					err := ways[name](t.Context(), plain, "x", func(*redlock.Lock) {}, redlock.WithMaxHold(-1))
+					require.ErrorContains(t, err, "max hold -1ns")
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,436 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
+	t.Parallel()
+	three := []string{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"}
+	with := func(opts ...redlock.Option) []redlock.Option { return opts }
+	for _, tt := range []struct {
+		name string
+		urls []string
+		opts []redlock.Option
+		want []string // parts of the error
+	}{
+		{"no URLs", nil, nil, []string{"no masters", "one, or an odd number"}},
+		{"two URLs", three[:2], nil, []string{"2 masters", "odd number"}},
+		{"four URLs", append(three[:3:3], "redis://10.0.0.4"), nil, []string{"4 masters", "no more failures than 3"}},
+		{
+			"the same address twice", append(three[:2:2], "redis://10.0.0.1:6379"), nil,
+			[]string{"10.0.0.1:6379 is given twice"},
+		},
+		{
+			"the same address, another database", append(three[:2:2], "redis://10.0.0.1/7"), nil,
+			[]string{"10.0.0.1:6379 is given twice"},
+		},
+		{
+			"the same address, another user", append(three[:2:2], "redis://u:secret@10.0.0.1"), nil,
+			[]string{"10.0.0.1:6379 is given twice"},
+		},
+		{"an unknown scheme", append(three[:2:2], "http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
+		{"no scheme", append(three[:2:2], "10.0.0.3"), nil, []string{"scheme"}},
+		{"no URL at all", append(three[:2:2], ""), nil, []string{"URL of master 3 of 3 is empty"}},
+		{"a URL that cannot be read", append(three[:2:2], "redis://u:secret@10.0.0.3:port"), nil, []string{"URL"}},
+
+		{"TTL 0", three, with(redlock.WithTTL(0)), []string{"TTL 0s", "at least a millisecond"}},
+		{"TTL negative", three, with(redlock.WithTTL(-time.Second)), []string{"TTL -1s"}},
+		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL 1µs", "millisecond"}},
+		{"TTL without a unit", three, with(redlock.WithTTL(30)), []string{"TTL 30ns", "millisecond"}},
+		{
+			"min hold above the max hold", three, with(redlock.WithMinHold(3*time.Second), redlock.WithMaxHold(2*time.Second)),
+			[]string{"min hold 3s", "max hold of 2s", "WithMinHold", "WithMaxHold"},
+		},
+		{
+			"TTL of what drift and node timeout take", three, with(redlock.WithTTL(52 * time.Millisecond)),
+			[]string{"TTL 52ms", "52.52ms", "drift budget (2.52ms)", "node timeout (50ms)"},
+		},
+		{
+			"TTL below a node timeout of one's own", three,
+			with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second)),
+			[]string{"TTL 1s", "node timeout (2s)"},
+		},
+		{
+			"TTL above the max TTL", three,
+			with(redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Minute-time.Millisecond)),
+			[]string{"TTL 1m0s is above the max TTL of 59.999s", "set WithMaxTTL to 1m0s in every client"},
+		},
+		{
+			"min hold above the max TTL", three,
+			with(redlock.WithMinHold(time.Minute+1), redlock.WithMaxTTL(time.Minute)),
+			[]string{"min hold 1m0.000000001s is above the max TTL of 1m0s", "set WithMaxTTL to 1m0.000000001s"},
+		},
+		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
+		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
+		{"node timeout negative", three, with(redlock.WithNodeTimeout(-1)), []string{"node timeout -1ns"}},
+		{"drift factor negative", three, with(redlock.WithDrift(-0.1, 0)), []string{"drift factor -0.1"}},
+		{"drift factor 1", three, with(redlock.WithDrift(1, 0)), []string{"drift factor 1", "below 1"}},
+		{"drift factor no number", three, with(redlock.WithDrift(math.NaN(), 0)), []string{"drift factor NaN"}},
+		{"drift negative", three, with(redlock.WithDrift(0, -1)), []string{"drift of at least -1ns"}},
+		{"max TTL 0", three, with(redlock.WithMaxTTL(0)), []string{"max TTL 0s", "WithoutRestartGuard"}},
+		{"max TTL negative", three, with(redlock.WithMaxTTL(-time.Hour)), []string{"max TTL -1h0m0s"}},
+		{"max hold negative", three, with(redlock.WithMaxHold(-1)), []string{"max hold -1ns"}},
+		{"retry 0", three, with(redlock.WithRetry(0, time.Second)), []string{"retry from 0s to 1s"}},
+		{"retry negative", three, with(redlock.WithRetry(-1, time.Second)), []string{"retry from -1ns"}},
+		{"retry the wrong way round", three, with(redlock.WithRetry(2, 1)), []string{"retry from 2ns to 1ns"}},
+		{"owner empty", three, with(redlock.WithOwner("")), []string{`owner ""`}},
+		{"owner with a newline", three, with(redlock.WithOwner("a\nb")), []string{`owner "a\nb"`}},
+		{"no logger", three, with(redlock.WithLogger(nil)), []string{"logger nil"}},
+		{"no clock", three, with(redlock.WithClock(nil)), []string{"clock nil"}},
+		{"a nil option", three, with(nil), []string{"nil Option"}},
+		{
+			"two of them, reported at once", three, with(redlock.WithNodeTimeout(-1), redlock.WithOwner("")),
+			[]string{"node timeout", "owner"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l, err := redlock.Open(tt.urls, tt.opts...)
+			require.Error(t, err)
+			assert.Nil(t, l)
+			for _, part := range tt.want {
+				assert.ErrorContains(t, err, part)
+			}
+			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+			assert.NotContains(t, err.Error(), "secret")
+		})
+	}
+}
+
+func TestGoodInputIsTaken(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		urls []string
+		opts []redlock.Option
+	}{
+		{"one master", []string{"redis://10.0.0.1"}, nil},
+		{
+			"TLS, a socket, a database",
+			[]string{"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"},
+			nil,
+		},
+		{"nothing but a trace of nil", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTrace(nil)}},
+		{"TTL just long enough", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTTL(53 * time.Millisecond)}},
+		{
+			"TTL and min hold equal to the max TTL",
+			[]string{"redis://10.0.0.1"},
+			[]redlock.Option{
+				redlock.WithTTL(time.Minute), redlock.WithMinHold(time.Minute), redlock.WithMaxTTL(time.Minute),
+			},
+		},
+		{"TTL above the max TTL of a guard that is off", []string{"redis://10.0.0.1"}, []redlock.Option{
+			redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Second), redlock.WithoutRestartGuard(),
+		}},
+		{"a lock's options as defaults", []string{"redis://10.0.0.1"}, []redlock.Option{
+			redlock.WithoutKeepalive(), redlock.WithMaxHold(time.Hour), redlock.WithRetry(1, 1),
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l, err := redlock.Open(tt.urls, tt.opts...)
+			require.NoError(t, err)
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
+func TestBadInputOfACallSendsNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithNodeTimeout(100*time.Millisecond))
+		ctx := t.Context()
+		calls := map[string]func(name string, opts ...redlock.LockOption) error{
+			"Lock": func(name string, opts ...redlock.LockOption) error {
+				lk, err := l.Lock(ctx, name, opts...)
+				assert.Nil(t, lk)
+				return err
+			},
+			"TryLock": func(name string, opts ...redlock.LockOption) error {
+				lk, err := l.TryLock(ctx, name, opts...)
+				assert.Nil(t, lk)
+				return err
+			},
+			"Do": func(name string, opts ...redlock.LockOption) error {
+				return l.Do(ctx, name, nil, opts...)
+			},
+		}
+		for what, call := range calls {
+			for _, tt := range []struct {
+				name string
+				opt  redlock.LockOption
+				want []string
+			}{
+				{"", redlock.WithMaxHold(0), []string{"name is empty"}},
+				{"x", redlock.WithTTL(0), []string{"TTL 0s"}},
+				{"x", redlock.WithTTL(-1), []string{"TTL"}},
+				{"x", redlock.WithTTL(100 * time.Millisecond), []string{"TTL 100ms", "node timeout (100ms)"}},
+				{"x", redlock.WithTTL(11 * time.Second), []string{"TTL 11s", "max TTL of 10s", "set WithMaxTTL to 11s"}},
+				{"x", redlock.WithMinHold(11 * time.Second), []string{"min hold 11s", "max TTL of 10s", "set WithMaxTTL to 11s"}},
+				{"x", redlock.WithMaxHold(-1), []string{"max hold -1ns"}},
+				{"x", redlock.WithRetry(5, 3), []string{"retry from 5ns to 3ns"}},
+				{"x", nil, []string{"nil LockOption"}},
+			} {
+				err := call(tt.name, tt.opt)
+				require.Error(t, err, what)
+				for _, part := range tt.want {
+					assert.ErrorContains(t, err, part, what)
+				}
+			}
+		}
+		_, err := l.Inspect(ctx, "")
+		require.ErrorContains(t, err, "name is empty")
+
+		synctest.Wait()
+		for _, m := range w.Masters() {
+			assert.Zero(t, m.Dials())
+		}
+	})
+}
+
+func TestOpenAndNewSendNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		w.locker(t, "a")
+		time.Sleep(time.Hour)
+		for _, m := range w.Masters() {
+			assert.Zero(t, m.Dials())
+		}
+	})
+}
+
+func TestNewRefusesMastersThatAreNil(t *testing.T) {
+	t.Parallel()
+	_, err := redlock.New([]*node.Node{nil})
+	require.ErrorContains(t, err, "master 1 of 1 is nil")
+}
+
+func TestNewRefusesMastersOfAnotherLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		masters := w.nodes(t, "a")
+		l := w.over(t, "a", masters)
+		_, err := redlock.New(masters)
+		require.ErrorIs(t, err, node.ErrBound)
+		require.ErrorContains(t, err, "one node for each locker")
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+func TestOptionsOfACallHoldForThatCall(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithMaxTTL(time.Minute))
+		unlock(t, lock(t, l, "x", redlock.WithTTL(time.Minute)))
+		asked := time.Now()
+		lk := lock(t, l, "x")
+		assert.Equal(t, asked.Add(5*time.Second-52*time.Millisecond), lk.Until())
+		unlock(t, lk)
+		_, err := l.TryLock(t.Context(), "x", redlock.WithTTL(time.Minute+time.Millisecond))
+		require.ErrorContains(t, err, "TTL 1m0.001s is above the max TTL of 1m0s")
+	})
+}
+
+// PX takes whole milliseconds, and the validity must not include the rest.
+func TestTTLIsAWholeNumberOfMilliseconds(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Second+999*time.Microsecond), redlock.WithDrift(0, 0))
+		asked := time.Now()
+		lk := lock(t, l, "x")
+		assert.Equal(t, asked.Add(time.Second), lk.Until())
+		assert.Equal(t, "1000", w.sets()[0].Args[5])
+		unlock(t, lk)
+	})
+}
+
+const day = 24 * time.Hour
+
+func TestEveryDurationHasAnUpperBound(t *testing.T) {
+	t.Parallel()
+	longest := redlock.WithMaxTTL(30 * day)
+	for name, o := range map[string]struct {
+		set   func(d time.Duration) redlock.Option
+		bound time.Duration
+		names string // how the error shows the bound
+	}{
+		"TTL":          {func(d time.Duration) redlock.Option { return redlock.WithTTL(d) }, 30 * day, "720h0m0s"},
+		"max hold":     {func(d time.Duration) redlock.Option { return redlock.WithMaxHold(d) }, 30 * day, "720h0m0s"},
+		"retry to":     {func(d time.Duration) redlock.Option { return redlock.WithRetry(1, d) }, time.Hour, "1h0m0s"},
+		"retry":        {func(d time.Duration) redlock.Option { return redlock.WithRetry(d, d) }, time.Hour, "1h0m0s"},
+		"node timeout": {redlock.WithNodeTimeout, time.Hour, "1h0m0s"},
+		"drift":        {func(d time.Duration) redlock.Option { return redlock.WithDrift(0, d) }, time.Hour, "1h0m0s"},
+		"max TTL":      {redlock.WithMaxTTL, 30 * day, "720h0m0s"},
+	} {
+		open := func(d time.Duration) error {
+			opts := []redlock.Option{redlock.WithTTL(3 * time.Hour), longest, o.set(d)}
+			l, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, opts...)
+			if err == nil {
+				require.NoError(t, l.Close())
+			}
+			return err
+		}
+		require.NoError(t, open(o.bound), name)
+		for _, d := range []time.Duration{o.bound + 1, math.MaxInt64} {
+			err := open(d)
+			require.Error(t, err, "%s %v", name, d)
+			assert.ErrorContains(t, err, name)
+			assert.ErrorContains(t, err, d.String())
+			assert.ErrorContains(t, err, o.names)
+		}
+		for _, d := range []time.Duration{-1, math.MinInt64} {
+			require.Error(t, open(d), "%s %v", name, d)
+		}
+	}
+	for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.1, 1} {
+		_, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, redlock.WithDrift(factor, 0))
+		require.ErrorContains(t, err, "drift factor")
+	}
+}
+
+func TestALockWithTheLargestRetryWaits(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.foreign("x", 0)
+		_, err := l.Lock(within(t, time.Minute), "x", redlock.WithRetry(time.Hour, time.Hour))
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		_, err = l.Lock(within(t, time.Minute), "x", redlock.WithRetry(math.MaxInt64, math.MaxInt64))
+		require.ErrorContains(t, err, "1h0m0s")
+	})
+}
+
+func FuzzOptions(f *testing.F) {
+	f.Add(
+		int64(10*time.Second), int64(0), int64(time.Millisecond), int64(time.Second), int64(0), 0.01, int64(time.Millisecond),
+		int64(0),
+	)
+	most := int64(math.MaxInt64)
+	f.Add(most, most, most, most, most, math.MaxFloat64, most, most)
+	f.Add(
+		int64(30*day), int64(30*day), int64(time.Hour), int64(time.Hour), int64(time.Hour), 0.9, int64(time.Hour),
+		int64(30*day),
+	)
+	f.Fuzz(func(t *testing.T, ttl, hold, least, longest, timeout int64, factor float64, drift, maxTTL int64) {
+		opts := []redlock.Option{
+			redlock.WithTTL(time.Duration(ttl)), redlock.WithMaxHold(time.Duration(hold)),
+			redlock.WithRetry(time.Duration(least), time.Duration(longest)), redlock.WithDrift(factor, time.Duration(drift)),
+		}
+		if timeout != 0 {
+			opts = append(opts, redlock.WithNodeTimeout(time.Duration(timeout)))
+		}
+		if maxTTL != 0 {
+			opts = append(opts, redlock.WithMaxTTL(time.Duration(maxTTL)))
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := simnet.New(t, 1, 1)
+			m, err := node.Open(w.Master(0).URL(), node.WithDialer(w.Dial))
+			require.NoError(t, err)
+			l, err := redlock.New([]*node.Node{m}, opts...)
+			if err != nil {
+				return
+			}
+			defer l.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if lk, err := l.TryLock(ctx, "x"); err == nil {
+				assert.False(t, lk.Until().Before(time.Now()))
+				_ = lk.Unlock(ctx)
+			}
+		})
+	})
+}
+
+func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		ctx := t.Context()
+		name := strings.Repeat("é", 2049) // 4,098 bytes
+		owner, token := strings.Repeat("o", 1025), strings.Repeat("t", 4097)
+		var names []string
+		for i := range 257 {
+			names = append(names, fmt.Sprintf("name-%03d", i))
+		}
+		for what, c := range map[string]struct {
+			call func() error
+			want []string
+		}{
+			"Lock":     {func() error { _, err := l.Lock(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"TryLock":  {func() error { _, err := l.TryLock(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"Do":       {func() error { return l.Do(ctx, name, nil) }, []string{"name", "4098", "4096"}},
+			"Inspect":  {func() error { _, err := l.Inspect(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"RW.Lock":  {func() error { _, err := l.RW(name).Lock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"RW.RLock": {func() error { _, err := l.RW(name).RLock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"Reentrant": {
+				func() error { _, err := l.Reentrant(name, "me").Lock(ctx); return err }, []string{"name", "4098", "4096"},
+			},
+			"its owner": {
+				func() error { _, err := l.Reentrant("x", owner).Lock(ctx); return err }, []string{"owner", "1025", "1024"},
+			},
+			"LockAll": {
+				func() error { _, err := l.LockAll(ctx, []string{"x", name}); return err }, []string{"name", "4098", "4096"},
+			},
+			"its names": {
+				func() error { _, err := l.LockAll(ctx, names); return err }, []string{"257 names", "name-000", "256"},
+			},
+			"TryLockAll": {func() error { _, err := l.TryLockAll(ctx, names); return err }, []string{"257 names", "256"}},
+			"Release":    {func() error { return l.Release(ctx, name, "token") }, []string{"name", "4098", "4096"}},
+			"its token":  {func() error { return l.Release(ctx, "x", token) }, []string{"token", "4097", "4096"}},
+			"Open's owner": {
+				func() error { _, err := redlock.Open(w.URLs(), redlock.WithOwner(owner)); return err },
+				[]string{"owner", "1025", "1024"},
+			},
+		} {
+			err := c.call()
+			require.Error(t, err, what)
+			for _, part := range c.want {
+				require.ErrorContains(t, err, part, what)
+			}
+			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+			assert.Less(t, len(err.Error()), 250, "%s: the text is truncated", what)
+			assert.True(t, utf8.ValidString(err.Error()), err.Error())
+			assert.NotContains(t, err.Error(), `\x`, "it is cut between runes")
+		}
+		synctest.Wait()
+		for _, m := range w.Masters() {
+			assert.Zero(t, m.Dials())
+		}
+	})
+}
+
+func TestTheLongestThatIsAllowedWorks(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithOwner(strings.Repeat("o", 1024)))
+		ctx := context.Background()
+		name := func(i int) string { return fmt.Sprintf("%04096d", i) }
+		lk := lock(t, l, name(0), redlock.WithFencing())
+		require.NoError(t, l.Release(ctx, name(0), lk.Token()))
+		var names []string
+		for i := range 256 {
+			names = append(names, name(i))
+		}
+		all, err := l.TryLockAll(ctx, append(names, names...), redlock.WithFencing())
+		require.NoError(t, err, "repetitions do not count")
+		unlock(t, all)
+		owned, err := l.Reentrant(name(1), strings.Repeat("o", 1024)).TryLock(ctx)
+		require.NoError(t, err)
+		unlock(t, owned)
+	})
+}

@@ -1,0 +1,208 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+const waitsForMajority = "waiting, since no majority of the masters answers"
+
+// A call that waits because no majority answers is told of once, within two seconds, with the masters and the reason.
+func TestAnOutageIsToldOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		for outage := 1; outage <= 3; outage++ {
+			w.Master(0).Freeze()
+			w.Master(2).Freeze()
+			_, err := l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			_, err = l.Lock(within(t, time.Second), "x")
+			require.Error(t, err)
+			time.Sleep(10 * time.Second)
+			require.Len(t, log.lines(waitsForMajority), outage-1, "nobody waits")
+			for i := range 20 {
+				go func() { _, _ = l.Lock(t.Context(), fmt.Sprint(i%10)) }()
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			said := log.lines(waitsForMajority)
+			require.Len(t, said, outage)
+			assert.Contains(t, said[outage-1], w.Addr(0))
+			assert.Contains(t, said[outage-1], w.Addr(2))
+			assert.NotContains(t, said[outage-1], w.Addr(1))
+			assert.Contains(t, said[outage-1], "calls=20")
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Len(t, log.lines(waitsForMajority), outage)
+			w.Heal()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Len(t, log.lines("a majority of the masters answers again"), outage)
+			require.NoError(t, l.Close())
+			l = w.locker(t, "a", redlock.WithLogger(log.logger()))
+		}
+	})
+}
+
+// Without a logger, this is the only line, and it goes to slog.Default.
+func TestAnOutageIsToldByDefault(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var log logbook
+	slog.SetDefault(log.logger())
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, quiet := w.locker(t, "a"), w.locker(t, "b", redlock.WithLogger(slog.New(slog.DiscardHandler)))
+		lock(t, l, "mine")
+		w.Master(0).Freeze()
+		w.Master(2).Freeze()
+		go func() { _, _ = l.Lock(t.Context(), "x") }()
+		go func() { _, _ = quiet.Lock(t.Context(), "x") }()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Len(t, log.lines(waitsForMajority), 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, log.lines(""), 1)
+		w.Heal()
+	})
+}
+
+// The number of locks does not multiply the lines of an outage, but each loss has its own.
+func TestExtensionsThatFailAreToldOnce(t *testing.T) {
+	t.Parallel()
+	const locks = 100
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		for i := range locks {
+			lock(t, l, fmt.Sprint(i))
+		}
+		w.Master(0).Freeze()
+		w.Master(1).Freeze()
+		time.Sleep(2 * ttl)
+		synctest.Wait()
+		said := log.lines("could not be extended")
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], fmt.Sprintf("locks=%d", locks))
+		assert.Len(t, log.lines("does not answer"), 2, "one for each master")
+		assert.Len(t, log.lines("was lost"), locks)
+		w.Heal()
+		time.Sleep(time.Second)
+
+		mine := lock(t, l, "x")
+		w.Master(0).Freeze()
+		w.Master(1).Freeze()
+		time.Sleep(ttl / 2)
+		w.Heal()
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.NoError(t, mine.Err())
+		assert.Len(t, log.lines("could not be extended"), 2, "the next outage")
+		assert.Len(t, log.lines("are extended again"), 1)
+	})
+}
+
+// An extension that the masters refuse says why, even if others fail already.
+func TestARefusedExtensionSaysWhy(t *testing.T) {
+	t.Parallel()
+	const reason = "NOPERM this user has no permissions to run the 'pexpire' command"
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		lk := lock(t, l, "x")
+		for _, m := range w.Masters() {
+			m.Freeze()
+		}
+		time.Sleep(ttl / 2)
+		w.Heal()
+		for _, m := range w.Masters() {
+			m.Reply(reason, "EVALSHA")
+		}
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		assert.ErrorContains(t, lk.Err(), reason)
+		said := log.lines("could not be extended")
+		require.Len(t, said, 2)
+		assert.Contains(t, said[1], reason)
+		w.Heal()
+	})
+}
+
+// blocked is a handler that blocks until it is closed.
+type blocked chan struct{}
+
+func (b blocked) Enabled(context.Context, slog.Level) bool  { <-b; return true }
+func (b blocked) Handle(context.Context, slog.Record) error { <-b; return nil }
+func (b blocked) WithAttrs([]slog.Attr) slog.Handler        { return b }
+func (b blocked) WithGroup(string) slog.Handler             { return b }
+
+func TestABlockedLogHandlerDelaysNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		handler := make(blocked)
+		l := w.locker(t, "a", redlock.WithLogger(slog.New(handler)), redlock.WithNodeTimeout(50*time.Millisecond))
+		held := lock(t, l, "held")
+		w.Master(0).Freeze() // a line
+		for i := range 10 {
+			unlock(t, lock(t, l, fmt.Sprint(i)))
+			require.NoError(t, held.Extend(t.Context()))
+		}
+		w.Master(1).Freeze() // another one
+		began := time.Now()
+		<-held.Context().Done()
+		assert.False(t, time.Now().After(held.Until()))
+		assert.Less(t, time.Since(began), ttl)
+		began = time.Now()
+		require.NoError(t, l.Close())
+		assert.LessOrEqual(t, time.Since(began), time.Second+2*50*time.Millisecond)
+		close(handler)
+		w.Heal()
+	})
+}
+
+// An event that repeats without end is written a number of times a minute.
+func TestLinesThatRepeatAreBounded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		for range 200 {
+			w.Master(0).Crash()
+			unlock(t, lock(t, l, "x"))
+			time.Sleep(100 * time.Millisecond)
+			w.Master(0).Start()
+			time.Sleep(100 * time.Millisecond)
+			unlock(t, lock(t, l, "x"))
+			synctest.Wait()
+		}
+		n := len(log.lines("does not answer"))
+		assert.Positive(t, n)
+		assert.LessOrEqual(t, n, 21)
+	})
+}
+
+func TestAnEmptyListOfMastersIsNamed(t *testing.T) {
+	t.Parallel()
+	for want, urls := range map[string][]string{
+		"no masters":                           nil,
+		"the URL of master 1 of 1 is empty":    strings.Split("", ","),
+		"the URL of master 2 of 3 is empty":    {"redis://a", " ", "redis://b"},
+		"the URL of master 3 of 3 is empty: i": {"redis://a", "redis://b", ""},
+	} {
+		_, err := redlock.Open(urls)
+		assert.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,543 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+// atMost is how long Close may take.
+const atMost = time.Second + 2*timeout
+
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	all := func(do func(w *world, i int)) func(*world) {
+		return func(w *world) {
+			for i := range w.Masters() {
+				do(w, i)
+			}
+		}
+	}
+	for _, fault := range []struct {
+		name string
+		do   func(w *world)
+	}{
+		{"all is well", func(*world) {}},
+		{"one frozen", func(w *world) { w.Master(0).Freeze() }},
+		{"all frozen", all(func(w *world, i int) { w.Master(i).Freeze() })},
+		{"all cut off", all(func(w *world, i int) { w.Master(i).BlackHole() })},
+		{"all down", all(func(w *world, i int) { w.Master(i).Crash() })},
+		{"all slow", all(func(w *world, i int) { w.Master(i).Delay(400*time.Millisecond, 0) })},
+	} {
+		for _, busy := range []struct {
+			name string
+			do   func(t *testing.T, l *redlock.Locker)
+		}{
+			{"idle", func(*testing.T, *redlock.Locker) {}},
+			{"with locks held", func(t *testing.T, l *redlock.Locker) {
+				t.Helper()
+				for i := range 10 {
+					lock(t, l, fmt.Sprint(i))
+				}
+			}},
+		} {
+			for _, then := range []string{"", "with waiters", "in the middle of Lock"} {
+				t.Run(fmt.Sprintf("%s, %s %s", fault.name, busy.name, then), func(t *testing.T) {
+					t.Parallel()
+					inWorld(t, 5, func(t *testing.T, w *world) {
+						l := w.locker(t, "a")
+						w.foreign("x", time.Hour)
+						busy.do(t, l)
+						var outs []<-chan attempt
+						if then == "with waiters" {
+							for range 5 {
+								outs = append(outs, locking(t.Context(), l, "x"))
+							}
+							time.Sleep(2 * time.Second)
+						}
+						fault.do(w)
+						if then == "in the middle of Lock" {
+							for i := range 5 {
+								outs = append(outs, locking(t.Context(), l, fmt.Sprint("y", i)))
+							}
+						}
+						began := time.Now()
+						require.NoError(t, l.Close())
+						assert.LessOrEqual(t, time.Since(began), atMost)
+						for _, out := range outs {
+							a := ended(t, out, 0)
+							if a.err == nil {
+								require.ErrorIs(t, a.lock.Err(), redlock.ErrClosed, "it had won before")
+							} else {
+								require.ErrorIs(t, a.err, redlock.ErrClosed)
+							}
+						}
+						w.Heal()
+						time.Sleep(3 * time.Second)
+						if fault.name == "all is well" {
+							assert.Equal(t, 5, w.keys(), "the foreign ones")
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A wrapped client's connections are not the Locker's to end: what waits on one for a silent master is waited for.
+func TestCloseOverWrappedClientsWaitsForTheirTimeouts(t *testing.T) {
+	t.Parallel()
+	const patience = 3 * time.Second // the clients' ReadTimeout
+	for name, fault := range map[string]struct {
+		do   func(m *simnet.Master)
+		most time.Duration
+	}{
+		"all is well": {func(*simnet.Master) {}, 0},
+		"down":        {(*simnet.Master).Crash, atMost},
+		"frozen":      {(*simnet.Master).Freeze, atMost + patience},
+		"cut off":     {func(m *simnet.Master) { m.BlackHole() }, atMost + patience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				var clients []*redis.Client
+				var masters []*node.Node
+				for i := range w.Masters() {
+					c := redis.NewClient(&redis.Options{
+						Addr: w.Addr(i), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
+						ReadTimeout: patience, WriteTimeout: patience, PoolSize: 3, PipelinePoolSize: -1, DisableIdentity: true,
+						MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+					})
+					defer c.Close()
+					m, err := node.Wrap(c)
+					require.NoError(t, err)
+					clients, masters = append(clients, c), append(masters, m)
+				}
+				l := w.over(t, "a", masters)
+				held := lock(t, l, "x")
+				synctest.Wait()
+				for _, m := range w.Masters() {
+					fault.do(m)
+				}
+				began := time.Now()
+				require.NoError(t, l.Close())
+				took := time.Since(began)
+				assert.LessOrEqual(t, took, fault.most)
+				if fault.most > patience {
+					assert.Greater(t, took, atMost, "longer than without the wrapping")
+				}
+				require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrClosed)
+				w.Heal()
+				time.Sleep(2 * time.Second)
+				for _, c := range clients {
+					require.NoError(t, c.Ping(context.Background()).Err(), "the client stays its owner's")
+				}
+			})
+		})
+	}
+}
+
+func TestWrapReportsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379"})
+	defer client.Close()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:6379"}})
+	defer ring.Close()
+	for _, tt := range []struct {
+		client redis.UniversalClient
+		opts   []redlock.Option
+		want   string
+	}{
+		{nil, nil, "redlock: Wrap needs a client"},
+		{(*redis.Client)(nil), nil, "redlock: Wrap needs a client"},
+		{ring, nil, "redlock: Wrap cannot use a *redis.Ring"},
+		{client, []redlock.Option{redlock.WithTTL(-1)}, "redlock: TTL"},
+		{client, []redlock.Option{nil}, "redlock: a nil Option"},
+	} {
+		l, err := redlock.Wrap(tt.client, tt.opts...)
+		require.ErrorContains(t, err, tt.want)
+		assert.Nil(t, l)
+	}
+	l, err := redlock.Wrap(client, redlock.WithTTL(time.Minute))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+}
+
+func TestEverythingSaysClosedAfterClose(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		held, released, lost := lock(t, l, "held"), lock(t, l, "released"), lock(t, l, "lost", redlock.WithoutKeepalive())
+		unlock(t, released)
+		time.Sleep(ttl)
+		require.ErrorIs(t, lost.Err(), redlock.ErrLost)
+		require.NoError(t, l.Close())
+		require.NoError(t, l.Close(), "a second Close has nothing to do")
+		synctest.Wait()
+		dials := w.Master(0).Dials()
+
+		ctx := t.Context()
+		for what, call := range map[string]func() error{
+			"Lock":    func() error { _, err := l.Lock(ctx, "x"); return err },
+			"TryLock": func() error { _, err := l.TryLock(ctx, "x"); return err },
+			"Do":      func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
+			"Release": func() error { return l.Release(ctx, "x", "token") },
+			"Inspect": func() error { _, err := l.Inspect(ctx, "x"); return err },
+			"Nodes":   func() error { _, err := l.Nodes(ctx); return err },
+
+			"Extend of a held lock":     func() error { return held.Extend(ctx) },
+			"Extend of a released lock": func() error { return released.Extend(ctx) },
+			"Extend of a lost lock":     func() error { return lost.Extend(ctx) },
+			"Unlock of a held lock":     func() error { return held.Unlock(ctx) },
+			"Unlock again":              func() error { return held.Unlock(ctx) },
+			"Unlock of a released lock": func() error { return released.Unlock(ctx) },
+			"Unlock of a lost lock":     func() error { return lost.Unlock(ctx) },
+		} {
+			require.ErrorIs(t, call(), redlock.ErrClosed, what)
+		}
+		require.ErrorIs(t, held.Err(), redlock.ErrClosed)
+		require.ErrorIs(t, context.Cause(held.Context()), redlock.ErrClosed)
+		require.ErrorIs(t, released.Err(), redlock.ErrReleased, "why it ended does not change any more")
+		require.ErrorIs(t, lost.Err(), redlock.ErrLost)
+		synctest.Wait()
+		assert.Equal(t, dials, w.Master(0).Dials())
+		assert.Zero(t, w.keys())
+		assert.Zero(t, w.Open(), "connections")
+	})
+}
+
+func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+		for i := range 20 {
+			lock(t, a, fmt.Sprint(i))
+		}
+		out := locking(t.Context(), b, "7")
+		began := time.Now()
+		require.NoError(t, a.Close())
+		assert.Zero(t, time.Since(began), "nothing had to be waited for")
+		e := ended(t, out, 20*time.Millisecond)
+		require.NoError(t, e.err)
+		unlock(t, e.lock)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+// stoppingClock blocks the first reader after the end of a lock until the test lets it continue.
+type stoppingClock struct {
+	clock.Clock
+	over    atomic.Pointer[context.Context] // the lock's
+	stopped atomic.Bool
+	reached chan struct{}
+	goOn    chan struct{}
+}
+
+func (c *stoppingClock) Now() time.Time {
+	if over := c.over.Load(); over != nil && (*over).Err() != nil && c.stopped.CompareAndSwap(false, true) {
+		close(c.reached)
+		<-c.goOn
+	}
+	return c.Clock.Now()
+}
+
+// Close can no longer release the lock, and the masters must not be gone when the Unlock comes to it.
+func TestCloseWaitsForAnUnlockThatHasNotSentItsRelease(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		clk := &stoppingClock{Clock: w.Host("a").Clock(), reached: make(chan struct{}), goOn: make(chan struct{})}
+		l := w.locker(t, "a", redlock.WithClock(clk))
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		require.Equal(t, 5, w.keys())
+		ctx := lk.Context()
+		clk.over.Store(&ctx)
+		unlocked, closed := make(chan error, 1), make(chan error, 1)
+		go func() { unlocked <- lk.Unlock(context.Background()) }()
+		<-clk.reached
+		go func() { closed <- l.Close() }()
+		synctest.Wait()
+		assert.Empty(t, closed, "a Close that does not wait")
+		assert.Equal(t, 5, w.keys(), "the release is still to come")
+		close(clk.goOn)
+		require.NoError(t, <-unlocked)
+		require.NoError(t, <-closed)
+		assert.Zero(t, w.keys())
+	})
+}
+
+// The loss is delivered a little early, and the release is sent at Until.
+func TestCloseWaitsForALostLockThatIsKeptUntilItsEnd(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		<-lk.Context().Done()
+		require.Positive(t, time.Until(lk.Until()))
+		assert.Equal(t, 5, w.keys())
+		require.NoError(t, l.Close())
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestCloseSaysWhatItCouldNotConfirm(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		lock(t, l, "x")
+		synctest.Wait()
+		w.Master(1).Freeze()
+		require.NoError(t, l.Close())
+		said := log.lines("unconfirmed")
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], w.Addr(1))
+		assert.NotContains(t, said[0], w.Addr(0))
+		w.Heal()
+	})
+}
+
+func TestCloseOfALockerThatWasNeverUsed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		require.NoError(t, l.Close())
+		assert.Zero(t, w.Master(0).Dials())
+	})
+}
+
+// No call hangs, no key is left, and every lock has ended.
+func TestCloseAmongEverythingElse(t *testing.T) {
+	t.Parallel()
+	for seed := range 20 {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			for _, m := range w.Masters() {
+				m.Delay(0, time.Millisecond)
+			}
+			l := w.locker(t, "a", redlock.WithTTL(time.Second))
+			var wg sync.WaitGroup
+			for i := range 10 {
+				wg.Go(func() {
+					for {
+						lk, err := l.Lock(t.Context(), fmt.Sprint(i%3))
+						if err != nil {
+							assert.ErrorIs(t, err, redlock.ErrClosed)
+							return
+						}
+						if i%2 == 0 {
+							_ = lk.Extend(t.Context())
+						}
+						if err := lk.Unlock(t.Context()); err != nil {
+							assert.ErrorIs(t, err, redlock.ErrClosed)
+						}
+						assert.Error(t, lk.Err())
+					}
+				})
+			}
+			time.Sleep(20*time.Millisecond + time.Duration(seed)*137*time.Microsecond)
+			require.NoError(t, l.Close())
+			wg.Wait()
+			w.Heal()
+			time.Sleep(100 * time.Millisecond)
+			assert.Zero(t, w.keys(), "seed %d", seed)
+		})
+	}
+}
+
+func TestTwoClosesAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lock(t, l, "x")
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { assert.NoError(t, l.Close()) })
+		}
+		wg.Wait()
+	})
+}
+
+// TestCloseIsBoundedInEveryPhase closes a Locker at every moment of what it may be doing: while the first node is
+// asked, the others, or a fencing token is written back; while a waiter looks at what is in its way; and so on. The
+// masters are so slow that each step takes nearly the node timeout, or silent.
+func TestCloseIsBoundedInEveryPhase(t *testing.T) {
+	t.Parallel()
+	const (
+		nodeTimeout = 5 * time.Second
+		bound       = time.Second + 2*nodeTimeout
+		long        = 5 * time.Minute // a TTL that ends nothing
+	)
+	opts := []redlock.Option{
+		redlock.WithNodeTimeout(nodeTimeout), redlock.WithTTL(long), redlock.WithMaxTTL(time.Hour),
+	}
+	type fixture struct {
+		l    *redlock.Locker
+		held *redlock.Lock
+	}
+	fenced := redlock.WithFencing()
+	for name, call := range map[string]func(ctx context.Context, s fixture) error{
+		"Lock":    func(ctx context.Context, s fixture) error { _, err := s.l.Lock(ctx, "x", fenced); return err },
+		"TryLock": func(ctx context.Context, s fixture) error { _, err := s.l.TryLock(ctx, "x", fenced); return err },
+		"Lock of a held": func(ctx context.Context, s fixture) error {
+			_, err := s.l.Lock(ctx, "foreign", fenced, patient)
+			return err
+		},
+		"RW.Lock of a held": func(ctx context.Context, s fixture) error { _, err := s.l.RW("foreign").Lock(ctx); return err },
+		"Inspect":           func(ctx context.Context, s fixture) error { _, err := s.l.Inspect(ctx, "x"); return err },
+		"Nodes":             func(ctx context.Context, s fixture) error { _, err := s.l.Nodes(ctx); return err },
+		"Release":           func(ctx context.Context, s fixture) error { return s.l.Release(ctx, "held", "token") },
+		"Unlock":            func(ctx context.Context, s fixture) error { return s.held.Unlock(ctx) },
+		"Extend":            func(ctx context.Context, s fixture) error { return s.held.Extend(ctx) },
+	} {
+		for fault, do := range map[string]func(m *simnet.Master, i int){
+			"slow":                  func(m *simnet.Master, _ int) { m.Delay(2400*time.Millisecond, 0) },
+			"frozen":                func(m *simnet.Master, _ int) { m.Freeze() },
+			"one frozen, two slow":  func(m *simnet.Master, i int) { freezeOrDelay(m, i == 0) },
+			"another one is frozen": func(m *simnet.Master, i int) { freezeOrDelay(m, i == 1) },
+			"the last one is":       func(m *simnet.Master, i int) { freezeOrDelay(m, i == 2) },
+		} {
+			t.Run(name+", "+fault, func(t *testing.T) {
+				t.Parallel()
+				for at := 100 * time.Millisecond; at < 16*time.Second; at += 700 * time.Millisecond {
+					inWorld(t, 3, func(t *testing.T, w *world) {
+						for i, m := range w.Masters() { // they disagree on the fencing token, which is written back
+							m.Set(kind.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
+							m.Set(kind.FenceKey("foreign"), fmt.Sprint(int64(2e15)+int64(i)), 0)
+						}
+						l := w.locker(t, "a", opts...)
+						w.warm(t, l)
+						s := fixture{l, lock(t, l, "held")}
+						synctest.Wait()
+						w.foreign("foreign", 3*time.Second)
+						var done sync.WaitGroup
+						waits := strings.Contains(name, "held")
+						if waits { // and asks one node first when the foreign keys end, a moment after the fault
+							done.Go(func() { _ = call(context.Background(), s) })
+							time.Sleep(2950 * time.Millisecond)
+						}
+						for i, m := range w.Masters() {
+							do(m, i)
+						}
+						if !waits {
+							done.Go(func() { _ = call(context.Background(), s) })
+						}
+						time.Sleep(at)
+						began := time.Now()
+						require.NoError(t, l.Close())
+						assert.LessOrEqual(t, time.Since(began), bound, "closed at %v", at)
+						done.Wait()
+						assert.LessOrEqual(t, time.Since(began), bound, "closed at %v: the call", at)
+						time.Sleep(5 * time.Second) // the foreign keys end
+						for i, m := range w.Masters() {
+							for _, key := range m.Keys() {
+								if fault == "slow" && !strings.HasPrefix(key, "redlock:") { // fences stay, and an intent for a while
+									assert.Fail(t, "a key is left", "closed at %v: %q on master %d", at, key, i)
+								}
+							}
+						}
+						w.Heal()
+					})
+				}
+			})
+		}
+	}
+}
+
+func freezeOrDelay(m *simnet.Master, frozen bool) {
+	if frozen {
+		m.Freeze()
+	} else {
+		m.Delay(2400*time.Millisecond, 0)
+	}
+}
+
+// What Close ends says that the Locker is closed, at once.
+func TestCloseEndsCallsThatWaitForMasters(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(ctx context.Context, l *redlock.Locker) error{
+		"Lock":    func(ctx context.Context, l *redlock.Locker) error { _, err := l.Lock(ctx, "x"); return err },
+		"TryLock": func(ctx context.Context, l *redlock.Locker) error { _, err := l.TryLock(ctx, "x"); return err },
+		"Inspect": func(ctx context.Context, l *redlock.Locker) error { _, err := l.Inspect(ctx, "x"); return err },
+		"Nodes":   func(ctx context.Context, l *redlock.Locker) error { _, err := l.Nodes(ctx); return err },
+		"Release": func(ctx context.Context, l *redlock.Locker) error { return l.Release(ctx, "x", "token") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				w.warm(t, l)
+				for _, m := range w.Masters() {
+					m.Freeze()
+				}
+				var took time.Duration
+				began := time.Now()
+				done := make(chan error, 1)
+				go func() {
+					err := call(context.Background(), l)
+					took = time.Since(began)
+					done <- err
+				}()
+				time.Sleep(timeout / 2)
+				require.NoError(t, l.Close())
+				require.ErrorIs(t, <-done, redlock.ErrClosed)
+				assert.Equal(t, timeout/2, took, "it did not wait for the masters")
+				w.Heal()
+			})
+		})
+	}
+}
+
+// So does the writing back of a fencing token.
+func TestCloseEndsACallThatWritesItsFencingTokenBack(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		disagree := func() {
+			for i, m := range w.Masters() {
+				m.Set(kind.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
+			}
+		}
+		for range 3 { // until all masters know the scripts
+			disagree()
+			lk := lock(t, l, "x", redlock.WithFencing())
+			synctest.Wait()
+			unlock(t, lk)
+			synctest.Wait()
+		}
+		disagree()
+		w.forget()
+		for _, m := range w.Masters() {
+			m.Delay(100*time.Millisecond, 0)
+		}
+		began := time.Now()
+		out := inBackground(func() (*redlock.Lock, error) {
+			return l.TryLock(t.Context(), "x", redlock.WithFencing())
+		})
+		time.Sleep(350 * time.Millisecond)
+		waiting(t, out)
+		require.Len(t, w.asked(), 5, "the control: the token is being written back")
+		go func() { assert.NoError(t, l.Close()) }()
+		a := ended(t, out, 0)
+		require.ErrorIs(t, a.err, redlock.ErrClosed)
+		assert.Equal(t, 350*time.Millisecond, time.Since(began))
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, w.leftovers("x"))
+	})
+}

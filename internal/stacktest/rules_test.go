@@ -1,0 +1,390 @@
+package stacktest_test
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		delay time.Duration
+		opts  []redlock.Option
+		want  time.Duration
+	}{
+		{"default", 0, nil, ttl - drift},
+		{"slow votes shorten it by what they took", 100 * time.Millisecond, nil, ttl - drift},
+		{"another TTL", 0, []redlock.Option{redlock.WithTTL(time.Second)}, time.Second - 12*time.Millisecond},
+		{"another drift", 20 * time.Millisecond, []redlock.Option{redlock.WithDrift(0.5, time.Second)}, 4 * time.Second},
+		{"no drift", 0, []redlock.Option{redlock.WithDrift(0, 0)}, ttl},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a", tt.opts...)
+				w.warm(t, l)
+				for _, m := range w.Masters() {
+					m.Delay(tt.delay, 0)
+				}
+				asked := time.Now()
+				lk := lock(t, l, "x")
+				assert.Equal(t, 2*tt.delay, time.Since(asked), "one round trip")
+				assert.Equal(t, asked.Add(tt.want), lk.Until())
+				assert.NoError(t, lk.Err())
+				w.Heal()
+				unlock(t, lk)
+			})
+		})
+	}
+}
+
+func TestLockThatFrozeWhileItWasAcquiredIsNotHeld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Second))
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+		time.Sleep(15 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, 5, w.keys(), "all have granted")
+		w.Host("a").Freeze()
+		time.Sleep(2 * time.Second)
+		w.Host("a").Thaw()
+		a := ended(t, out, time.Second)
+		require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
+		assert.Nil(t, a.lock)
+	})
+}
+
+func TestTokenIsTheSameEverywhereAndFreshForEveryAttempt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "host-7")
+		w.foreign("x", 3*time.Second)
+		lk, err := l.Lock(t.Context(), "x", redlock.WithRetry(100*time.Millisecond, 100*time.Millisecond))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Equal(t, 5, w.holders("x", lk.Token()))
+
+		random, ok := strings.CutPrefix(lk.Token(), "host-7:")
+		require.True(t, ok, "the owner comes first: %s", lk.Token())
+		raw, err := hex.DecodeString(random)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, len(raw), 16)
+
+		type on struct {
+			master int
+			token  string
+		}
+		seen := make(map[on]int)
+		tokens := make(map[string]bool)
+		for _, e := range w.sets() {
+			seen[on{e.Master, e.Args[2]}]++
+			tokens[e.Args[2]] = true
+			assert.Equal(t, []string{"nx", "px", "10000"}, e.Args[3:])
+		}
+		for k, n := range seen {
+			assert.Equal(t, 1, n, "master %d was asked with one token more than once", k.master)
+		}
+		assert.Greater(t, len(tokens), 5, "attempts")
+		unlock(t, lk)
+	})
+}
+
+func TestTokensDoNotRepeat(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		seen := make(map[string]bool)
+		for range 1000 {
+			lk := lock(t, l, "x")
+			require.False(t, seen[lk.Token()])
+			seen[lk.Token()] = true
+			unlock(t, lk)
+		}
+	})
+}
+
+// A client that sends SET NX again after a lost reply reads its own key as another's.
+func TestTheRedisClientRepeatsNoCommand(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		w.Master(0).Cut(simnet.FromMaster)
+		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+		w.Master(0).Reset() // the SET was executed, its reply is lost
+		w.Master(0).Heal()
+		a := ended(t, out, timeout)
+		require.NoError(t, a.err)
+		time.Sleep(3 * time.Second)
+		assert.Len(t, w.sets(), 3, "one a master")
+		unlock(t, a.lock)
+		time.Sleep(time.Second)
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestReleaseAndExtendLeaveAnothersKeyAlone(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		for _, m := range w.some(0, 2) {
+			m.Set("x", "another's", time.Minute)
+		}
+		require.NoError(t, lk.Extend(t.Context()), "three of five still have it")
+		for _, m := range w.some(0, 2) {
+			assert.Equal(t, "another's", m.Get("x"))
+			assert.Greater(t, m.TTL("x"), 50*time.Second, "its TTL neither")
+		}
+		unlock(t, lk)
+		time.Sleep(time.Second)
+		for _, m := range w.some(0, 2) {
+			assert.Equal(t, "another's", m.Get("x"))
+		}
+		assert.Equal(t, 2, w.keys())
+	})
+}
+
+func TestReleaseAndExtendLeaveAKeyOfAnotherTypeAlone(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		w.Master(0).Redis().Del("x")
+		w.Master(0).Redis().HSet("x", "f", "v")
+		require.NoError(t, lk.Extend(t.Context()))
+		unlock(t, lk)
+		time.Sleep(time.Second)
+		assert.Equal(t, "v", w.Master(0).Redis().HGet("x", "f"))
+
+		w.Master(1).Redis().HSet("x", "f", "v")
+		_, err := l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld, "not WRONGTYPE")
+	})
+}
+
+// A holder that was frozen past its deadline must not take the lock back when it wakes, with its keepalive or by
+// Extend.
+func TestLockIsNeverRecreatedAfterItsOwnDeadline(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x")
+		synctest.Wait() // the minority's acquires are not to be what the thaw sends
+		w.Host("a").Freeze()
+		time.Sleep(ttl + time.Second)
+		assert.Zero(t, w.keys())
+		w.forget()
+		w.Host("a").Thaw()
+		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+		time.Sleep(ttl)
+		assert.Zero(t, w.keys())
+		assert.Empty(t, w.sets())
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+func TestFailureIsReleasedOnEveryMasterThatWasAsked(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0) // so that all are sent the SET before the first of them denies
+		}
+		w.foreign("x", time.Minute, 0, 1, 2)
+		w.forget()
+		_, err := l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		time.Sleep(time.Second)
+		assert.Equal(t, 3, w.keys(), "the foreign ones")
+		assert.Equal(t, 3, w.holders("x", "foreign"))
+		asked, released := make(map[int]bool), make(map[int]bool)
+		for _, e := range w.asked() {
+			switch strings.ToUpper(e.Args[0]) {
+			case "SET":
+				asked[e.Master] = true
+			case "EVAL", "EVALSHA":
+				released[e.Master] = true
+			}
+		}
+		require.Len(t, asked, 5)
+		assert.Equal(t, asked, released, "those that denied too")
+	})
+}
+
+func TestCancelDuringAnAcquireLeavesNoKeys(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		at   time.Duration // of a round trip of 20 ms
+	}{
+		{"while the commands travel", 5 * time.Millisecond},
+		{"while the replies travel", 15 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a", redlock.WithTTL(time.Minute))
+				w.warm(t, l)
+				for _, m := range w.Masters() {
+					m.Delay(10*time.Millisecond, 0)
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				out := locking(ctx, l, "x")
+				time.Sleep(tt.at)
+				cancel(errOwn)
+				a := ended(t, out, 0)
+				require.ErrorIs(t, a.err, context.Canceled)
+				time.Sleep(time.Second)
+				assert.Zero(t, w.keys())
+				assert.Len(t, w.sets(), 5, "they had been sent")
+			})
+		})
+	}
+}
+
+func TestCancelWhileMastersAreFrozenLeavesNoKeysAfterTheThaw(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Minute))
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Freeze()
+		}
+		_, err := l.Lock(within(t, 100*time.Millisecond), "x")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(5 * time.Second)
+		w.Heal()
+		time.Sleep(2 * time.Second)
+		assert.Zero(t, w.keys())
+	})
+}
+
+// The release reaches a frozen master after everything that was sent before, however long the master is frozen.
+func TestAFrozenMasterKeepsNoGhost(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		before func(w *world) // the lock is taken
+		after  func(t *testing.T, w *world, lk *redlock.Lock)
+		frozen time.Duration
+	}{
+		{
+			"frozen before the acquire, for a moment",
+			func(w *world) { w.Master(0).Freeze() }, nil, time.Second,
+		},
+		{
+			"frozen before the acquire, for longer than the TTL",
+			func(w *world) { w.Master(0).Freeze() }, nil, 3 * ttl,
+		},
+		{
+			"frozen before the release",
+			nil, func(_ *testing.T, w *world, _ *redlock.Lock) { w.Master(0).Freeze() }, time.Second,
+		},
+		{
+			"frozen with an extension on its way, released at once, for longer than the TTL",
+			nil, func(t *testing.T, w *world, lk *redlock.Lock) {
+				t.Helper()
+				w.Master(0).Freeze()
+				require.NoError(t, lk.Extend(t.Context()))
+			}, 3 * ttl,
+		},
+		{
+			"frozen with an extension on its way that got no answer, for longer than the TTL",
+			nil, func(t *testing.T, w *world, lk *redlock.Lock) {
+				t.Helper()
+				w.Master(0).Freeze()
+				require.NoError(t, lk.Extend(t.Context()))
+				time.Sleep(time.Second)
+			}, 3 * ttl,
+		},
+		{
+			"cut off before the acquire, for longer than the TTL",
+			func(w *world) { w.Master(0).BlackHole() }, nil, 2 * ttl,
+		},
+		{
+			"its replies cut off before the acquire",
+			func(w *world) { w.Master(0).Cut(simnet.FromMaster) }, nil, ttl / 2,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a", redlock.WithoutKeepalive())
+				w.warm(t, l)
+				if tt.before != nil {
+					tt.before(w)
+				}
+				lk := lock(t, l, "x")
+				if tt.after != nil {
+					tt.after(t, w, lk)
+				}
+				unlock(t, lk)
+				time.Sleep(tt.frozen)
+				w.Heal()
+				time.Sleep(2 * time.Second)
+				assert.Zero(t, w.keys())
+			})
+		})
+	}
+}
+
+// The next lock needs its vote.
+func TestAMasterThatThawedVotesAgain(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		w.Master(0).Freeze()
+		unlock(t, lock(t, l, "x"))
+		time.Sleep(5 * time.Second)
+		w.Heal()
+		time.Sleep(2 * time.Second)
+		w.Master(1).Crash()
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+func TestEverythingHoldsWithAMinorityDead(t *testing.T) {
+	t.Parallel()
+	for n, dead := range map[int]int{3: 1, 5: 2, 7: 3} {
+		inWorld(t, n, func(t *testing.T, w *world) {
+			for _, m := range w.some(0, dead) {
+				m.Crash()
+			}
+			l, other := w.locker(t, "a"), w.locker(t, "b")
+			lk := lock(t, l, "x")
+			_, err := other.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			require.NoError(t, lk.Extend(t.Context()))
+			time.Sleep(3 * ttl)
+			require.NoError(t, lk.Err())
+			unlock(t, lk)
+			unlock(t, lock(t, other, "x"))
+			synctest.Wait()
+			assert.Zero(t, w.keys())
+
+			w.Master(dead).Crash()
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.GreaterOrEqual(t, len(redlock.NodeErrors(err)), dead+1)
+		})
+	}
+}

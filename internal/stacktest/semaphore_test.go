@@ -1,0 +1,471 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+func TestASemaphoreHasNPermits(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3, 5} {
+		inWorld(t, n, func(t *testing.T, w *world) {
+			lockers := []*redlock.Locker{w.locker(t, "a"), w.locker(t, "b")}
+			ctx := t.Context()
+			var permits []*redlock.Lock
+			for i := range 3 {
+				p, err := lockers[i%2].Semaphore("x", 3).TryAcquire(ctx)
+				require.NoError(t, err, "permit %d", i)
+				permits = append(permits, p)
+			}
+			for _, l := range lockers {
+				_, err := l.Semaphore("x", 3).TryAcquire(ctx)
+				var held *redlock.HeldError
+				require.ErrorAs(t, err, &held)
+				assert.Equal(t, "semaphore", held.Kind)
+				_, err = l.TryLock(ctx, "x")
+				require.ErrorIs(t, err, redlock.ErrHeld, "one name is one lock")
+				_, err = l.RW("x").TryRLock(ctx)
+				require.ErrorIs(t, err, redlock.ErrHeld)
+			}
+			h, err := lockers[0].Inspect(ctx, "x")
+			require.NoError(t, err)
+			assert.Equal(t, "semaphore", h.Kind)
+			assert.Equal(t, 3, h.Slots)
+			slots := []int{}
+			for _, holder := range h.Holders {
+				slots = append(slots, holder.Slot)
+			}
+			assert.ElementsMatch(t, []int{1, 2, 3}, slots)
+			for _, p := range permits {
+				unlock(t, p)
+			}
+			time.Sleep(10 * time.Millisecond) // Unlock returns at the majority
+			assert.Zero(t, w.keys(), "no key stays")
+			unlock(t, lock(t, lockers[1], "x"))
+		})
+	}
+}
+
+func TestAnotherNumberOfSlotsFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		p, err := a.Semaphore("x", 3).Acquire(t.Context())
+		require.NoError(t, err)
+		for _, l := range []*redlock.Locker{a, b} {
+			for _, acquire := range []func(*redlock.Semaphore) (*redlock.Lock, error){
+				func(s *redlock.Semaphore) (*redlock.Lock, error) { return s.Acquire(t.Context()) },
+				func(s *redlock.Semaphore) (*redlock.Lock, error) { return s.TryAcquire(t.Context()) },
+			} {
+				began := time.Now()
+				_, err := acquire(l.Semaphore("x", 5))
+				var slots *redlock.SlotsError
+				require.ErrorAs(t, err, &slots)
+				assert.Equal(t, redlock.SlotsError{Name: "x", Want: 5, Have: 3}, *slots)
+				require.NotErrorIs(t, err, redlock.ErrHeld)
+				assert.ErrorContains(t, err, `lock "x": the semaphore was asked for with 5 slots, but its holders have 3`)
+				assert.Less(t, time.Since(began), time.Second)
+			}
+		}
+		unlock(t, p)
+		p, err = b.Semaphore("x", 5).Acquire(t.Context())
+		require.NoError(t, err, "nobody holds a permit any more")
+		unlock(t, p)
+	})
+}
+
+// The first majority of the answers need not show that a majority has another number.
+func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		w.warm(t, a)
+		for i, m := range w.Masters() {
+			permit := "redlock:semaphore:3:1:b:0123456789abcdef0123456789abcdef"
+			if i > 2 {
+				permit = "redlock:semaphore:1:1:gone:0123456789abcdef0123456789abcdef"
+			}
+			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), permit)
+			require.NoError(t, err)
+		}
+		for _, m := range w.some(1, 3) {
+			m.Delay(20*time.Millisecond, 0)
+		}
+		_, err := a.Semaphore("x", 1).TryAcquire(t.Context())
+		var slots *redlock.SlotsError
+		require.ErrorAs(t, err, &slots)
+		assert.Equal(t, redlock.SlotsError{Name: "x", Want: 1, Have: 3}, *slots)
+		require.NotErrorIs(t, err, redlock.ErrHeld)
+	})
+}
+
+// A number of slots that only a minority knows is residue, and blocks nobody.
+func TestAMinorityWithAnotherNumberOfSlotsBlocksNobody(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		for _, m := range w.some(0, 2) {
+			_, err := m.Redis().ZAdd(
+				"x", float64(time.Now().Add(time.Minute).UnixMilli()),
+				"redlock:semaphore:7:1:gone:0123456789abcdef0123456789abcdef",
+			)
+			require.NoError(t, err)
+		}
+		p, err := a.Semaphore("x", 3).TryAcquire(t.Context())
+		require.NoError(t, err)
+		unlock(t, p)
+	})
+}
+
+func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		acquires := 0
+		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithTrace(countAcquires(&acquires)))
+		var permits []*redlock.Lock
+		for range 4 {
+			p, err := a.Semaphore("x", 4).Acquire(t.Context())
+			require.NoError(t, err)
+			permits = append(permits, p)
+		}
+		out := inBackground(func() (*redlock.Lock, error) {
+			return b.Semaphore("x", 4).Acquire(t.Context(), redlock.WithRetry(time.Minute, time.Hour))
+		})
+		waiting(t, out)
+		time.Sleep(3 * time.Second)
+		waiting(t, out)
+		acquires = 0
+		unlock(t, permits[2])
+		got := ended(t, out, 20*time.Millisecond)
+		require.NoError(t, got.err)
+		synctest.Wait()
+		assert.LessOrEqual(t, acquires, 5, "the message has the slot: one round")
+		unlock(t, got.lock)
+	})
+}
+
+// Both callers of b have asked while permits seemed free, so both wait for the messages of releases.
+func TestTwoReleasesWakeTwoCallersOfOneLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		permits, outs, _ := twoWait(t, w)
+		for _, p := range permits {
+			unlock(t, p)
+			time.Sleep(time.Second)
+		}
+		for _, out := range outs {
+			got := ended(t, out, 0)
+			require.NoError(t, got.err)
+			unlock(t, got.lock)
+		}
+	})
+}
+
+func TestACallerThatGivesUpLeavesTheReleaseToAnother(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []int{0, 1} {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			permits, outs, giveUp := twoWait(t, w)
+			giveUp[gone]()
+			require.ErrorIs(t, ended(t, outs[gone], 0).err, context.Canceled)
+			unlock(t, permits[0])
+			got := ended(t, outs[1-gone], 20*time.Millisecond)
+			require.NoError(t, got.err)
+			unlock(t, got.lock)
+			unlock(t, permits[1])
+		})
+	}
+}
+
+// twoWait returns the two permits of a semaphore, which one Locker holds, and two callers of another one that wait for
+// them and try again by themselves after a minute at the earliest.
+func twoWait(t *testing.T, w *world) (permits [2]*redlock.Lock, outs [2]<-chan attempt, giveUp [2]func()) {
+	t.Helper()
+	a, b := w.locker(t, "a"), w.locker(t, "b")
+	for i := range permits {
+		var err error
+		permits[i], err = a.Semaphore("x", 2).Acquire(t.Context())
+		require.NoError(t, err)
+	}
+	for i := range outs {
+		ctx, cancel := context.WithCancel(t.Context())
+		giveUp[i] = cancel
+		t.Cleanup(cancel)
+		out := make(chan attempt, 1)
+		outs[i] = out
+		go func() { // inBackground would wait until the call was denied
+			lk, err := b.Semaphore("x", 2).Acquire(ctx, redlock.WithRetry(time.Minute, time.Hour))
+			out <- attempt{lock: lk, err: err}
+		}()
+	}
+	time.Sleep(3 * time.Second)
+	return permits, outs, giveUp
+}
+
+// A waiter need not rely on messages of the masters to learn of a release in its own process.
+func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		for _, m := range w.Masters() {
+			m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
+		}
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b") // no hand-over with fencing
+		mine, err := a.Semaphore("x", 2).Acquire(t.Context())
+		require.NoError(t, err)
+		other, err := b.Semaphore("x", 2).Acquire(t.Context())
+		require.NoError(t, err)
+		second := mine
+		for _, release := range []**redlock.Lock{&mine, &second} {
+			out := inBackground(func() (*redlock.Lock, error) {
+				return a.Semaphore("x", 2).Acquire(t.Context(), redlock.WithRetry(time.Minute, time.Hour))
+			})
+			time.Sleep(time.Second)
+			waiting(t, out)
+			unlock(t, *release)
+			got := ended(t, out, 20*time.Millisecond)
+			require.NoError(t, got.err)
+			second = got.lock
+		}
+		unlock(t, second)
+		unlock(t, other)
+	})
+}
+
+// Callers of ten processes that all want one of a few slots must not split the votes again and again.
+func TestManyWaitersShareAFewSlots(t *testing.T) {
+	t.Parallel()
+	const slots, processes, callers, work = 10, 10, 10, 10 * time.Millisecond
+	for name, tt := range map[string]struct {
+		opts []redlock.Option
+		most time.Duration // as a multiple of the time that the work takes
+	}{
+		"plain":  {nil, 5},
+		"fenced": {[]redlock.Option{redlock.WithFencing()}, 20}, // the masters must agree on each token
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				for _, m := range w.Masters() {
+					m.Delay(time.Millisecond, 500*time.Microsecond)
+				}
+				var longest time.Duration
+				var mu sync.Mutex
+				var all sync.WaitGroup
+				began := time.Now()
+				for p := range processes {
+					sem := w.locker(t, fmt.Sprint("host", p), tt.opts...).Semaphore("x", slots)
+					for range callers {
+						all.Go(func() {
+							for range 3 {
+								asked := time.Now()
+								permit, err := sem.Acquire(t.Context())
+								if !assert.NoError(t, err) {
+									return
+								}
+								mu.Lock()
+								longest = max(longest, time.Since(asked))
+								mu.Unlock()
+								time.Sleep(work)
+								assert.NoError(t, permit.Unlock(t.Context()))
+							}
+						})
+					}
+				}
+				all.Wait()
+				least := 3 * processes * callers / slots * work
+				t.Logf("%v, at least %v; the longest wait %v", time.Since(began), least, longest)
+				assert.Less(t, time.Since(began), tt.most*least)
+			})
+		})
+	}
+}
+
+func TestPermitsAreHandedOverInOrder(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		acquires := 0
+		l := w.locker(t, "a", redlock.WithTrace(countAcquires(&acquires)))
+		sem := l.Semaphore("x", 2)
+		one, err := sem.Acquire(t.Context())
+		require.NoError(t, err)
+		two, err := sem.Acquire(t.Context())
+		require.NoError(t, err)
+		var order []int
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				p, err := sem.Acquire(t.Context())
+				if !assert.NoError(t, err) {
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				assert.NoError(t, p.Unlock(t.Context()))
+			})
+			synctest.Wait()
+		}
+		_, err = sem.TryAcquire(t.Context())
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		acquires = 0
+		unlock(t, one)
+		wg.Wait()
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+		unlock(t, two)
+		assert.Zero(t, acquires, "the permit was handed over")
+	})
+}
+
+// countAcquires counts the votes on acquisitions. The caller reads the number when no goroutine asks.
+func countAcquires(n *int) *redlock.Trace {
+	var mu sync.Mutex
+	return &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Op == "acquire" {
+			*n++
+		}
+	}}
+}
+
+// permitHold is one hold, for the sweep.
+type permitHold struct {
+	from, to time.Time
+	fence    uint64
+}
+
+// TestNeverMoreThanNHolders runs clients through random faults of masters and links, and counts the holders at every
+// moment. It also compares the fencing tokens: each is unique, and larger than those of all holds that were acquired
+// before it was asked for.
+func TestNeverMoreThanNHolders(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			inWorld(t, []int{3, 5}[seed%2], func(t *testing.T, w *world) { runPermits(t, w, rand.New(rand.NewPCG(seed, 1))) })
+		})
+	}
+}
+
+func runPermits(t *testing.T, w *world, random *rand.Rand) {
+	t.Helper()
+	const n, life = 2, 40 * time.Second
+	var mu sync.Mutex
+	var holds []permitHold
+	draw := func(below int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(below)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), life)
+	defer cancel()
+	var wg sync.WaitGroup
+	for host := range 3 {
+		opts := []redlock.Option{redlock.WithTTL(2 * time.Second), redlock.WithNodeTimeout(100 * time.Millisecond)}
+		if host > 0 {
+			opts = append(opts, redlock.WithFencing())
+		}
+		l := w.locker(t, fmt.Sprint("host", host), opts...)
+		for range 3 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					asked := time.Now()
+					p, err := l.Semaphore("x", n).Acquire(ctx)
+					if err != nil {
+						continue
+					}
+					h := permitHold{from: time.Now(), fence: p.Fence()}
+					mu.Lock()
+					for _, earlier := range holds {
+						if h.fence > 0 && earlier.fence > 0 && earlier.from.Before(asked) {
+							assert.Greater(t, h.fence, earlier.fence, "tokens grow")
+						}
+						if h.fence > 0 {
+							assert.NotEqual(t, earlier.fence, h.fence, "tokens are unique")
+						}
+					}
+					at := len(holds)
+					holds = append(holds, h)
+					mu.Unlock()
+					if draw(4) > 0 {
+						select {
+						case <-p.Context().Done():
+						case <-time.After(time.Duration(draw(3000)) * time.Millisecond):
+						}
+					} else if draw(2) > 0 {
+						<-time.After(5 * time.Second) // the holder may lose it without a glance
+					}
+					to := time.Now()
+					if until := p.Until(); until.Before(to) {
+						to = until
+					}
+					mu.Lock()
+					holds[at].to = to
+					mu.Unlock()
+					_ = p.Unlock(t.Context())
+				}
+			})
+		}
+	}
+	for ctx.Err() == nil {
+		m := w.Masters()[draw(len(w.Masters()))]
+		link := w.Host(fmt.Sprint("host", draw(3))).To(m.Index())
+		switch draw(4) {
+		case 0:
+			m.Freeze()
+			time.Sleep(time.Duration(draw(4000)) * time.Millisecond)
+			m.Thaw()
+		case 1:
+			m.Crash()
+			time.Sleep(time.Duration(draw(1000)) * time.Millisecond)
+			m.Start()
+		case 2:
+			link.BlackHole()
+			time.Sleep(time.Duration(draw(3000)) * time.Millisecond)
+			link.Heal()
+		default:
+		}
+		time.Sleep(time.Duration(draw(3000)) * time.Millisecond)
+	}
+	wg.Wait()
+	assert.LessOrEqual(t, mostAtOnce(holds), n, "of %d holds", len(holds))
+	assert.Greater(t, len(holds), 10)
+}
+
+// mostAtOnce returns the largest number of holds at one moment.
+func mostAtOnce(holds []permitHold) (most int) {
+	type change struct {
+		at time.Time
+		by int
+	}
+	var changes []change
+	for _, h := range holds {
+		if h.from.Before(h.to) {
+			changes = append(changes, change{h.from, 1}, change{h.to, -1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int {
+		if c := a.at.Compare(b.at); c != 0 {
+			return c
+		}
+		return a.by - b.by
+	})
+	now := 0
+	for _, c := range changes {
+		now += c.by
+		most = max(most, now)
+	}
+	return most
+}

@@ -1,0 +1,212 @@
+package stacktest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+)
+
+func kindStats(t *testing.T, l *redlock.Locker, name string) redlock.LockStats {
+	t.Helper()
+	for _, k := range l.Stats().Kinds {
+		if k.Kind == name {
+			return k.LockStats
+		}
+	}
+	require.Fail(t, "no such kind", name)
+	return redlock.LockStats{}
+}
+
+func TestStatsHasARowForEachKindOfTheTable(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		var kinds []string
+		for _, k := range w.locker(t, "a").Stats().Kinds {
+			kinds = append(kinds, k.Kind)
+		}
+		for i, k := range kind.All {
+			assert.Equal(t, k.Name, kinds[i])
+		}
+		assert.Len(t, kinds, len(kind.All))
+	})
+}
+
+func TestStatsCountsEachKind(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		mutex := lock(t, l, "x")
+		reader, err := l.RW("y").RLock(t.Context())
+		require.NoError(t, err)
+		writer, err := l.RW("z").Lock(t.Context())
+		require.NoError(t, err)
+		_, err = l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		next := locking(within(t, time.Minute), l, "x")
+		time.Sleep(20 * time.Millisecond)
+
+		s := kindStats(t, l, "mutex")
+		assert.Equal(t, []int64{1, 1, 1, 1}, []int64{s.Held, s.Waiting, s.Acquired, s.Refused})
+		assert.EqualValues(t, 1, kindStats(t, l, "writer").Held)
+		assert.EqualValues(t, 1, kindStats(t, l, "reader").Held)
+
+		unlock(t, mutex)
+		unlock(t, ended(t, next, time.Second).lock)
+		unlock(t, reader)
+		unlock(t, writer)
+		s = kindStats(t, l, "mutex")
+		assert.Equal(t, []int64{0, 0, 2, 1, 1}, []int64{s.Held, s.Waiting, s.Acquired, s.HandedOver, s.Released})
+		assert.GreaterOrEqual(t, s.Waits.Sum, 19*time.Millisecond)
+		assert.GreaterOrEqual(t, s.Holds.Sum, 19*time.Millisecond)
+		assert.EqualValues(t, 1, kindStats(t, l, "reader").Released)
+		assert.EqualValues(t, 1, kindStats(t, l, "writer").Released)
+	})
+}
+
+func TestStatsCountsExtensions(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x")
+		require.NoError(t, lk.Extend(t.Context()))
+		w.Master(0).Freeze()
+		w.Master(1).Freeze()
+		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum)
+		s := l.Stats()
+		assert.Equal(t, []int64{1, 1}, []int64{s.Extended, s.ExtensionFailures})
+	})
+}
+
+// What Stats reports of a master follows the master's life.
+func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		states := func() (states []redlock.NodeState) {
+			for _, n := range l.Stats().Nodes {
+				states = append(states, n.State)
+				assert.Equal(t, n.State == redlock.NodeVoting || n.State == redlock.NodeUnknown, n.Err == nil, n.State)
+				assert.Equal(t, n.State == redlock.NodeRestarting, n.VoteIn > 0, n.State)
+			}
+			return states
+		}
+		use := func() {
+			require.NoError(t, l.Do(t.Context(), "x", func(context.Context) error { return nil }))
+		}
+		const voting, unknown = redlock.NodeVoting, redlock.NodeUnknown
+		assert.Equal(t, []redlock.NodeState{unknown, unknown, unknown}, states())
+		use()
+		synctest.Wait()
+		assert.Equal(t, []redlock.NodeState{voting, voting, voting}, states())
+		w.Master(0).Stop()
+		for range 2 {
+			use()
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.Equal(t, []redlock.NodeState{redlock.NodeSuspect, voting, voting}, states())
+		w.Master(0).Start()
+		time.Sleep(time.Second)
+		use()
+		time.Sleep(10 * time.Millisecond)
+		assert.Equal(t, []redlock.NodeState{redlock.NodeRestarting, voting, voting}, states())
+		assert.InDelta(t, float64(ttl+drift), float64(l.Stats().Nodes[0].VoteIn), float64(3*time.Second))
+		time.Sleep(ttl + drift + time.Second)
+		assert.Equal(t, []redlock.NodeState{voting, voting, voting}, states())
+	})
+}
+
+func TestStatsCountsWhatEachMasterWasAsked(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		before := l.Stats().Nodes[0]
+		w.foreign("taken", time.Minute)
+		_, err := l.TryLock(t.Context(), "taken")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		after := l.Stats().Nodes[0]
+		assert.EqualValues(t, 1, after.Granted-before.Granted)
+		assert.Positive(t, after.Denied-before.Denied)
+		assert.GreaterOrEqual(t, after.Requests-before.Requests, int64(2))
+		assert.LessOrEqual(t, after.Batches-before.Batches, after.Requests-before.Requests)
+		assert.Equal(t, after.Granted+after.Denied, after.Latency.Count)
+		assert.Zero(t, after.Unconfirmed)
+
+		w.Master(0).Freeze()
+		unlock(t, lk)
+		frozen := l.Stats().Nodes[0]
+		assert.Zero(t, frozen.Unconfirmed, "its release is not late yet")
+		assert.Equal(t, 1, frozen.InFlight+frozen.Queued)
+		time.Sleep(timeout + time.Millisecond)
+		late := l.Stats().Nodes[0]
+		assert.EqualValues(t, 1, late.Unknown)
+		assert.Equal(t, 1, late.Unconfirmed)
+		w.Master(0).Thaw()
+		time.Sleep(time.Minute)
+		assert.Zero(t, l.Stats().Nodes[0].Unconfirmed)
+	})
+}
+
+func TestStatsCountsTheRoundsThatFoundDuplicates(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const alias = "10.0.1.1:6379"
+		w.Alias(alias, 0)
+		l := w.over(t, "a", w.nodes(t, "a", w.Master(0).URL(), w.Master(1).URL(), "redis://"+alias))
+		for range 3 {
+			_, _ = l.TryLock(t.Context(), "x")
+			time.Sleep(time.Second)
+		}
+		nodes := l.Stats().Nodes
+		assert.Positive(t, nodes[0].Duplicates)
+		assert.Zero(t, nodes[1].Duplicates)
+		assert.Equal(t, nodes[0].Duplicates, nodes[2].Duplicates)
+	})
+}
+
+// A vote counts as denied only if the master refused something.
+func TestDeniedVotesAreRefusals(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		denied := func() (each []int64) {
+			synctest.Wait()
+			for _, n := range a.Stats().Nodes {
+				each = append(each, n.Denied)
+			}
+			return each
+		}
+		held := lock(t, b, "x")
+		w.Master(2).Freeze()
+		unlock(t, lock(t, a, "y")) // the release reaches a master that never had the key
+		w.Master(2).Del("y", "", "")
+		w.Heal()
+		time.Sleep(time.Minute)
+		_, err := a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, []int64{0, 0, 0}, denied())
+		for i := range int64(10) {
+			_, err := a.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			for _, n := range denied() {
+				assert.LessOrEqual(t, n, i+1, "no release counts again")
+			}
+		}
+		before := denied()
+		assert.EqualValues(t, 10, before[0])
+		unlock(t, held)
+		_, err = a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		unlock(t, lock(t, a, "x"))
+		assert.Equal(t, before, denied())
+	})
+}

@@ -1,0 +1,270 @@
+package stacktest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/node"
+)
+
+// hop is how long a message takes between a host and a master in these tests, so that each message of an operation is
+// a step of its own.
+const hop = 10 * time.Millisecond
+
+// deadline is a deadline of the library, and a walk in which the machine of host "a" is suspended, step after an
+// operation began. walk returns "" if the deadline counted the suspension, and otherwise what it did instead.
+type deadline struct {
+	name  string
+	steps []time.Duration
+	opts  []redlock.Option
+	walk  func(t *testing.T, w *world, a, other *redlock.Locker, step time.Duration) string
+}
+
+var (
+	duringRequest = []time.Duration{0, hop / 2, 3 * hop / 2, 5 * hop / 2, 7 * hop / 2, 9 * hop / 2}
+	onceHeld      = []time.Duration{0, time.Second}
+	noKeepalive   = []redlock.Option{redlock.WithoutKeepalive()}
+)
+
+// twoHolders returns a complaint if both have the lock.
+func twoHolders(t *testing.T, lk *redlock.Lock, other *redlock.Locker) string {
+	t.Helper()
+	theirs, err := other.TryLock(t.Context(), "x")
+	if lk == nil || lk.Err() != nil {
+		return ""
+	}
+	if err == nil {
+		return fmt.Sprintf("two holders: %s has the lock, and the suspended host believes so until %v",
+			theirs.Token(), lk.Until())
+	}
+	return fmt.Sprintf("it is not lost: %v", err)
+}
+
+var deadlines = []deadline{
+	{"lease, acquire", duringRequest, noKeepalive, func(
+		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
+	) string {
+		out := inBackground(func() (*redlock.Lock, error) { return a.TryLock(t.Context(), "x") })
+		time.Sleep(step)
+		w.suspend("a", ttl+time.Second)
+		return twoHolders(t, ended(t, out, time.Second).lock, other)
+	}},
+	{"lease, extension", duringRequest, noKeepalive, func(
+		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
+	) string {
+		lk := lock(t, a, "x")
+		time.Sleep(time.Second)
+		out := inBackground(func() (*redlock.Lock, error) { return nil, lk.Extend(t.Context()) })
+		time.Sleep(step)
+		w.suspend("a", ttl+time.Second)
+		ended(t, out, time.Second)
+		return twoHolders(t, lk, other)
+	}},
+	{"lease, hand-over", onceHeld, noKeepalive, func(
+		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
+	) string {
+		lk := lock(t, a, "x")
+		next := locking(t.Context(), a, "x")
+		time.Sleep(step)
+		w.suspend("a", ttl+time.Second)
+		theirs := lock(t, other, "x")
+		err := lk.Unlock(t.Context())
+		synctest.Wait()
+		select {
+		case got := <-next:
+			return fmt.Sprintf("two holders: the lease was handed over (%v, %v)", got.lock, got.err)
+		default:
+		}
+		unlock(t, theirs)
+		unlock(t, ended(t, next, 3*time.Second).lock)
+		if err == nil {
+			return "the unlock reports no loss"
+		}
+		return ""
+	}},
+	{"hand-over budget", onceHeld, nil, func(
+		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
+	) string {
+		time.Sleep(step)
+		lk := lock(t, a, "x")
+		next := locking(t.Context(), a, "x")
+		w.suspend("a", ttl/5) // three quarters of the TTL are left
+		w.forget()
+		unlock(t, lk)
+		got := ended(t, next, time.Second)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+		if got.took < ttl/5+2*hop {
+			return "the lease was handed over beyond the budget"
+		}
+		return ""
+	}},
+	{"keepalive", append(duringRequest, time.Second), nil, func(
+		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
+	) string {
+		lk := lock(t, a, "x")
+		time.Sleep(step)
+		w.suspend("a", ttl*7/10)
+		time.Sleep(time.Second + 4*hop)
+		if left := w.Masters()[0].TTL("x"); left < ttl*8/10 {
+			return fmt.Sprintf("a second after the suspension, %v of the TTL are left", left)
+		}
+		require.NoError(t, lk.Err())
+		unlock(t, lk)
+		return ""
+	}},
+	{"maximum hold", duringRequest, []redlock.Option{redlock.WithMaxHold(2 * ttl)}, func(
+		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
+	) string {
+		lk := lock(t, a, "x")
+		time.Sleep(step)
+		for range 5 {
+			w.suspend("a", ttl/4)
+			time.Sleep(ttl / 5)
+		}
+		if err := lk.Err(); err == nil || !strings.Contains(err.Error(), "WithMaxHold") {
+			return fmt.Sprintf("held for longer than the maximum: %v", err)
+		}
+		return ""
+	}},
+	{"minimum hold", duringRequest, []redlock.Option{redlock.WithMinHold(ttl)}, func(
+		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
+	) string {
+		began := time.Now()
+		lk := lock(t, a, "x")
+		time.Sleep(step)
+		w.suspend("a", ttl/2)
+		require.NoError(t, lk.Extend(t.Context())) // the masters keep the key for long enough
+		unlock(t, lk)
+		got := ended(t, locking(t.Context(), other, "x"), 3*ttl)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+		if taken := time.Since(began); taken < ttl || taken > ttl*11/10 {
+			return fmt.Sprintf("the name was taken for %v", taken)
+		}
+		return ""
+	}},
+	{"waiting", onceHeld, []redlock.Option{redlock.WithRetry(time.Hour, time.Hour)}, func(
+		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
+	) string {
+		w.foreign("x", time.Minute)
+		out := locking(t.Context(), a, "x")
+		time.Sleep(time.Second + step) // it has probed, and knows when the key expires
+		w.suspend("a", time.Hour)
+		resumed := time.Now()
+		unlock(t, ended(t, out, 2*time.Hour).lock)
+		if late := time.Since(resumed); late > 2*time.Second {
+			return fmt.Sprintf("the waiter asked %v after the suspension", late)
+		}
+		return ""
+	}},
+	{"restart window", onceHeld, nil, func(
+		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
+	) string {
+		for _, m := range w.Masters() {
+			m.Crash()
+			m.Restart()
+		}
+		for i := 0; ; i++ { // until a has seen the new servers
+			_, err := a.TryLock(t.Context(), "x")
+			if restarted(err) {
+				break
+			}
+			require.Less(t, i, 5, "%v", err)
+			time.Sleep(timeout)
+		}
+		time.Sleep(step)
+		w.suspend("a", ttl+2*time.Second)
+		lk, err := a.TryLock(t.Context(), "x")
+		if err != nil {
+			return err.Error()
+		}
+		unlock(t, lk)
+		return ""
+	}},
+	{"election", onceHeld, nil, func(
+		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
+	) string {
+		leader, err := election.New(a, "x").Campaign(t.Context())
+		require.NoError(t, err)
+		time.Sleep(step)
+		w.suspend("a", ttl+time.Second)
+		next, err := election.New(other, "x").Campaign(within(t, 5*time.Second))
+		require.NoError(t, err)
+		if leader.Err() == nil {
+			return "two leaders"
+		}
+		require.NoError(t, next.Resign(t.Context()))
+		return ""
+	}},
+}
+
+// restarted reports whether a majority of the masters is within their restart window.
+func restarted(err error) bool {
+	n := 0
+	for _, e := range redlock.NodeErrors(err) {
+		var young *node.RestartError
+		if errors.As(e, &young) {
+			n++
+		}
+	}
+	return n >= 2
+}
+
+// TestEveryDeadlineCountsASuspension walks each deadline through a suspension at each step. Its control walks them on a
+// clock that reports no suspensions, as if package clock did not count them: then each of them is wrong at some step.
+// The reservation of a node for a lease is in package quorum: TestAGuardedGrantCountsOnAReservedNode.
+func TestEveryDeadlineCountsASuspension(t *testing.T) {
+	t.Parallel()
+	for _, d := range deadlines {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			for _, counts := range []bool{true, false} {
+				var wrong []string
+				for _, step := range d.steps {
+					if complaint := d.at(t, step, counts); complaint != "" {
+						wrong = append(wrong, fmt.Sprintf("%v: %s", step, complaint))
+					}
+				}
+				if counts {
+					assert.Empty(t, wrong)
+				} else {
+					assert.NotEmpty(t, wrong, "the control: it was right although no suspension was counted")
+				}
+			}
+		})
+	}
+}
+
+// at walks the deadline with a suspension at one step.
+func (d deadline) at(t *testing.T, step time.Duration, counts bool) (complaint string) {
+	t.Helper()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		t.Helper()
+		var c clock.Clock = w.Host("a").Clock()
+		if !counts {
+			c = struct{ clock.Clock }{c} // no clock.Suspender
+		}
+		nodes := make([]*node.Node, 0, 3)
+		for i, url := range w.URLs() {
+			w.Host("a").To(i).Delay(hop, 0)
+			n, err := node.Open(url, node.WithDialer(w.Host("a").Dial), node.WithClock(c))
+			require.NoError(t, err)
+			nodes = append(nodes, n)
+		}
+		a := w.over(t, "a", nodes, append([]redlock.Option{redlock.WithClock(c)}, d.opts...)...)
+		w.warm(t, a)
+		complaint = d.walk(t, w, a, w.locker(t, "other"), step)
+	})
+	return complaint
+}

@@ -1,0 +1,193 @@
+package stacktest_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/node"
+)
+
+// opaque is a connection through a tunnel: one cannot look into it, and it knows no deadlines, like a channel of SSH.
+type opaque struct{ net.Conn }
+
+var errNoDeadline = errors.New("deadlines are not supported")
+
+func (opaque) SetDeadline(time.Time) error      { return errNoDeadline }
+func (opaque) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (opaque) SetWriteDeadline(time.Time) error { return errNoDeadline }
+
+func tunnel(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return opaque{c}, nil
+}
+
+// Redis closes idle connections after its timeout. Whatever kind of connection that was, the next call is not lost with
+// it.
+func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	cert, key, authority := ca.Files(ca.Valid())
+	open := func(url string, opts ...node.Option) *node.Node {
+		n, err := node.Open(url, opts...)
+		require.NoError(t, err)
+		return n
+	}
+	wrap := func(t *testing.T, o *redis.Options) *node.Node {
+		t.Helper()
+		o.MaxRetries, o.DialerRetries = -1, 1
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		c := redis.NewClient(o)
+		t.Cleanup(func() { _ = c.Close() })
+		n, err := node.Wrap(c)
+		require.NoError(t, err)
+		return n
+	}
+	for name, master := range map[string]func(*testing.T, *redisproc.Server) *node.Node{
+		"plain": func(_ *testing.T, s *redisproc.Server) *node.Node { return open(s.URL()) },
+		"TLS": func(_ *testing.T, s *redisproc.Server) *node.Node {
+			return open("rediss://"+s.TLSAddr(), node.WithTLSConfig(ca.Trusting()))
+		},
+		"a tunnel": func(_ *testing.T, s *redisproc.Server) *node.Node { return open(s.URL(), node.WithDialer(tunnel)) },
+		"TLS through a tunnel": func(_ *testing.T, s *redisproc.Server) *node.Node {
+			return open("rediss://"+s.TLSAddr(), node.WithTLSConfig(ca.Trusting()), node.WithDialer(tunnel))
+		},
+		"a wrapped client": func(t *testing.T, s *redisproc.Server) *node.Node {
+			return wrap(t, &redis.Options{Addr: s.Addr()})
+		},
+		"a wrapped client with TLS": func(t *testing.T, s *redisproc.Server) *node.Node {
+			return wrap(t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting()})
+		},
+		"a wrapped client with TLS whose pool is a queue": func(t *testing.T, s *redisproc.Server) *node.Node {
+			return wrap(
+				t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3},
+			)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := redisproc.ForTLSTest(t, 3, cert, key, authority, "--timeout", "1")
+			masters := make([]*node.Node, len(servers))
+			for i, s := range servers {
+				masters[i] = master(t, s)
+			}
+			l, err := redlock.New(masters, redlock.WithoutRestartGuard())
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, l.Close()) })
+			idle := func() {
+				for _, s := range servers {
+					require.Eventually(
+						t, func() bool { return clients(t, s) == 0 }, 20*time.Second, 10*time.Millisecond,
+						"the server closes idle connections",
+					)
+				}
+			}
+			unlock(t, lock(t, l, "warm up"))
+			idle()
+			unlock(t, lock(t, l, "tried"))
+			idle()
+			_, err = l.Inspect(t.Context(), "x")
+			require.NoError(t, err)
+			held := lock(t, l, "x", redlock.WithoutKeepalive())
+			idle()
+			require.NoError(t, l.Release(t.Context(), "x", held.Token()))
+		})
+	}
+}
+
+// clients is how many clients a server has, not counting the one that asks.
+func clients(t *testing.T, s *redisproc.Server) int {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	list, err := c.ClientList(t.Context()).Result()
+	require.NoError(t, err)
+	return strings.Count(list, "\n") - 1
+}
+
+// A certificate that does not verify needs a person: where too many masters have one, Lock does not wait for them.
+func TestLockEndsAtOnceWhereCertificatesLeaveNoMajority(t *testing.T) {
+	t.Parallel()
+	ca, stranger := testcert.New(t), testcert.New(t)
+	for name, bad := range map[string]tls.Certificate{
+		"untrusted":  stranger.Valid(),
+		"expired":    ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)),
+		"wrong name": ca.Certificate("redis.example.org", time.Now().Add(time.Hour)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good := startTLS(t, ca, 3, ca.Valid())
+			broken := startTLS(t, ca, 2, bad)
+			open := func(urls ...string) *redlock.Locker {
+				l, err := redlock.Open(urls, redlock.WithTLSConfig(
+					ca.Trusting(),
+				), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(5*time.Second),
+					redlock.WithTTL(time.Minute))
+				require.NoError(t, err)
+				t.Cleanup(func() { assert.NoError(t, l.Close()) })
+				return l
+			}
+			l := open(good[0], broken[0], broken[1])
+			_, err := l.Lock(within(t, time.Minute), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			var certificate *tls.CertificateVerificationError
+			require.ErrorAs(t, err, &certificate)
+
+			control := open(good[0], good[1], broken[0])
+			lk, err := control.Lock(within(t, time.Minute), "x")
+			require.NoError(t, err)
+			unlock(t, lk)
+			control = open(good...)
+			lk, err = control.Lock(within(t, time.Minute), "x")
+			require.NoError(t, err)
+			unlock(t, lk)
+		})
+	}
+}
+
+// startTLS starts servers with one certificate, and returns their URLs.
+func startTLS(t *testing.T, ca *testcert.Authority, n int, c tls.Certificate) []string {
+	t.Helper()
+	cert, key, authority := ca.Files(c)
+	return redisproc.TLSURLs(redisproc.ForTLSTest(t, n, cert, key, authority))
+}
+
+func TestATLSConfigurationOfALocker(t *testing.T) {
+	t.Parallel()
+	_, err := redlock.Open([]string{"rediss://10.0.0.1"}, redlock.WithTLSConfig(nil))
+	require.ErrorContains(t, err, "redlock: TLS configuration nil")
+
+	ca := testcert.New(t)
+	config := ca.Trusting()
+	option := redlock.WithTLSConfig(config)
+	config.RootCAs = nil // it was copied
+	urls := append(startTLS(t, ca, 2, ca.Valid()), redisproc.ForTest(t, 1)[0].URL())
+	urls[1] = strings.Replace(urls[1], "rediss", "REDISS", 1)
+	l, err := redlock.Open(urls, option, redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	unlock(t, lock(t, l, "x"))
+	nodes, err := l.Nodes(t.Context())
+	require.NoError(t, err)
+	for _, n := range nodes {
+		assert.True(t, n.Reachable, "%v", n.Err)
+	}
+	assert.Empty(t, config.ServerName)
+}

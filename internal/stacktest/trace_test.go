@@ -1,0 +1,332 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// hooked is a Trace that calls one function from every callback.
+func hooked(f func(callback string)) *redlock.Trace {
+	return &redlock.Trace{
+		AcquireStart: func(context.Context, redlock.AcquireStartEvent) { f("AcquireStart") },
+		Waiting:      func(context.Context, redlock.WaitingEvent) { f("Waiting") },
+		AcquireEnd:   func(context.Context, redlock.AcquireEndEvent) { f("AcquireEnd") },
+		Extended:     func(context.Context, redlock.ExtendedEvent) { f("Extended") },
+		HoldEnd:      func(context.Context, redlock.HoldEndEvent) { f("HoldEnd") },
+		Unlocked:     func(context.Context, redlock.UnlockedEvent) { f("Unlocked") },
+		Vote:         func(context.Context, redlock.VoteEvent) { f("Vote") },
+		Node:         func(redlock.NodeEvent) { f("Node") },
+	}
+}
+
+// goroutine is the name of the caller's goroutine.
+func goroutine() string {
+	var buf [64]byte
+	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "[")
+	return name
+}
+
+// Any callback that panics in the caller's goroutine, in any call, leaves nothing locked in the
+// process or on the masters, if the caller recovers.
+func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
+	t.Parallel()
+	type call func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error
+	took := func(lk *redlock.Lock, err error) error {
+		if err == nil {
+			err = lk.Unlock(context.Background())
+		}
+		return err
+	}
+	calls := map[string]call{
+		"Lock":    func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.Lock(ctx, "x")) },
+		"TryLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.TryLock(ctx, "x")) },
+		"Do": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return l.Do(ctx, "x", func(context.Context) error { return nil })
+		},
+		"LockAll": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return took(l.LockAll(ctx, []string{"x", "y"}))
+		},
+		"RW.Lock":  func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.RW("x").Lock(ctx)) },
+		"RW.RLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.RW("x").RLock(ctx)) },
+		"Reentrant.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return took(l.Reentrant("x", "me").Lock(ctx))
+		},
+		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
+		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
+	}
+	const taking = "AcquireStart Vote AcquireEnd Waiting HoldEnd Unlocked"
+	can := map[string]string{ // which callbacks each call makes in its own goroutine
+		"Lock": taking, "TryLock": strings.Replace(taking, "Waiting", "", 1), "Do": taking, "LockAll": taking,
+		"RW.Lock": taking, "RW.RLock": taking, "Reentrant.Lock": taking,
+		"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended",
+	}
+	for name, call := range calls {
+		for callback := range strings.FieldsSeq(can[name]) {
+			t.Run(name+", "+callback, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 5, func(t *testing.T, w *world) {
+					var panics atomic.Pointer[string]
+					a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string) {
+						if who := panics.Load(); which == callback && who != nil && *who == goroutine() {
+							panic("the callback's")
+						}
+					})))
+					b := w.locker(t, "b")
+					w.warm(t, a)
+					held, hindering := (*redlock.Lock)(nil), (*redlock.Lock)(nil)
+					switch {
+					case name == "Unlock" || name == "Extend":
+						held = lock(t, a, "x")
+					case callback == "Waiting":
+						hindering = lock(t, b, "x")
+					}
+					down := 2 // they refuse at once, in the caller's goroutine
+					if callback == "Extended" {
+						down = 5
+					}
+					for _, m := range w.some(0, down) {
+						m.Stop()
+					}
+					for range 2 { // that the connections have ended, and that there are no new ones
+						_, err := a.Inspect(t.Context(), "x")
+						require.Equal(t, down > 2, err != nil)
+						synctest.Wait()
+					}
+					panicked := func() (panicked bool) {
+						me := goroutine()
+						panics.Store(&me)
+						defer func() {
+							panics.Store(nil)
+							if r := recover(); r != nil {
+								assert.Equal(t, "the callback's", fmt.Sprint(r))
+								panicked = true
+							}
+						}()
+						_ = call(within(t, time.Minute), a, held)
+						return false
+					}()
+					assert.True(t, panicked)
+					for _, m := range w.some(0, down) {
+						m.Start()
+					}
+					if name == "Extend" {
+						time.Sleep(2 * ttl)
+						require.NoError(t, held.Err(), "it is kept alive")
+						unlock(t, held)
+					}
+					if hindering != nil {
+						unlock(t, hindering)
+					}
+					for _, l := range []*redlock.Locker{a, b, a} {
+						lk, err := l.Lock(within(t, time.Second), "x")
+						require.NoError(t, err, "it is free")
+						unlock(t, lk)
+						lk, err = l.Reentrant("x", "you").Lock(within(t, time.Second))
+						require.NoError(t, err, "it is free")
+						unlock(t, lk)
+					}
+					time.Sleep(time.Second)
+					assert.Empty(t, w.leftovers("x"))
+				})
+			})
+		}
+	}
+}
+
+// Callbacks run without a mutex: one may use the queues of the Locker. It does not ask the masters, since the goroutine
+// that calls it may be the one that would bring their answers.
+func TestACallbackMayUseTheLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		var held atomic.Pointer[redlock.Locker] // holds "held"
+		var used sync.Map
+		var nested atomic.Bool
+		a := w.locker(t, "a", redlock.WithTrace(hooked(func(callback string) {
+			used.Store(callback, true)
+			if l := held.Load(); l != nil {
+				assert.Positive(t, l.Stats().Held)
+				if !nested.CompareAndSwap(false, true) {
+					return // the TryLock below has events, too
+				}
+				defer nested.Store(false)
+				_, err := l.TryLock(context.Background(), "held") // the queue answers
+				assert.ErrorIs(t, err, redlock.ErrHeld)
+			}
+		})))
+		keep := lock(t, a, "held")
+		for _, m := range w.some(0, 2) {
+			m.Crash() // they refuse at once, in whatever goroutine asks
+		}
+		for i := range 30 {
+			synctest.Wait()
+			held.Store(a)
+			lk, err := a.Lock(within(t, time.Minute), "x")
+			require.NoError(t, err)
+			next := locking(within(t, time.Minute), a, "x", redlock.WithoutHandOver())
+			quits := locking(within(t, time.Duration(i)*time.Millisecond), a, "x")
+			if i%3 == 0 {
+				_ = lk.Extend(t.Context())
+			}
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			unlock(t, lk)
+			if got := ended(t, next, time.Second); assert.NoError(t, got.err) {
+				unlock(t, got.lock)
+			}
+			if got := ended(t, quits, time.Second); got.err == nil {
+				unlock(t, got.lock)
+			}
+			synctest.Wait()
+		}
+		hindering := lock(t, w.locker(t, "b"), "y")
+		waits := locking(within(t, time.Minute), a, "y")
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, hindering)
+		unlock(t, ended(t, waits, 2*time.Second).lock)
+		synctest.Wait()
+		held.Store(nil)
+		unlock(t, keep)
+		for _, callback := range strings.Fields("AcquireStart Waiting AcquireEnd Extended HoldEnd Unlocked Vote Node") {
+			_, was := used.Load(callback)
+			assert.True(t, was, callback)
+		}
+	})
+}
+
+// The announcement of a release that was silent is refused by a suspect master at once. Its callback runs without the
+// mutex of the queues.
+func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var a *redlock.Locker
+		announced := 0
+		a = w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
+			Vote: func(_ context.Context, e redlock.VoteEvent) {
+				if e.Op == "announce" && e.Err != nil {
+					announced++
+					_, err := a.RW("y").TryRLock(context.Background()) // waits in a queue
+					assert.NoError(t, err)
+				}
+			},
+		}))
+		w.warm(t, a)
+		for range 20 {
+			lk := lock(t, a, "x")
+			w.Master(0).Stop()
+			for range 2 {
+				_, err := a.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				synctest.Wait()
+			}
+			for i := range 3 {
+				w.Host("a").To(i).Delay(5*time.Millisecond, 0)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			next := locking(ctx, a, "x")
+			unlocked := make(chan error, 1)
+			go func() { unlocked <- lk.Unlock(context.Background()) }()
+			synctest.Wait()
+			cancel() // the successor leaves
+			if got := ended(t, next, time.Second); got.err == nil {
+				unlock(t, got.lock)
+			}
+			<-unlocked
+			for i := range 3 {
+				w.Host("a").To(i).Heal()
+			}
+			w.Master(0).Start()
+			time.Sleep(time.Second)
+		}
+		assert.Positive(t, announced)
+	})
+}
+
+// A suspect master refuses an extension while it is submitted, in the order of the lock's extensions.
+func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var lk *redlock.Lock
+		var again atomic.Bool
+		var errs []error
+		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Op == "extend" && e.Err != nil && again.CompareAndSwap(true, false) {
+				errs = append(errs, lk.Extend(context.Background()))
+			}
+		}}))
+		lk = lock(t, a, "x")
+		synctest.Wait()
+		w.Master(0).Stop()
+		for range 2 {
+			_, err := a.Inspect(t.Context(), "x")
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		again.Store(true)
+		require.NoError(t, lk.Extend(t.Context()))
+		assert.Equal(t, []error{nil}, errs)
+		unlock(t, lk)
+	})
+}
+
+func TestVotesOnLocksWithoutFencingHaveNoToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var votes atomic.Int64
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			votes.Add(1)
+			assert.Zero(t, e.Fence, "%s of a %s", e.Op, e.Kind)
+		}}))
+		for _, acquire := range []func() (*redlock.Lock, error){
+			func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
+			func() (*redlock.Lock, error) { return l.RW("x").TryRLock(t.Context()) },
+			func() (*redlock.Lock, error) { return l.Reentrant("x", "me").TryLock(t.Context()) },
+			func() (*redlock.Lock, error) { return l.TryLockAll(t.Context(), []string{"x", "y"}) },
+			func() (*redlock.Lock, error) { return l.Semaphore("s", 2).TryAcquire(t.Context()) },
+		} {
+			lk, err := acquire()
+			require.NoError(t, err)
+			unlock(t, lk)
+		}
+		assert.Positive(t, votes.Load())
+	})
+}
+
+// A majority agrees on one token only after the write-back, so each master's own token is told.
+func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		for i, without := range []int{2, 1} { // the counters now differ
+			host := fmt.Sprint("a", i)
+			w.Host(host).To(without).BlackHole()
+			unlock(t, lock(t, w.locker(t, host), "x", redlock.WithFencing()))
+		}
+		w.Host("b").To(0).BlackHole()
+		tokens := map[string][]uint64{} // by operation
+		var mu sync.Mutex
+		b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Verdict == "granted" {
+				tokens[e.Op] = append(tokens[e.Op], e.Fence)
+			}
+		}}))
+		lk := lock(t, b, "x", redlock.WithFencing())
+		require.NoError(t, lk.Extend(t.Context()))
+		mu.Lock()
+		defer mu.Unlock()
+		assert.ElementsMatch(t, []uint64{lk.Fence() - 1, lk.Fence()}, tokens["acquire"])
+		assert.Equal(t, []uint64{lk.Fence()}, tokens["raise"])
+		assert.Equal(t, []uint64{0, 0}, tokens["extend"])
+	})
+}

@@ -1,0 +1,788 @@
+package stacktest_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// patient waits by messages and TTLs alone: its backoff is longer than any test.
+var patient = redlock.WithRetry(time.Hour, time.Hour)
+
+func TestWaitersOfOneLockerAreServedInTheirOrder(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		held := lock(t, l, "x")
+		const n = 20
+		var order []int
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				lk, err := l.Lock(t.Context(), "x")
+				if assert.NoError(t, err) {
+					order = append(order, i) // guarded by the lock
+					time.Sleep(time.Millisecond)
+					assert.NoError(t, lk.Unlock(t.Context()))
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		unlock(t, held)
+		wg.Wait()
+		for i := range n {
+			assert.Equal(t, i, order[i])
+		}
+	})
+}
+
+func TestOnlyTheHeadOfAQueueAsksTheMasters(t *testing.T) {
+	t.Parallel()
+	commands := func(waiters int) (sets, all int) {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			w.warm(t, l)
+			w.foreign("x", 0)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range waiters {
+				wg.Go(func() {
+					_, err := l.Lock(ctx, "x", redlock.WithRetry(time.Second, time.Second))
+					assert.ErrorIs(t, err, redlock.ErrHeld)
+				})
+			}
+			time.Sleep(10 * time.Second)
+			cancel()
+			wg.Wait()
+			sets, all = len(w.sets()), len(w.asked())
+		})
+		return sets, all
+	}
+	sets, all := commands(1)
+	manySets, manyAll := commands(50)
+	assert.InDelta(t, sets, manySets, 6)
+	assert.InDelta(t, all, manyAll, 20)
+	assert.Less(t, sets, 20, "three at first, then the first node once a second")
+}
+
+func TestNoWaiterAsksTheMastersWhileThisProcessHoldsTheName(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		held := lock(t, l, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		w.forget()
+		var outs []<-chan attempt
+		for range 10 {
+			outs = append(outs, locking(t.Context(), l, "x"))
+		}
+		time.Sleep(ttl / 2)
+		assert.Empty(t, w.asked())
+		unlock(t, held)
+		for _, out := range outs {
+			a := ended(t, out, 100*time.Millisecond)
+			require.NoError(t, a.err)
+			unlock(t, a.lock)
+		}
+	})
+}
+
+func TestReleaseByAnotherLockerWakesTheHead(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3, 5} {
+		for _, down := range []int{0, n / 2} {
+			t.Run(fmt.Sprintf("%d masters, %d down", n, down), func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, n, func(t *testing.T, w *world) {
+					a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+					for _, m := range w.some(0, down) {
+						m.Crash()
+					}
+					lk := lock(t, a, "x")
+					out := locking(t.Context(), b, "x")
+					time.Sleep(time.Minute)
+					waiting(t, out)
+					unlock(t, lk)
+					a2 := ended(t, out, 20*time.Millisecond)
+					require.NoError(t, a2.err)
+					unlock(t, a2.lock)
+					time.Sleep(time.Second)
+					for _, m := range w.Masters() {
+						assert.Zero(t, m.Subscribers("redlock:x"), "no subscription without a waiter")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The masters publish the release while no subscription works. The start of a subscription counts as a message.
+func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+		held := lock(t, a, "x")
+		for _, m := range w.Masters() {
+			m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
+		}
+		out := locking(t.Context(), b, "x")
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, held)
+		waiting(t, out, "it has not heard of the release")
+		for _, m := range w.Masters() {
+			m.HangUp(nil)
+		}
+		got := ended(t, out, 3*time.Second)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+	})
+}
+
+// An ACL may forbid PUBLISH.
+func TestReleaseWithoutMessagesIsFoundByTheBackoff(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		for _, m := range w.Masters() {
+			m.Reply("NOPERM User default has no permissions to access one of the channels", "PUBLISH")
+		}
+		lk := lock(t, a, "x")
+		out := locking(t.Context(), b, "x")
+		time.Sleep(time.Minute)
+		waiting(t, out)
+		unlock(t, lk)
+		a2 := ended(t, out, time.Second+20*time.Millisecond)
+		require.NoError(t, a2.err)
+		unlock(t, a2.lock)
+	})
+}
+
+func TestTheEndOfADeadHoldersTTLWakesTheHead(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+		held := lock(t, a, "x")
+		asked := time.Now()
+		synctest.Wait()
+		w.Host("a").Freeze()
+		out := locking(t.Context(), b, "x")
+		a2 := ended(t, out, 2*ttl)
+		require.NoError(t, a2.err)
+		assert.InDelta(t, float64(ttl), float64(time.Since(asked)), float64(20*time.Millisecond))
+		w.Host("a").Thaw()
+		require.ErrorIs(t, held.Err(), redlock.ErrLost)
+		unlock(t, a2.lock)
+	})
+}
+
+// The probe for the holder ends with the answers of a majority, and the stale one is among them.
+func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
+	t.Parallel()
+	for stale := range 3 {
+		t.Run(fmt.Sprint("on master ", stale), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				w.foreign("x", 2*time.Second)
+				w.Master(stale).Set("x", "foreign", time.Hour)
+				w.Host("a").To((stale+1)%3).Delay(5*time.Millisecond, 0)
+				out := locking(t.Context(), w.locker(t, "a", patient), "x")
+				a := ended(t, out, 2100*time.Millisecond)
+				require.NoError(t, a.err)
+				unlock(t, a.lock)
+			})
+		})
+	}
+}
+
+func TestAForeignClientsReleaseIsFoundByTheBackoff(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithRetry(10*time.Millisecond, 300*time.Millisecond))
+		w.foreign("x", time.Hour)
+		out := locking(t.Context(), l, "x")
+		time.Sleep(time.Minute)
+		waiting(t, out)
+		for _, m := range w.Masters() {
+			m.Redis().Del("x")
+		}
+		a := ended(t, out, 320*time.Millisecond)
+		require.NoError(t, a.err)
+		unlock(t, a.lock)
+	})
+}
+
+// A waiting Lock costs the masters little, whatever it waits for.
+func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		setup func(t *testing.T, w *world)
+	}{
+		{"held by a locker with keepalive", func(t *testing.T, w *world) {
+			t.Helper()
+			lock(t, w.locker(t, "holder"), "x")
+		}},
+		{"held by a foreign client without a TTL", func(_ *testing.T, w *world) { w.foreign("x", 0) }},
+		{"held by a foreign client for long", func(_ *testing.T, w *world) { w.foreign("x", time.Hour) }},
+		{"held, and two masters are down", func(_ *testing.T, w *world) {
+			w.foreign("x", time.Hour)
+			w.Master(0).Crash()
+			w.Master(1).Crash()
+		}},
+		{"all masters are down", func(_ *testing.T, w *world) {
+			for _, m := range w.Masters() {
+				m.Crash()
+			}
+		}},
+		{"three masters are frozen", func(_ *testing.T, w *world) {
+			for _, m := range w.some(0, 3) {
+				m.Freeze()
+			}
+		}},
+		{"a stale key on one, two in their restart window", func(_ *testing.T, w *world) {
+			w.foreign("x", 0, 0)
+			w.Master(3).Info("uptime_in_seconds", "0")
+			w.Master(4).Info("uptime_in_seconds", "0")
+		}},
+		{"a stale key on one, two out of memory", func(_ *testing.T, w *world) {
+			w.foreign("x", 0, 0)
+			for _, m := range w.some(3, 5) {
+				m.Reply("OOM command not allowed when used memory > 'maxmemory'.", "SET")
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				tt.setup(t, w)
+				synctest.Wait()
+				l := w.locker(t, "waiter", redlock.WithMaxTTL(time.Hour))
+				ctx, cancel := context.WithCancel(t.Context())
+				out := locking(ctx, l, "x")
+				time.Sleep(5 * time.Second) // the first attempts follow each other more closely
+				waiting(t, out)
+				w.forget()
+				const watch = 100
+				time.Sleep(watch * time.Second)
+				waiting(t, out)
+				perMaster := make(map[int]int)
+				for _, e := range w.asked() {
+					if e.Host == "waiter" {
+						perMaster[e.Master]++
+					}
+				}
+				for i, n := range perMaster {
+					// An attempt every half second on average: SET, its release, a look at who holds it.
+					assert.Less(t, n, 10*watch, "master %d: %d commands in %d s", i, n, watch)
+				}
+				cancel()
+				require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
+			})
+		})
+	}
+}
+
+// Ten Lockers want one name, over a slow network.
+func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		n     int
+		fault func(w *world, i int)
+		most  time.Duration
+	}{
+		{"three masters", 3, nil, time.Second},
+		{"five masters", 5, nil, time.Second},
+		{"one is down", 5, func(w *world, i int) { w.Master(i).Crash() }, time.Second},
+		{"one is frozen", 5, func(w *world, i int) { w.Master(i).Freeze() }, 2 * time.Second},
+		{"one is cut off", 5, func(w *world, i int) { w.Master(i).BlackHole() }, 2 * time.Second},
+		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
+		{
+			"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") },
+			2 * time.Second,
+		},
+	} {
+		cycles, first := int64(100), firstNode("x", tt.n)
+		faulty := map[string]int{"": -1}
+		if tt.fault != nil {
+			cycles, faulty = 40, map[string]int{": the first node": first, ": another": (first + 1) % tt.n}
+		}
+		for which, i := range faulty {
+			t.Run(tt.name+which, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, tt.n, func(t *testing.T, w *world) {
+					for _, m := range w.Masters() {
+						m.Delay(500*time.Microsecond, 500*time.Microsecond)
+					}
+					if tt.fault != nil {
+						tt.fault(w, i)
+					}
+					took := contend(t, w, 10, cycles)
+					t.Logf("%d cycles in %v, %d commands", cycles, took, len(w.asked()))
+					assert.Less(t, took, tt.most)
+					if tt.fault == nil {
+						for _, m := range w.some(1, tt.n) {
+							other := w.Master((first + m.Index()) % tt.n)
+							assert.Less(
+								t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"),
+								"most attempts end with the first; without one it would be as many",
+							)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// contend has so many Lockers, each of a process of its own, lock x until they have done so often enough together, and
+// returns how long that took.
+func contend(t *testing.T, w *world, lockers int, cycles int64, opts ...redlock.Option) time.Duration {
+	t.Helper()
+	var done, holders atomic.Int64
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i := range lockers {
+		l := w.locker(t, fmt.Sprintf("host-%d", i), opts...)
+		wg.Go(func() {
+			for done.Load() < cycles {
+				lk, err := l.Lock(t.Context(), "x")
+				if !assert.NoError(t, err) {
+					return
+				}
+				assert.Equal(t, int64(1), holders.Add(1), "holders at once")
+				time.Sleep(time.Millisecond)
+				holders.Add(-1)
+				assert.NoError(t, lk.Unlock(t.Context()))
+				done.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(began)
+}
+
+// Only release messages wake the waiters, and every release is followed by the next holder at once.
+func TestNoWakeUpIsLost(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		delay time.Duration // and as much jitter
+		dead  int
+		apart time.Duration // each process is nearer to masters of its own, so that votes split
+	}{
+		{"no delay", 0, 0, 0},
+		{"delay", 2 * time.Millisecond, 0, 0},
+		{"no delay, one dead", 0, 1, 0},
+		{"delay, one dead", 2 * time.Millisecond, 1, 0},
+		{"delay, two dead", 2 * time.Millisecond, 2, 0},
+		{"split votes", 0, 0, 5 * time.Millisecond},
+		{"split votes, one dead", 0, 1, 5 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				for _, m := range w.Masters() {
+					m.Delay(tt.delay, tt.delay)
+				}
+				for _, m := range w.some(0, tt.dead) {
+					m.Crash()
+				}
+				var lockers []*redlock.Locker
+				for i := range 3 {
+					for j := range w.Masters() {
+						w.Host(fmt.Sprint(i)).To(j).Delay(time.Duration((i+j)%5)*tt.apart, 0)
+					}
+					lockers = append(lockers, w.locker(t, fmt.Sprint(i), patient, redlock.WithTTL(time.Hour)))
+				}
+				var released time.Time
+				var worst time.Duration
+				var wg sync.WaitGroup
+				for i, l := range lockers {
+					for range 3 {
+						wg.Go(func() {
+							for range 15 {
+								lk, err := l.Lock(t.Context(), "x")
+								if !assert.NoError(t, err) {
+									return
+								}
+								if !released.IsZero() { // guarded by the lock
+									worst = max(worst, time.Since(released))
+								}
+								time.Sleep(time.Duration(rand.IntN(20*(i+1))) * time.Millisecond)
+								released = time.Now()
+								assert.NoError(t, lk.Unlock(t.Context()))
+							}
+						})
+					}
+				}
+				wg.Wait()
+				assert.Less(t, worst, 2*time.Second)
+			})
+		})
+	}
+}
+
+// Every process asks the same master first, although each was given the masters in another order.
+func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		urls := w.URLs()
+		first := make(map[string]map[int]bool)
+		for i := range 5 {
+			l := w.over(t, fmt.Sprint(i), w.nodes(t, fmt.Sprint(i), urls...))
+			for _, name := range []string{"x", "y", "z", "orders:42"} {
+				held := lock(t, w.locker(t, fmt.Sprintf("holder of %s for %d", name, i)), name)
+				synctest.Wait() // on every master
+				out := locking(t.Context(), l, name)
+				time.Sleep(3 * time.Second) // it asks one master now, since the name is contended
+				w.forget()
+				time.Sleep(5 * time.Second)
+				for _, e := range w.sets() {
+					if first[name] == nil {
+						first[name] = make(map[int]bool)
+					}
+					first[name][e.Master] = true
+				}
+				unlock(t, held)
+				got := ended(t, out, time.Second)
+				require.NoError(t, got.err)
+				unlock(t, got.lock)
+			}
+			urls = append(urls[1:], urls[0])
+		}
+		used := make(map[int]bool)
+		for name, masters := range first {
+			assert.Len(t, masters, 1, name)
+			for m := range masters {
+				used[m] = true
+			}
+		}
+		assert.Greater(t, len(used), 1, "names are spread over the masters")
+	})
+}
+
+// Contenders that took one master each release it, and these releases are silent. A contender that they denied must not
+// wait for a message while the name is free, nor for their TTLs.
+func TestASplitVoteIsRepeatedSoon(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // from the denial to the contenders' giving back
+	}{
+		{"given back before the waiter looks who holds it", 0},
+		{"given back after", 30 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				held := lock(t, w.locker(t, "holder"), "x")
+				l := w.locker(t, "waiter", patient, redlock.WithTTL(time.Hour))
+				out := locking(t.Context(), l, "x")
+				for i := range 3 {
+					w.Host("waiter").To(i).Delay(5*time.Millisecond, 0)
+				}
+				time.Sleep(time.Second)
+				w.forget()
+				unlock(t, held)
+				asked := func(n int) {
+					for len(w.sets()) < n {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				asked(1) // the first node grants, …
+				first := w.sets()[0].Master
+				w.Master((first+1)%3).Set("x", "one contender", time.Hour)
+				w.Master((first+2)%3).Set("x", "another", time.Hour)
+				asked(3) // … and the others deny
+				time.Sleep(tt.after)
+				w.Master((first + 1) % 3).Redis().Del("x")
+				w.Master((first + 2) % 3).Redis().Del("x")
+				a := ended(t, out, time.Second)
+				require.NoError(t, a.err)
+				unlock(t, a.lock)
+			})
+		})
+	}
+}
+
+// Every vote may be split, and only messages announce a release.
+func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint("of ", n), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, n, func(t *testing.T, w *world) {
+				for _, m := range w.Masters() {
+					m.Delay(2*time.Millisecond, 2*time.Millisecond)
+				}
+				for _, m := range w.some(0, n/2) {
+					m.Crash()
+				}
+				assert.Less(t, contend(t, w, 6, 20, patient, redlock.WithTTL(time.Hour)), 20*time.Second)
+			})
+		})
+	}
+}
+
+func TestAHeadThatGivesUpPassesTheTurnToTheNextWaiter(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		when func(w *world) // the head is canceled then
+	}{
+		{"while it waits for another process", func(*world) { time.Sleep(5 * time.Second) }},
+		{"in the middle of an attempt", func(w *world) {
+			for _, m := range w.Masters() {
+				m.Delay(10*time.Millisecond, 0)
+			}
+			n := len(w.sets())
+			for len(w.sets()) == n {
+				time.Sleep(time.Millisecond)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				held := lock(t, a, "x")
+				ctx, cancel := context.WithCancel(t.Context())
+				head := locking(ctx, b, "x")
+				next := locking(t.Context(), b, "x")
+				last := locking(t.Context(), b, "x")
+				tt.when(w)
+				cancel()
+				require.ErrorIs(t, ended(t, head, 10*time.Millisecond).err, context.Canceled)
+				time.Sleep(time.Second)
+				waiting(t, next)
+				unlock(t, held)
+				n := ended(t, next, 200*time.Millisecond)
+				require.NoError(t, n.err)
+				waiting(t, last)
+				unlock(t, n.lock)
+				e := ended(t, last, 200*time.Millisecond)
+				require.NoError(t, e.err)
+				unlock(t, e.lock)
+				w.Heal()
+				time.Sleep(time.Second)
+				assert.Zero(t, w.keys())
+			})
+		})
+	}
+}
+
+func TestALostLockGivesTheTurnToTheNextWaiter(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", patient)
+		held := lock(t, l, "x", redlock.WithMaxHold(3*time.Second))
+		next := locking(t.Context(), l, "x")
+		time.Sleep(2 * time.Second)
+		waiting(t, next)
+		a := ended(t, next, 1100*time.Millisecond)
+		require.NoError(t, a.err)
+		require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
+		last := locking(t.Context(), l, "x")
+		waiting(t, last, "the Unlock of a lost lock passes no turn")
+		unlock(t, a.lock)
+		e := ended(t, last, 100*time.Millisecond)
+		require.NoError(t, e.err)
+		unlock(t, e.lock)
+	})
+}
+
+func TestTryLockDoesNotOvertakeWaiters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.foreign("x", time.Hour)
+		out := locking(t.Context(), l, "x", redlock.WithRetry(10*time.Second, 10*time.Second))
+		time.Sleep(time.Second)
+		for _, m := range w.Masters() { // free now, and the head does not know it yet
+			m.Wipe()
+		}
+		w.forget()
+		_, err := l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		synctest.Wait()
+		assert.Empty(t, w.asked(), "answered by the queue")
+		a := ended(t, out, 10*time.Second)
+		require.NoError(t, a.err)
+		_, err = l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		unlock(t, a.lock)
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+// The TryLock waits for the answer to a Lock that is still asking the masters.
+func TestTryLockIsAnsweredByTheHeadsAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		setup func(w *world)
+		want  error
+	}{
+		{"free", func(*world) {}, redlock.ErrHeld},
+		{"held", func(w *world) { w.foreign("x", time.Hour) }, redlock.ErrHeld},
+		{"no quorum", func(w *world) { w.Master(0).Freeze(); w.Master(1).Freeze() }, redlock.ErrNoQuorum},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				w.warm(t, l)
+				for _, m := range w.Masters() {
+					m.Delay(10*time.Millisecond, 0)
+				}
+				tt.setup(w)
+				ctx, cancel := context.WithCancel(t.Context())
+				first := locking(ctx, l, "x")
+				try := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+				a := ended(t, try, time.Second)
+				require.ErrorIs(t, a.err, tt.want)
+				assert.Less(t, a.took, timeout+time.Millisecond)
+				cancel()
+				if f := ended(t, first, time.Second); f.err == nil {
+					unlock(t, f.lock)
+				}
+				w.Heal()
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}
+
+func TestOfManyTryLocksOneWins(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		outs := make([]<-chan attempt, 20)
+		for i := range outs {
+			outs[i] = inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+		}
+		var won *redlock.Lock
+		for _, out := range outs {
+			if a := ended(t, out, time.Second); a.err == nil {
+				require.Nil(t, won)
+				won = a.lock
+			} else {
+				require.ErrorIs(t, a.err, redlock.ErrHeld)
+				assert.Equal(t, 20*time.Millisecond, a.took, "as soon as one has won")
+			}
+		}
+		require.NotNil(t, won)
+		assert.Len(t, w.sets(), 3, "one asked")
+		unlock(t, won)
+	})
+}
+
+func TestTryLocksTakeTurnsUntilOneWins(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.foreign("x", time.Minute)
+		outs := make([]<-chan attempt, 5)
+		for i := range outs {
+			outs[i] = inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+		}
+		for _, out := range outs {
+			require.ErrorIs(t, ended(t, out, time.Second).err, redlock.ErrHeld)
+		}
+		for _, m := range w.Masters() {
+			m.Wipe()
+		}
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+// The next waiter gets the turn.
+func TestATryLockThatIsCanceledInTheQueueLeavesNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		first := locking(t.Context(), l, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		try := inBackground(func() (*redlock.Lock, error) { return l.TryLock(ctx, "x") })
+		cancel()
+		require.ErrorIs(t, ended(t, try, 0).err, context.Canceled)
+		a := ended(t, first, time.Second)
+		require.NoError(t, a.err)
+		unlock(t, a.lock)
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+// A lone waiter gets the lock, whichever master is its first node.
+func TestAFirstNodeThatCannotGrantDelaysNoWaiter(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		fault func(m *simnet.Master)
+	}{
+		{"a stale key without a TTL", func(m *simnet.Master) { m.Set("x", "ghost", 0) }},
+		{"a stale key of another type", func(m *simnet.Master) { m.Redis().Del("x"); m.Redis().HSet("x", "f", "v") }},
+		{"frozen", func(m *simnet.Master) { m.Freeze() }},
+		{"dead", func(m *simnet.Master) { m.Crash() }},
+		{"cut off", func(m *simnet.Master) { m.BlackHole() }},
+		{"in its restart window", func(m *simnet.Master) { m.Restart() }},
+		{"out of memory", func(m *simnet.Master) { m.Reply("OOM command not allowed", "SET") }},
+		{"the nearest, with a stale key", func(m *simnet.Master) { m.Set("x", "ghost", 0); m.Delay(0, 0) }},
+	} {
+		for _, n := range []int{3, 5} {
+			t.Run(fmt.Sprintf("%s, of %d", tt.name, n), func(t *testing.T) {
+				t.Parallel()
+				for i := range n {
+					inWorld(t, n, func(t *testing.T, w *world) {
+						a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+						for _, m := range w.Masters() {
+							m.Delay(5*time.Millisecond, 0)
+						}
+						held := lock(t, a, "x")
+						out := locking(t.Context(), b, "x")
+						time.Sleep(time.Second)
+						waiting(t, out)
+						tt.fault(w.Master(i))
+						time.Sleep(time.Second)
+						waiting(t, out)
+						unlock(t, held)
+						// One node timeout is what it may take to find the fault.
+						got := ended(t, out, 2*timeout)
+						require.NoError(t, got.err, "master %d", i)
+						unlock(t, got.lock)
+					})
+				}
+			})
+		}
+	}
+}
+
+// firstNode returns which of n masters contenders for a name ask first.
+func firstNode(name string, n int) int {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return int(h.Sum64() % uint64(n))
+}

@@ -1,0 +1,148 @@
+package stacktest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// wake is a test in which the Locker a has x, or a majority of the masters has granted it x, and b waits for it.
+type wake struct {
+	*world
+	t    *testing.T
+	a, b *redlock.Locker
+}
+
+// late makes the answers to a so late.
+func (w *wake) late(d time.Duration) {
+	for i := range w.Masters() {
+		w.Host("a").To(i).DelayWay(simnet.FromMaster, d, 0)
+	}
+}
+
+// asks has a ask for x until its context ends.
+func (w *wake) asks(c call, late time.Duration) (ends func()) {
+	w.late(late)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	out := inBackground(func() (*redlock.Lock, error) { return c(ctx, w.a, 0) })
+	return func() {
+		cancel()
+		require.ErrorIs(w.t, (<-out).err, context.Canceled)
+	}
+}
+
+// Whatever ends what a has or was granted, b learns of it at once, although its back-off and the TTL are long.
+func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		begin func(w *wake) (end func())
+		runs  time.Duration // from begin to end
+		free  time.Duration // how long the name stays taken after the end
+	}{
+		"an Unlock": {begin: func(w *wake) func() {
+			lk := lock(w.t, w.a, "x")
+			return func() { unlock(w.t, lk) }
+		}},
+		"an Unlock with a minimum hold": {begin: func(w *wake) func() {
+			lk := lock(w.t, w.a, "x", redlock.WithMinHold(3*time.Second))
+			return func() { unlock(w.t, lk) }
+		}, runs: time.Second, free: 2 * time.Second},
+		"an Unlock of a permit with a minimum hold": {begin: func(w *wake) func() {
+			lk, err := w.a.Semaphore("x", 1).TryAcquire(w.t.Context(), redlock.WithMinHold(3*time.Second))
+			require.NoError(w.t, err)
+			return func() { unlock(w.t, lk) }
+		}, runs: time.Second, free: 2 * time.Second},
+		"Close": {begin: func(w *wake) func() {
+			lock(w.t, w.a, "x")
+			return func() { require.NoError(w.t, w.a.Close()) }
+		}},
+		"Close while the masters are asked": {begin: func(w *wake) func() {
+			w.late(400 * time.Millisecond)
+			out := locking(w.t.Context(), w.a, "x")
+			return func() {
+				go func() { _ = w.a.Close() }()
+				require.ErrorIs(w.t, (<-out).err, redlock.ErrClosed)
+			}
+		}},
+		"votes after the node timeout": {begin: func(w *wake) func() {
+			w.asks(byMutex, timeout+100*time.Millisecond)
+			return func() {}
+		}, runs: timeout},
+		"a hook that panics": {begin: func(w *wake) func() {
+			stop := make(chan struct{})
+			trace := &redlock.Trace{AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { <-stop; panic("hook") }}
+			l := w.locker(w.t, "a", redlock.WithTrace(trace))
+			go func() {
+				defer func() { _ = recover() }()
+				_, _ = l.Lock(w.t.Context(), "x")
+			}()
+			synctest.Wait()
+			return func() { close(stop) }
+		}},
+		"a silent release, whose next waiter gives up": {begin: func(w *wake) func() {
+			first, err := w.a.RW("x").Lock(w.t.Context())
+			require.NoError(w.t, err)
+			ctx, cancel := context.WithCancel(w.t.Context())
+			next := inBackground(func() (*redlock.Lock, error) { return w.a.RW("x").Lock(ctx) })
+			return func() {
+				w.late(200 * time.Millisecond)
+				go func() { assert.NoError(w.t, first.Unlock(context.Background())) }()
+				time.Sleep(100 * time.Millisecond)
+				cancel()
+				require.ErrorIs(w.t, (<-next).err, context.Canceled)
+			}
+		}},
+	}
+	for name, c := range map[string]call{
+		"mutex": byMutex, "reader": byReader, "writer": byWriter, "owner": byOwner, "permit": byOnlyPermit,
+		"several": queued["several"].wait,
+		"fenced": func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+			return l.Lock(ctx, "x", redlock.WithFencing())
+		},
+	} {
+		tt := cases["an Unlock"]
+		tt.begin = func(w *wake) func() {
+			lk, err := c(w.t.Context(), w.a, 0) // all masters have the scripts then
+			require.NoError(w.t, err)
+			unlock(w.t, lk)
+			synctest.Wait()
+			return w.asks(c, 400*time.Millisecond)
+		}
+		tt.runs = 300 * time.Millisecond
+		cases["a caller that gives up, "+name] = tt
+	}
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, world *world) {
+				never := redlock.WithRetry(time.Minute, time.Minute)
+				w := &wake{world, t, world.locker(t, "a", never), world.locker(t, "b", never)}
+				w.warm(t, w.a)
+				w.warm(t, w.b)
+				began := time.Now()
+				end := tt.begin(w)
+				time.Sleep(10 * time.Millisecond)
+				out := locking(t.Context(), w.b, "x")
+				time.Sleep(tt.runs - time.Since(began))
+				waiting(t, out)
+				ended := time.Now()
+				end()
+				select {
+				case got := <-out:
+					require.NoError(t, got.err)
+					unlock(t, got.lock)
+				case <-time.After(time.Minute):
+					require.Fail(t, "it still waits")
+				}
+				assert.Less(t, time.Since(ended)-tt.free, timeout)
+			})
+		})
+	}
+}
