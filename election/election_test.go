@@ -72,8 +72,8 @@ func TestAResignationHandsOverInAFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		a := campaign(t, w.candidate(t, "a"))
-		next := campaigning(t, w.candidate(t, "b"))
-		time.Sleep(time.Minute)
+		// It asks again only when the TTL ends: an attempt that the resignation overtakes would take longer.
+		next := campaigning(t, w.candidate(t, "b", redlock.WithRetry(time.Minute, time.Minute)))
 		resigned := time.Now()
 		require.NoError(t, a.Resign(t.Context()))
 		b := <-next
