@@ -261,8 +261,9 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	return fx
 }
 
-// lost handles the end of the pipe's connection. If the connection never carried an answer, or the wrong one, the master
-// becomes suspect, because the next connection would probably end in the same way. Otherwise the driver connects again.
+// lost handles the end of the pipe's connection. If the connection never carried an answer, or the wrong one, the
+// master becomes suspect, because the next connection would probably end in the same way. Otherwise the driver connects
+// again.
 func (p *pipe) lost(out *settlement, fx *effects) {
 	p.conn.link = nil
 	if out.lost {

