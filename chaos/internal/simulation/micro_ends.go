@@ -80,6 +80,39 @@ func (e *env) closedEarly(w, other *worker) {
 	}
 }
 
+// leftAsPassed checks that a lock is free although its holder passed its lease to a caller of the same Locker that gave
+// up at the same instant.
+func (e *env) leftAsPassed(w, other *worker) {
+	for i := range 12 {
+		want, holders := e.want(kinds.Mutex), 1
+		if i%2 == 1 {
+			want = locker.Request{Mode: kinds.Semaphore, Names: []string{"pool"}, Slots: slots}
+			holders = slots
+		}
+		want.TTL = w.client.TTL
+		var all []*holding
+		for range holders {
+			all = append(all, w.free(want))
+		}
+		ctx, leave := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			if l, err := w.locker.Lock(ctx, want); err == nil {
+				_ = l.Unlock(context.Background())
+			}
+		}()
+		time.Sleep(within(e.rng, 20*time.Millisecond)) // soon enough for a hand-over
+		leave()
+		all[0].sure()
+		<-over
+		other.must(want, 2*time.Second, "it was unlocked, and the caller that was to have it next has given up").sure()
+		for _, h := range all[1:] {
+			h.sure()
+		}
+	}
+}
+
 // raisedTwice checks that a majority has the fencing token of a lock although the first number that was written back to
 // the masters was too small. The clients' clocks are behind all counters.
 func (w *worker) raisedTwice() {

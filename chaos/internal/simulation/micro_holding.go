@@ -68,7 +68,8 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 	return <-answer
 }
 
-// givenUp checks that a client sends no request to a further master after its caller has received the answer.
+// givenUp checks that a client sends no request to a further master after its caller has received the answer, and that
+// a caller that gives up keeps nothing.
 func (e *env) givenUp() {
 	w, other := e.worker(0), e.worker(1)
 	taken := other.free(e.want(kinds.Mutex))
@@ -91,6 +92,7 @@ func (e *env) givenUp() {
 		h.sure()
 	}
 	taken.sure()
+	e.leftAsPassed(w, other)
 }
 
 // unasked reports a problem if the client asked a master for one of the names after the given time.
