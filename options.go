@@ -59,10 +59,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
 // name until the TTL ends.
 //
-// A master that executes the Unlock late keeps the name at most one node timeout longer, because the Locker repeats the
-// request. One exception: the process ends, or loses the master, before the master has answered, and the master had not
-// answered the last extension either. Then it keeps the name, from when it executes the Unlock, for as long as was left
-// when Unlock was called.
+// A master that executes the Unlock late may keep the name for up to the minimum hold longer.
 //
 // The owner of a reentrant lock may lock again during the minimum hold, and readers may share the name with a reader's;
 // everybody else is kept out.

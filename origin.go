@@ -41,8 +41,8 @@ func (t tracedOps) Raise(fence int64) *node.Op       { return mark(t.Ops.Raise(f
 func (t tracedOps) Extend(fence int64) *node.Op      { return mark(t.Ops.Extend(fence), t.origin) }
 func (t tracedOps) Release(announce bool) *node.Op   { return mark(t.Ops.Release(announce), t.origin) }
 
-func (t tracedOps) Keep(rest, beyond time.Duration) *node.Op {
-	return mark(t.Ops.Keep(rest, beyond), t.origin)
+func (t tracedOps) Keep(rest time.Duration) *node.Op {
+	return mark(t.Ops.Keep(rest), t.origin)
 }
 
 // mark sets the origin of a new operation, and returns the operation.

@@ -65,7 +65,7 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 		switch {
 		case c.flight.voted && !c.Delivery.Durable, c.expired(now):
 		case err == nil:
-			c.send(now)
+			c.flight.sent = now
 			if c.Written != nil {
 				c.Written.Store(true)
 			}

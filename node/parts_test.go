@@ -35,19 +35,6 @@ func TestVotesAreCounted(t *testing.T) {
 	assert.EqualValues(t, 2, v.latency.Count())
 }
 
-func TestWhenACallWasExecutedLate(t *testing.T) {
-	t.Parallel()
-	c := anyCall(durable)
-	c.send(at(9))
-	assert.False(t, c.executedLate(at(99)), "its operation is always the same")
-	later := aRelease.script.Op("release", nil, []string{"b"})
-	c.Delivery.OpAt = func(time.Time) *Op { return later }
-	c.send(at(9))
-	assert.Same(t, later, c.Op)
-	assert.False(t, c.executedLate(at(10)), "in as long as from Asked to Deadline")
-	assert.True(t, c.executedLate(at(10).Add(1)))
-}
-
 func TestARestartedServerIsNotTrustedWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	s := Server{Up: at(0)}

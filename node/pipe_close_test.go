@@ -78,8 +78,8 @@ func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
 	t.Parallel()
 	p, _ := idlePipe()
 	queued, written, orphan := anyCall(), anyCall(durable), anyCall(durable)
-	written.send(at(9))
-	orphan.send(at(9))
+	written.flight.sent = at(9)
+	orphan.flight.sent = at(9)
 	p.state.calls.queue, p.state.calls.written = []*Call{queued, anyCall(voted)}, []*Call{written}
 	p.state.recovery.add([]*Call{orphan})
 	fx, unconfirmed := p.endClose(at(9.5))

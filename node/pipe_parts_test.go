@@ -323,7 +323,7 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 		p.conn.link = l
 		p.state.calls = inflight{written: releases(2), queue: releases(1)}
 		for _, c := range p.state.calls.written {
-			c.send(at(9))
+			c.flight.sent = at(9)
 		}
 		p.state.window.lastSent = at(9)
 		p.state.window.rtt.measure(8*time.Millisecond, at(9))

@@ -73,7 +73,7 @@ func (p *pipe) nextRecovery(now time.Time) (t task, n int, patience time.Duratio
 	}
 	batch := r.load(now)
 	for _, c := range batch {
-		c.send(now)
+		c.flight.sent = now
 		l.put(c.bytes())
 	}
 	p.batches.count(len(batch))

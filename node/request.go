@@ -49,11 +49,9 @@ type Delivery struct {
 	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
 	// request up, whatever the master does.
 	ExpiresAt time.Time
-	// OpAt, if not nil, makes the operation that the node sends at now, in place of Op. It may differ from Op only in a
-	// duration that ends at a fixed time. A master that executes the operation late counts the duration from then, so the
-	// node sends a durable request again if its answer took longer than from Asked to Deadline. With OpAt, a denial of a
-	// repeated request stays a denial. Without it, it counts as a grant: an earlier sending removed the key.
-	OpAt func(now time.Time) *Op
+	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
+	// counts as a grant: an earlier sending removed the key.
+	Keeps bool
 	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
 	// the request if it cannot send it at once, and does not count it as unconfirmed.
 	OnlyIfWritten *atomic.Bool
@@ -93,20 +91,6 @@ func (c *Call) bytes() []byte {
 		return c.Op.text()
 	}
 	return c.Op.out
-}
-
-// send records that the call is being written.
-func (c *Call) send(now time.Time) {
-	c.flight.sent = now
-	if c.Delivery.OpAt != nil {
-		c.Op = c.Delivery.OpAt(now)
-	}
-}
-
-// executedLate reports whether a durable call that was answered at now may have been executed so late that it must be
-// sent again.
-func (c *Call) executedLate(now time.Time) bool {
-	return c.Delivery.OpAt != nil && now.Sub(c.flight.sent) > c.Deadline.Sub(c.Asked)
 }
 
 // claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to

@@ -168,7 +168,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if v.Verdict == Granted {
 		s.restored(s.state.rights.executed(c))
 	}
-	if c.flight.repeated && v.Verdict == Denied && c.Delivery.OpAt == nil {
+	if c.flight.repeated && v.Verdict == Denied && !c.Delivery.Keeps {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
 	s.vote(c, s.server.guard(v, c))
@@ -180,27 +180,12 @@ func (s *settlement) accept(c *Call, v Vote) {
 	for _, err := range over {
 		s.reports = append(s.reports, &RefusalError{Err: err, Over: true})
 	}
-	if c.executedLate(s.now) {
-		s.repeatLate(c)
-		return
-	}
 	if !s.state.late.mayOvertake(c.Delivery.FirstAsked) {
 		return
 	}
 	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.Delivery.KeyTTL, s.now); ok {
 		s.state.late.schedule(c, at)
 	}
-}
-
-// repeatLate sends a call again that the master may have executed late: at once, and then at doubling intervals until
-// the keys have expired. A master that is always slow never executes it in time.
-func (s *settlement) repeatLate(c *Call) {
-	c.expireAt(s.now.Add(c.Delivery.KeyTTL)) // it was executed, so the TTLs of the keys are running
-	if since := s.now.Sub(c.confirmed(s.now)); since > 0 {
-		s.state.late.schedule(c, s.now.Add(max(repeatAfter, since)))
-		return
-	}
-	s.state.calls.push(c)
 }
 
 // refuse settles a call that the master answered with an error: it did not execute the call.

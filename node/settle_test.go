@@ -71,7 +71,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		},
 		"a repeated denial of a change": {
 			call: anyCall(durable, func(c *Call) {
-				c.flight.repeated, c.Delivery.OpAt = true, func(time.Time) *Op { return aRelease }
+				c.flight.repeated, c.Delivery.Keeps = true, true
 			}),
 			reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
 		},
@@ -208,25 +208,6 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")
 	require.Len(t, out.reports, 1)
 	assert.True(t, out.reports[0].(*RefusalError).Over) //nolint:errorlint // it is not wrapped
-}
-
-// A call that was executed late is sent again at once, and then at doubling intervals.
-func TestACallThatWasExecutedLateIsRepeated(t *testing.T) {
-	t.Parallel()
-	s := state{late: lost()} // it is not repeated for that, too
-	late := anyCall(durable, func(c *Call) {
-		c.Delivery.OpAt = func(time.Time) *Op { return aRelease }
-		c.Deadline = c.Asked.Add(time.Millisecond)
-	})
-	_, _ = settled(&s, []*Call{late}, nil, reply{value: int64(1)})
-	assert.Equal(t, []*Call{late}, s.calls.queue)
-	assert.Zero(t, s.late.next())
-	assert.Equal(t, at(70), late.expiresAt(), "it was executed")
-	out := settlement{state: &s, server: aServer, now: at(12)}
-	out.settleAll([]*Call{late}, []reply{{value: int64(1)}}, nil)
-	assert.Len(t, s.calls.queue, 1)
-	assert.Equal(t, at(14), s.late.next())
-	assert.Len(t, s.late.scheduled, 1)
 }
 
 // A server that has the text of a script knows the script. A command has no text.

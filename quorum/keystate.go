@@ -16,7 +16,6 @@ import (
 // restores the keys on a reserved node reserves it for another validity, although its vote does not count. A node that
 // turns out to be the same server as another is no longer reserved.
 type keyState struct {
-	setAt         time.Duration // present: when the operation that set the keys was asked
 	reservedUntil time.Duration // 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
 	inFlight      uint16        // extensions without a vote
@@ -45,12 +44,12 @@ func (s *keyState) current() presence {
 // acquiring records that the node is asked for the lease.
 func (s *keyState) acquiring() { s.keys = unclear }
 
-// acquired records the vote on the acquire, which was asked at asked.
-func (s *keyState) acquired(v node.Vote, asked time.Duration) {
+// acquired records the vote on the acquire.
+func (s *keyState) acquired(v node.Vote) {
 	switch {
 	case s.extended:
 	case v.Verdict == node.Granted || v.Guarded:
-		s.keys, s.setAt = present, asked
+		s.keys = present
 	case v.Verdict == node.Unknown:
 		s.keys = unclear
 	case v.Unsent:
@@ -63,13 +62,12 @@ func (s *keyState) acquired(v node.Vote, asked time.Duration) {
 // extending records that the node is asked for an extension.
 func (s *keyState) extending() { s.inFlight++ }
 
-// extension records the vote on an extension, which was asked at asked. One that was certainly not executed says
-// nothing about the keys.
-func (s *keyState) extension(v node.Vote, asked time.Duration) {
+// extension records the vote on an extension. One that was certainly not executed says nothing about the keys.
+func (s *keyState) extension(v node.Vote) {
 	s.inFlight--
 	switch {
 	case v.Verdict == node.Granted || v.Healed || v.Guarded:
-		s.keys, s.extended, s.setAt = present, true, asked
+		s.keys, s.extended = present, true
 	case v.Verdict == node.Denied:
 		s.keys, s.extended = absent, true
 	case v.Verdict == node.Unknown:

@@ -127,15 +127,6 @@ func (l *Lease) keysOn(index int) presence {
 	return l.states[index].current()
 }
 
-// keysExpire returns when the keys on a node expire at the earliest: a TTL after the operation that set them was asked.
-// known is false unless the node is known to have exactly these keys.
-func (l *Lease) keysExpire(index int) (at time.Time, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := &l.states[index]
-	return l.q.origin.Add(s.setAt + l.terms.TTL), s.current() == present
-}
-
 // beginCall prepares a call that sets the keys of the lease on a node. change records that in the node's keyState.
 func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
 	s := &l.states[index]
@@ -147,13 +138,13 @@ func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
 
 // recordVote records the vote on such a call, and returns the vote that counts. asked is when the node was asked.
 func (l *Lease) recordVote(
-	index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote, time.Duration),
+	index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote),
 ) node.Vote {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
 	v = l.countReserved(s, v)
-	change(s, v, l.q.since(asked))
+	change(s, v)
 	if v.Healed && l.reserved(s) {
 		l.extendReservation(s, asked)
 	}

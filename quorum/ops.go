@@ -22,7 +22,7 @@ type Ops interface {
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
 	// announce is false for a silent release, and for that of a failed acquire that kept nobody out.
 	Release(announce bool) *node.Op
-	// Keep replaces the token by one that no lease has, and that expires after rest, but at most beyond after the time at
-	// which the old token would have expired. If it is executed again, it can only shorten the time.
-	Keep(rest, beyond time.Duration) *node.Op
+	// Keep replaces the token by one that no lease has, and that expires after rest. If the node has that one already,
+	// Keep does not change it.
+	Keep(rest time.Duration) *node.Op
 }

@@ -16,8 +16,8 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(l.terms.TTL, 0, done, (*tally).answered, func(ops Ops) (*node.Op, opMaker) {
-		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock())), nil
+	l.end(l.terms.TTL, 0, false, done, (*tally).answered, func(ops Ops) *node.Op {
+		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
 	})
 }
 
@@ -45,28 +45,12 @@ func (l *Lease) mayBlock() bool {
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that
 // no lease has. The result is nil only if a majority keeps them: unlike for Release, the answer of a node that did not
-// have the token does not count. The grant of a server within its restart window counts as it does for Extend.
-//
-// A node that executes Keep late keeps the names only until the same time, if the lease knows when the node set its
-// keys. Otherwise the node may keep the names for too long at first. After it has answered, it is asked again, with the
-// time that is then left.
+// have the token does not count. The grant of a server within its restart window counts as it does for Extend. A node
+// that executes Keep late counts the time that is left now from then.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
-	left := func(now time.Time) time.Duration { return max(time.Millisecond, wholeMilliseconds(until.Sub(now))) }
 	never := func(*tally) bool { return false }
-	rest := left(l.q.cfg.Clock.Now())
-	l.end(l.terms.TTL+rest, l.terms.Window, done, never, func(ops Ops) (*node.Op, opMaker) {
-		keep := func(index int) func(now time.Time) *node.Op {
-			expiry, known := l.keysExpire(index)
-			return func(now time.Time) *node.Op {
-				rest := left(now)
-				if !known {
-					return ops.Keep(rest, rest)
-				}
-				return ops.Keep(rest, wholeMilliseconds(until.Sub(expiry)))
-			}
-		}
-		return ops.Keep(rest, rest), keep
-	})
+	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
+	l.end(l.terms.TTL+rest, l.terms.Window, true, done, never, func(ops Ops) *node.Op { return ops.Keep(rest) })
 }
 
 // wholeMilliseconds rounds up to whole milliseconds.
@@ -78,15 +62,13 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 	return whole
 }
 
-// opMaker returns the [node.Delivery.OpAt] of the node at index.
-type opMaker func(index int) func(now time.Time) *node.Op
-
-// end ends the lease with an operation on every node. life is the longest time for which its keys can live, and window
-// how long a server must have been up for its grant to count. suffices reports whether the votes confirm the operation
-// although no majority granted or denied. makeOp is called with l.mu held.
+// end ends the lease with an operation on every node, which keeps the names or removes the keys. life is the longest
+// time for which its keys can live, and window how long a server must have been up for its grant to count. suffices
+// reports whether the votes confirm the operation although no majority granted or denied. makeOp is called with l.mu
+// held.
 func (l *Lease) end(
-	life, window time.Duration, done func(subscribers int64, err error), suffices func(*tally) bool,
-	makeOp func(Ops) (*node.Op, opMaker),
+	life, window time.Duration, keeps bool, done func(subscribers int64, err error), suffices func(*tally) bool,
+	makeOp func(Ops) *node.Op,
 ) {
 	if done == nil {
 		done = func(int64, error) {}
@@ -97,16 +79,13 @@ func (l *Lease) end(
 	}
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	op, opAt := makeOp(l.ops)
+	op := makeOp(l.ops)
 	l.mu.Unlock()
 	l.q.ask(question{
 		op: op, timeout: l.terms.Timeout, window: window, releases: l, first: NoFirst, enough: (*tally).majorityAgrees,
 		prepareCall: func(i int, c *node.Call) *node.Vote {
-			c.Delivery.KeyTTL = life + l.terms.Drift
+			c.Delivery.KeyTTL, c.Delivery.Keeps = life+l.terms.Drift, keeps
 			c.Delivery.FirstAsked = l.q.origin.Add(l.asked)
-			if opAt != nil {
-				c.Delivery.OpAt = opAt(i)
-			}
 			switch l.keysOn(i) {
 			case unsent:
 				return skipped()

@@ -45,7 +45,7 @@ type question struct {
 	// asked. onVote changes it when the node votes, even after the round is decided.
 	lease  *Lease
 	onAsk  func(*keyState)
-	onVote func(s *keyState, v node.Vote, asked time.Duration)
+	onVote func(s *keyState, v node.Vote)
 	// releases, if set, is the lease that the operation releases.
 	releases *Lease
 }

@@ -25,8 +25,8 @@ func (spelled) Release(announce bool) *node.Op {
 	return node.Command("release", nil).About(fmt.Sprint("announce ", announce))
 }
 
-func (spelled) Keep(rest, beyond time.Duration) *node.Op {
-	return node.Command("release", nil).About(fmt.Sprint("keep ", rest, " beyond ", beyond))
+func (spelled) Keep(rest time.Duration) *node.Op {
+	return node.Command("release", nil).About(fmt.Sprint("keep ", rest))
 }
 
 // spelledLease returns a lease of spelled operations on as many nodes as there are votes. They keep all later calls.
@@ -133,30 +133,25 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 	}
 }
 
-// The operation that a node sends late is shorter. If the lease knows when the node set its keys, the new token ends at
-// the same time even if the master executes the operation late.
-func TestKeepEndsAtTheSameTimeHoweverLateItIsSent(t *testing.T) {
+// Whole milliseconds, rounded up, and at least one: no TTL may be 0.
+func TestKeepEndsAtTheRequestedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		lease, fakes := spelledLease(t, granted(), granted(), unknown())
-		time.Sleep(3 * time.Second)
-		lease.Keep(time.Now().Add(20*time.Second+500*time.Microsecond), nil)
-		sent := func(i int) string {
-			calls := fakes[i].asked("release")
-			require.Len(t, calls, 1)
-			return calls[0].Delivery.OpAt(time.Now()).Lock
+		for left, want := range map[time.Duration]time.Duration{
+			20*time.Second + 500*time.Microsecond: 20*time.Second + time.Millisecond,
+			20 * time.Second:                      20 * time.Second,
+			-time.Second:                          time.Millisecond,
+		} {
+			lease, fakes := spelledLease(t, granted(), granted(), unknown())
+			lease.Keep(time.Now().Add(left), nil)
+			for _, f := range fakes {
+				calls := f.asked("release")
+				require.Len(t, calls, 1)
+				assert.Equal(t, fmt.Sprint("keep ", want), calls[0].Op.Lock)
+				assert.True(t, calls[0].Delivery.Keeps)
+				assert.Equal(t, terms.TTL+want+terms.Drift, calls[0].Delivery.KeyTTL)
+			}
 		}
-		assert.Equal(t, "keep 20.001s beyond 20.001s", fakes[0].asked("release")[0].Op.Lock)
-		assert.Equal(t, "keep 20.001s beyond 13.001s", sent(0), "its keys expire 7 s from now")
-		assert.Equal(t, "keep 20.001s beyond 20.001s", sent(2), "it is unknown whether it has keys")
-		delivery := fakes[0].asked("release")[0].Delivery
-		assert.Equal(t, terms.TTL+20*time.Second+time.Millisecond+terms.Drift, delivery.KeyTTL)
-
-		time.Sleep(time.Second + 500*time.Microsecond)
-		assert.Equal(t, "keep 19s beyond 13.001s", sent(0), "a second later")
-		assert.Equal(t, "keep 19s beyond 19s", sent(2))
-		time.Sleep(time.Minute)
-		assert.Equal(t, "keep 1ms beyond 13.001s", sent(0), "over, but no TTL may be 0")
 	})
 }
 

@@ -94,7 +94,7 @@ func everyOp() (ops []*node.Op) {
 			c.Slots, c.Intent = kind.MaxSlots, "waiter"
 			life := c.Ops()
 			ops = append(ops, c.Probe(time.Second), life.Acquire(), life.Extend(0), life.Raise(hint),
-				life.Keep(time.Second, time.Second), life.Release(true), c.Withdraw())
+				life.Keep(time.Second), life.Release(true), c.Withdraw())
 		}
 	}
 	return append([]*node.Op{inspectOp(lockName), inspectAloneOp(lockName)}, ops...)

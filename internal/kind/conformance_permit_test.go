@@ -124,7 +124,7 @@ func permitSteps() map[string]step {
 			},
 		},
 		"permit: keep": {
-			given: of(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second, time.Second), vote: one,
+			given: of(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second), vote: one,
 			then: of(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, inSlot2: short}).is,
 		},
 	}
@@ -133,7 +133,7 @@ func permitSteps() map[string]step {
 			"acquire": {op: c.Ops().Acquire(), vote: deniedBy(k, -1)}, "raise": {op: fenced.Ops().Raise(5), vote: denied},
 			"acquire: fenced": {op: fenced.Ops().Acquire(), vote: deniedBy(k, -1)},
 			"extend":          {op: c.Ops().Extend(0), vote: denied}, "release": {op: c.Ops().Release(true), vote: denied},
-			"keep": {op: c.Ops().Keep(time.Second, time.Second), vote: denied},
+			"keep": {op: c.Ops().Keep(time.Second), vote: denied},
 		} {
 			st.given = [][]any{key}
 			all["permit: "+name+": a "+k] = st
@@ -155,34 +155,22 @@ func keepSteps() map[string]step {
 	m := mutexOps(lockName, lockToken, lockTTL)
 	all := map[string]step{
 		"mutex: keep": {
-			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest, rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest), vote: one,
 			then: func(t *testing.T, s *server) {
 				assert.Equal(t, "min-hold:"+lockToken, s.do(t, "get", lockName))
 				near(t, s, rest)
 			},
 		},
-		"mutex: keep: executed late": {
-			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(3*rest, -4*rest), vote: one,
-			then: func(t *testing.T, s *server) { near(t, s, rest) },
-		},
-		"mutex: keep: executed too late": {
-			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest, -5*rest), vote: one,
-			then: func(t *testing.T, s *server) { assert.Nil(t, s.do(t, "get", lockName)) },
-		},
 		"mutex: keep: no TTL": {
-			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest, -5*rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest), vote: one,
 			then: func(t *testing.T, s *server) { near(t, s, rest) },
 		},
-		"mutex: keep: kept for longer": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Keep(rest, rest), vote: one,
+		"mutex: keep: repeated": {
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 60_000}}, op: m.Keep(5 * rest), vote: one,
 			then: func(t *testing.T, s *server) { near(t, s, rest) },
 		},
-		"mutex: keep: kept for less time": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 60_000}}, op: m.Keep(5*rest, 5*rest), vote: one,
-			then: func(t *testing.T, s *server) { near(t, s, rest) },
-		},
-		"mutex: keep: free":      {op: m.Keep(rest, rest), vote: denied},
-		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest, rest), vote: denied},
+		"mutex: keep: free":      {op: m.Keep(rest), vote: denied},
+		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest), vote: denied},
 		"mutex: extend: kept": {
 			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Extend(0), vote: denied,
 		},
@@ -190,23 +178,13 @@ func keepSteps() map[string]step {
 	for _, k := range entryKinds() {
 		ops := entryClaim(k, holdToken, false).Ops()
 		kept := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest}}
-		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest, rest), vote: one, then: kept.is}
-		all[k+": keep: kept for less time"] = step{given: kept.made(), op: ops.Keep(2*rest, 2*rest), vote: one, then: kept.is}
-		longer := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): 5 * rest}}
-		all[k+": keep: kept for longer"] = step{given: longer.made(), op: ops.Keep(rest, rest), vote: one, then: kept.is}
-		all[k+": keep: another's"] = step{given: held(k, otherToken).made(), op: ops.Keep(rest, rest), vote: denied}
-		mine := state{entries: entries{entryOf(k, holdToken): 5 * rest}}
-		all[k+": keep: executed late"] = step{given: mine.made(), op: ops.Keep(3*rest, -4*rest), vote: one, then: kept.is}
-		all[k+": keep: executed too late"] = step{
-			given: mine.made(), op: ops.Keep(rest, -5*rest), vote: one, then: state{}.is,
-		}
-		both := state{entries: entries{entryOf(k, holdToken): 5 * rest, entryOf(k, innerToken): rest}}
-		all[k+": keep: executed too late, with another hold"] = step{
-			given: both.made(), op: ops.Keep(rest, -5*rest), vote: one,
-			then: state{entries: entries{entryOf(k, innerToken): rest}}.is,
-		}
+		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, then: kept.is}
+		all[k+": keep: repeated"] = step{given: kept.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
+		again := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest, entryOf(k, holdToken): 5 * rest}}
+		all[k+": keep: repeated, and held again"] = step{given: again.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
+		all[k+": keep: another's"] = step{given: held(k, otherToken).made(), op: ops.Keep(rest), vote: denied}
 		all[k+": keep: a mutex"] = step{
-			given: [][]any{{"set", lockName, "x", "px", 300_000}}, op: ops.Keep(rest, rest), vote: denied,
+			given: [][]any{{"set", lockName, "x", "px", 300_000}}, op: ops.Keep(rest), vote: denied,
 		}
 	}
 	return all

@@ -36,18 +36,17 @@ func (e entries) Release(announce bool) *node.Op {
 		About(name)
 }
 
-func (e entries) Keep(rest, beyond time.Duration) *node.Op {
-	return e.keep(rest, beyond, entryOf(e.Target.Kind, KeptToken(e.Token)), entryOf(e.Target.Kind, e.Token))
+func (e entries) Keep(rest time.Duration) *node.Op {
+	return e.keep(rest, entryOf(e.Target.Kind, KeptToken(e.Token)), entryOf(e.Target.Kind, e.Token))
 }
 
 // entryOf returns the entry of a hold.
 func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + token }
 
-// keep returns the operation that replaces a hold by the entry kept, which ends after rest, and at most beyond after
-// the hold.
-func (c *Claim) keep(rest, beyond time.Duration, kept, hold string) *node.Op {
+// keep returns the operation that replaces a hold by the entry kept, which ends after rest.
+func (c *Claim) keep(rest time.Duration, kept, hold string) *node.Op {
 	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1],
-		rest.Milliseconds(), kept, beyond.Milliseconds(), hold).About(c.Target.Names[0])
+		rest.Milliseconds(), kept, hold).About(c.Target.Names[0])
 }
 
 func (e entries) probe(intentTTL time.Duration) *node.Op {

@@ -298,30 +298,22 @@ func (m *model) release(c claim, held bool) answer {
 	return a
 }
 
-// stay releases a claim whose names stay taken for rest, and at most beyond after the hold would have ended.
-func (m *model) stay(c claim, rest, beyond time.Duration) answer {
+// stay releases a claim whose names stay taken for rest.
+func (m *model) stay(c claim, rest time.Duration) answer {
 	a := granted(1)
 	kept := c
-	kept.Token = kind.KeptToken(c.Token)
+	kept.Token, kept.TTL = kind.KeptToken(c.Token), rest
 	for _, name := range c.Names {
 		r := m.at(name)
 		held, stays := r.has(c), r.has(kept)
-		if !held && !stays {
-			a = answer{}
-			continue
-		}
-		ends := m.now + rest.Milliseconds()
-		if stays {
-			r.holds[kept.Token] = min(r.holds[kept.Token], ends)
-		}
-		if !held {
-			continue
-		}
-		ends = min(ends, r.holds[c.Token]+beyond.Milliseconds())
-		delete(r.holds, c.Token)
-		kept.TTL = time.Duration(ends-m.now) * time.Millisecond
-		if kept.TTL > 0 {
+		switch {
+		case held && !stays:
+			delete(r.holds, c.Token)
 			m.hold(kept, r)
+		case stays:
+			delete(r.holds, c.Token)
+		default:
+			a = answer{}
 		}
 	}
 	return a

@@ -176,9 +176,8 @@ func (p play) keep(t *rapid.T) {
 	held := rapid.Bool().Draw(t, "held")
 	c := p.any(t, func(c claim) bool { return !held || p.model.at(c.Names[0]).has(c) })
 	rest := time.Duration(rapid.IntRange(1, 200).Draw(t, "rest")) * time.Millisecond
-	beyond := time.Duration(rapid.IntRange(-100, 200).Draw(t, "beyond")) * time.Millisecond
-	want := p.model.stay(c, rest, beyond)
-	p.ask(t, c, c.Ops().Keep(rest, beyond), want)
+	want := p.model.stay(c, rest)
+	p.ask(t, c, c.Ops().Keep(rest), want)
 	if want.granted {
 		p.probed["kept"]++
 	}

@@ -36,8 +36,8 @@ func (p permits) Release(announce bool) *node.Op {
 		About(p.Target.Names[0])
 }
 
-func (p permits) Keep(rest, beyond time.Duration) *node.Op {
-	return p.keep(rest, beyond, p.entry(KeptToken(p.Token)), p.entry(p.Token))
+func (p permits) Keep(rest time.Duration) *node.Op {
+	return p.keep(rest, p.entry(KeptToken(p.Token)), p.entry(p.Token))
 }
 
 func (p permits) probe(time.Duration) *node.Op {

@@ -54,9 +54,9 @@ func (p plainKey) Release(announce bool) *node.Op {
 	return p.Scripts.mutex.release.Op("release", nil, names, args...).About(p.Target.Title())
 }
 
-func (p plainKey) Keep(rest, beyond time.Duration) *node.Op {
+func (p plainKey) Keep(rest time.Duration) *node.Op {
 	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names,
-		p.Token, rest.Milliseconds(), KeptToken(p.Token), beyond.Milliseconds()).About(p.Target.Title())
+		p.Token, rest.Milliseconds(), KeptToken(p.Token)).About(p.Target.Title())
 }
 
 func (p plainKey) probe(intentTTL time.Duration) *node.Op {

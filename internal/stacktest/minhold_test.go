@@ -274,3 +274,19 @@ func (c *closingClock) Now() time.Time {
 	}
 	return c.Clock.Now()
 }
+
+// An Unlock that was sent again counts only where the name is kept: another client may have it where it is not.
+func TestAMasterThatLostTheNameDoesNotKeepIt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x", redlock.WithMinHold(5*time.Second), redlock.WithoutKeepalive())
+		synctest.Wait()
+		down, lossy := w.Masters()[1], w.Masters()[2]
+		down.Crash()
+		lossy.Evict("x")
+		var calls atomic.Int64
+		lossy.HangUp(func([]string) bool { return calls.Add(1) == 1 })
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrNoQuorum)
+	})
+}

@@ -98,8 +98,11 @@ var rewrittenLocks = []Lock{
 		}),
 	rewritten("first of several names only",
 		edit{"mutex_acquire", "for i = 1, n do\n\tredis.call('SET'", "for i = 1, 1 do\n\tredis.call('SET'"}),
-	rewritten("job lock deleted at its end", edit{"mutex_keep entry_keep", "if ttl > 0 then", "if false then"}),
-	rewritten("minimum hold of mutexes only", edit{"entry_keep", "if ttl > 0 then", "if false then"}),
+	rewritten("job lock deleted at its end",
+		edit{"mutex_keep", "'SET', KEYS[i], ARGV[3], 'PX', ARGV[2]", "'DEL', KEYS[i]"},
+		edit{"entry_keep", "put(KEYS[1], ARGV[2], now, ARGV[1])", "endWithLast(KEYS[1])"}),
+	rewritten("minimum hold of mutexes only",
+		edit{"entry_keep", "put(KEYS[1], ARGV[2], now, ARGV[1])", "endWithLast(KEYS[1])"}),
 	// The release of a permit is confirmed, and does not remove it.
 	rewritten("permits kept until their TTL",
 		edit{"permit_release", "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end"}),

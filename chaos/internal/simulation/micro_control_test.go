@@ -29,8 +29,12 @@ func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 			"news of a release", "permit_release", "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end",
 			"did not get a lock within 300ms",
 		},
-		"names that are free when a locker closes": {
-			"longest hold", "mutex_keep entry_keep", "if ttl > 0 then", "if false then",
+		"mutexes that are free when a locker closes": {
+			"longest hold", "mutex_keep", "'SET', KEYS[i], ARGV[3], 'PX', ARGV[2]", "'DEL', KEYS[i]",
+			"which the holder that closed its locker had to keep",
+		},
+		"writers' names that are free when a locker closes": {
+			"longest hold", "entry_keep", "put(KEYS[1], ARGV[2], now, ARGV[1])", "endWithLast(KEYS[1])",
 			"which the holder that closed its locker had to keep",
 		},
 		"writers without intents": {
