@@ -23,8 +23,7 @@ import (
 
 // Options say what to run the controls with.
 type Options struct {
-	// Dir is a folder for histories and logs. Each trial creates its own folder in it, which must not exist yet, and
-	// another one if it is repeated.
+	// Dir is a folder for histories and logs. Each trial creates its own folder in it, which must not exist yet.
 	Dir string
 	// Runner starts the clients.
 	Runner clients.Runner
@@ -86,23 +85,13 @@ func (c Control) dir(o Options) string {
 	if c.instead != "" {
 		name += "-" + c.instead
 	}
-	if c.again {
-		name += "-again"
-	}
 	return filepath.Join(o.Dir, name)
 }
 
-// try runs one trial and prints its result. It repeats a trial that did not run properly, since the harness may have
-// failed. It does not repeat one that has found something in the lock under test, because that finding must not get
-// lost.
+// try runs one trial and prints its result. A trial that did not run properly is an error, which has what it found.
 func (o Options) try(ctx context.Context, c Control) (*check.Verdict, error) {
 	begin := time.Now()
 	v, err := run(ctx, o, c)
-	if err != nil && ctx.Err() == nil && (len(v.Findings) == 0 || c.instead == "") {
-		o.Say("the control %s did not run properly on the lock %s, see %s: %v; once more", c.Lock, c.uses(), c.dir(o), err)
-		c.again = true
-		v, err = run(ctx, o, c)
-	}
 	took := time.Since(begin).Round(time.Second / 10)
 	switch {
 	case err != nil:

@@ -34,8 +34,6 @@ type Control struct {
 
 	// instead is the lock that the clients use in place of Lock; "" means Lock.
 	instead string
-	// again says that this is the second run, after one that did not run properly.
-	again bool
 }
 
 // ends reports whether the control has a fixed end.

@@ -126,11 +126,6 @@ func (x Index) summary() []string {
 			}
 		}
 		all = appendText(all, wrong.after("Not as promised"))
-		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Run) bool {
-			return p.OnceMore == ""
-		})); again > 0 {
-			all = append(all, fmt.Sprintf("Repeated, because the first attempt had no verdict: %d.", again))
-		}
 	}
 	if n := len(x.controls()); n > 0 {
 		var missed list

@@ -22,9 +22,7 @@ type Run struct {
 	// Pending says that there is no result yet. Skipped and NoVerdict say why there will be none.
 	Pending            bool
 	Skipped, NoVerdict string
-	// OnceMore says why a first attempt had no verdict, and where its folder is; "" if there was none.
-	OnceMore string
-	Verdicts []check.Verdict
+	Verdicts           []check.Verdict
 	// Excused maps the checkers whose findings do not count against the lock to the reason: this run does not promise
 	// what they verify.
 	Excused map[string]string

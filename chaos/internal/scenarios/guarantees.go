@@ -38,7 +38,7 @@ func Show(all []Outcome) Shown {
 			if o.NoVerdict != "" {
 				o.Verdicts = nil
 			}
-			if o.Scenario.Name != s.Name || len(o.Verdicts) == 0 && len(o.Before) == 0 {
+			if o.Scenario.Name != s.Name || len(o.Verdicts) == 0 && len(o.Despite) == 0 {
 				continue
 			}
 			if p := o.shows(c); p != declared {
@@ -77,7 +77,7 @@ func (o Outcome) foundIn(c Column) (checkers []string) {
 			checkers = append(checkers, v.Checker)
 		}
 	}
-	for _, line := range o.Before {
+	for _, line := range o.Despite {
 		if checker, _, _ := strings.Cut(line, ":"); columnOf(checker) == c {
 			checkers = append(checkers, checker)
 		}

@@ -165,7 +165,7 @@ func TestWhatWasNotPlayedIsNotTried(t *testing.T) {
 func TestWhatAFirstAttemptFoundChangesTheCell(t *testing.T) {
 	t.Parallel()
 	all := asDeclared()
-	all[of(t, all, "only-cut-link")].Before = []string{"exclusion: two at once (in a run whose harness broke: a folder)"}
+	all[of(t, all, "only-cut-link")].Despite = []string{"exclusion: two at once (in a run whose harness broke: a folder)"}
 	shown := scenarios.Show(all)
 	require.Len(t, shown.Changed, 1)
 	assert.Contains(t, shown.Changed[0], "exclusion under cut-link")

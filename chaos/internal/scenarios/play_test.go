@@ -112,7 +112,6 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 		Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
 	require.NoError(t, err)
 	assert.False(t, out[0].Good())
-	assert.Empty(t, out[0].OnceMore)
 	assert.Contains(t, fmt.Sprint(out[0].Wrong()), "ended by itself: signal: killed")
 	assert.FileExists(t, filepath.Join(out[0].Folder, "report.html"))
 }

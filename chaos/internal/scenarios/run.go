@@ -52,8 +52,8 @@ type Options struct {
 type Outcome struct {
 	report.Run
 	Scenario Scenario
-	// Before has the findings of attempts whose harness broke, a line each, as in Wrong.
-	Before []string
+	// Despite has the findings that count although the run has no verdict, a line each, as in Wrong.
+	Despite []string
 	// Schedules is the number of schedules that the simulation played. Shown describes its violations: how often each
 	// occurs, the smallest schedule that still shows it, and the timeline.
 	Schedules int
@@ -70,12 +70,12 @@ func (o Options) outcome(s Scenario) Outcome {
 
 // Good reports whether every promise held, and whether what must be seen broken was broken.
 func (o Outcome) Good() bool {
-	return o.NoVerdict == "" && len(o.Before) == 0 && (o.Skipped != "" || len(o.Verdicts) > 0 && len(o.Wrong()) == 0)
+	return o.NoVerdict == "" && len(o.Despite) == 0 && (o.Skipped != "" || len(o.Verdicts) > 0 && len(o.Wrong()) == 0)
 }
 
 // Wrong returns a line for each violation of the promises.
 func (o Outcome) Wrong() []string {
-	wrong := slices.Clone(o.Before)
+	wrong := slices.Clone(o.Despite)
 	for _, v := range o.Verdicts {
 		if !v.Held() && o.Scenario.promises(v.Checker) {
 			wrong = append(wrong, v.Checker+": "+why(v))

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -49,9 +48,8 @@ type Suite struct {
 
 // Play plays all jobs, each in a folder of its own. A job on real masters has a seed of its own, derived from the
 // suite's; a job of the simulation starts at the suite's seed. Play goes on after a scenario that was not as promised.
-// It tries a scenario without a verdict once more, because the harness may have failed by chance; a second failure is
-// an error. Findings of the first attempt still count, and the outcome says why that attempt had no verdict. A failed
-// client (see [check.Clients]) is a verdict.
+// A scenario without a verdict is an error, and is not played again. What it found still counts. A failed client (see
+// [check.Clients]) is a verdict.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
@@ -62,19 +60,10 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 			if s.Parallelism > 1 { // its own output is not shown
 				s.Say("playing %s, %d of %d", j.Name(), i+1, len(jobs))
 			}
-			out, err := s.play(ctx, j, 0)
-			var before []string
-			if err != nil && ctx.Err() == nil &&
-				j.Backend != backend.Given { // given masters may have failed on their own: no second try
-				s.Say("%s: no verdict: %v; once more", j.Name(), err)
-				before = out.despite()
-				why := fmt.Sprintf("%v; folder: %s", err, out.Folder)
-				out, err = s.play(ctx, j, 1)
-				out.Before, out.OnceMore = before, why
-			}
+			out, err := s.play(ctx, j)
 			if err != nil {
-				out.Before = append(before, out.despite()...)
-				err = errors.Join(err, findingsError(out.Before))
+				out.Despite = out.despite()
+				err = errors.Join(err, findingsError(out.Despite))
 				out.NoVerdict = err.Error()
 				err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
 			}
@@ -97,13 +86,10 @@ func findingsError(lines []string) error {
 	return errors.New("findings nevertheless: " + strings.Join(lines, "; "))
 }
 
-func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
+func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {
 	o := s.Options
 	o.Backend, o.Seed, o.ReplaySeed = j.Backend, seedOf(s.Seed, j.Name()), s.Seed
 	o.Dir = filepath.Join(s.Dir, j.Name())
-	if again > 0 {
-		o.Dir = fmt.Sprintf("%s-again", o.Dir)
-	}
 	o.Replay = s.ReplayOf(j, s.Seed)
 	o.Say = func(format string, args ...any) { s.Say("%s: %s", j.Name(), fmt.Sprintf(format, args...)) }
 	if s.Parallelism > 1 { // the lines of parallel scenarios would mix

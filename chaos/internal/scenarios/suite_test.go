@@ -179,35 +179,8 @@ var stumbles = map[string]func() ([]check.Verdict, error){
 	},
 }
 
-func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
-	t.Parallel()
-	for name, stumble := range stumbles {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStub(t, 1, func(_ context.Context, scenario string, attempt int) ([]check.Verdict, error) {
-				if scenario == "a" && attempt == 0 {
-					return stumble()
-				}
-				return []check.Verdict{held}, nil
-			})
-			outcomes, err := s.Play(t.Context(), jobs("a", "b"))
-			require.NoError(t, err)
-			assert.True(t, outcomes[0].Good())
-			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done, "it is reported once")
-			require.Len(t, s.played, 3)
-			assert.Equal(t, s.played[0].Seed, s.played[1].Seed)
-			assert.Equal(t, s.played[0].Dir+"-again", s.played[1].Dir, "the first attempt's folder is kept")
-			assert.DirExists(t, s.played[0].Dir)
-			assert.Contains(
-				t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and the report says that there was one",
-			)
-			assert.Empty(t, outcomes[1].Played().OnceMore)
-		})
-	}
-}
-
-// A panic or a hang in a client process is the lock's: another attempt would only hide it.
-func TestAClientThatFailedIsNoReasonToTryAgain(t *testing.T) {
+// A panic or a hang in a client process is the lock's, also if the harness broke on it.
+func TestAClientThatFailedIsAVerdict(t *testing.T) {
 	t.Parallel()
 	for name, verdicts := range map[string][]check.Verdict{
 		"and no client noticed":          {held, failed},
@@ -226,7 +199,7 @@ func TestAClientThatFailedIsNoReasonToTryAgain(t *testing.T) {
 	}
 }
 
-func TestAJobThatTwiceHasNoVerdictIsAnError(t *testing.T) {
+func TestAJobWithoutAVerdictIsAnErrorAndIsNotPlayedAgain(t *testing.T) {
 	t.Parallel()
 	for name, stumble := range stumbles {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +212,7 @@ func TestAJobThatTwiceHasNoVerdictIsAnError(t *testing.T) {
 			})
 			outcomes, err := s.Play(t.Context(), jobs("a", "b"))
 			require.ErrorContains(t, err, "a-processes: no verdict: ")
-			assert.Len(t, s.played, 3, "and not a third time; the others are played")
+			assert.Len(t, s.played, 2, "the others are played")
 			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done)
 			assert.NotEmpty(t, outcomes[0].NoVerdict)
 			assert.False(t, outcomes[0].Good())
@@ -252,53 +225,39 @@ func TestAJobThatTwiceHasNoVerdictIsAnError(t *testing.T) {
 func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		first, again []check.Verdict
-		promises     scenarios.Promises
-		wrong, err   string // "": none
+		found    []check.Verdict
+		promises scenarios.Promises
+		despite  string // "": none
 	}{
-		"the second attempt holds": {
-			first: []check.Verdict{violated, broke}, again: []check.Verdict{held}, wrong: "exclusion: two at once",
-		},
-		"the second attempt breaks": {
-			first: []check.Verdict{violated, broke}, again: []check.Verdict{held, broke}, err: "exclusion: two at once",
-		},
-		"the second attempt finds it": {
-			first: []check.Verdict{held, broke}, again: []check.Verdict{violated, broke}, err: "exclusion: two at once",
-		},
-		"what follows from the breaking": {first: []check.Verdict{late, broke}, again: []check.Verdict{held}},
+		"two at once":                    {found: []check.Verdict{violated, broke}, despite: "exclusion: two at once"},
+		"nothing":                        {found: []check.Verdict{held, broke}},
+		"what follows from the breaking": {found: []check.Verdict{late, broke}},
 		"what is not promised": {
-			first: []check.Verdict{violated, broke}, again: []check.Verdict{held},
-			promises: scenarios.Promises{scenarios.Exclusion: scenarios.Open},
+			found: []check.Verdict{violated, broke}, promises: scenarios.Promises{scenarios.Exclusion: scenarios.Open},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStub(t, 1, func(_ context.Context, _ string, attempt int) ([]check.Verdict, error) {
-				if attempt == 0 {
-					return tt.first, nil
-				}
-				return tt.again, nil
-			})
+			s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return tt.found, nil })
 			job := jobs("a")
 			job[0].Scenario.Promises = tt.promises
 			outcomes, err := s.Play(t.Context(), job)
-			assert.Equal(t, tt.wrong+tt.err == "", outcomes[0].Good())
-			if tt.err != "" {
-				require.ErrorContains(t, err, tt.err)
-				assert.Contains(t, outcomes[0].Played().NoVerdict, tt.err)
+			require.ErrorContains(t, err, "no verdict: the harness itself failed")
+			assert.False(t, outcomes[0].Good())
+			if tt.despite == "" {
+				assert.Empty(t, outcomes[0].Despite)
+				assert.NotContains(t, err.Error(), "findings nevertheless")
 				return
 			}
-			require.NoError(t, err)
-			if tt.wrong != "" {
-				require.Len(t, outcomes[0].Played().Unkept, 1)
-				assert.Contains(t, outcomes[0].Played().Unkept[0], tt.wrong)
-				assert.Contains(t, outcomes[0].Played().Unkept[0], s.played[0].Dir+")", "it says where to look")
-			}
+			require.ErrorContains(t, err, "findings nevertheless: "+tt.despite)
+			assert.Contains(t, outcomes[0].Played().NoVerdict, tt.despite)
+			require.Len(t, outcomes[0].Despite, 1)
+			assert.Contains(t, outcomes[0].Despite[0], s.played[0].Dir+")", "it says where to look")
 		})
 	}
 }
 
-func TestAnInterruptedSuiteHasNoVerdictAndTriesNothingAgain(t *testing.T) {
+func TestAnInterruptedSuiteHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newStub(t, 1, func(ctx context.Context, _ string, _ int) ([]check.Verdict, error) {
@@ -309,19 +268,6 @@ func TestAnInterruptedSuiteHasNoVerdictAndTriesNothingAgain(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Len(t, s.played, 1)
 	assert.NotEmpty(t, outcomes[0].NoVerdict)
-}
-
-// Masters of the user's own are asked once: what happened to them is theirs to look at.
-func TestGivenMastersAreNotTriedAgain(t *testing.T) {
-	t.Parallel()
-	s := newStub(
-		t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") },
-	)
-	given := jobs("a")
-	given[0].Backend = backend.Given
-	_, err := s.Play(t.Context(), given)
-	require.ErrorContains(t, err, "a-given: no verdict: no masters")
-	assert.Len(t, s.played, 1)
 }
 
 func TestTheClientsOfAJobRunWhereItsBackendWantsThem(t *testing.T) {
@@ -407,7 +353,7 @@ func TestASoakWithoutAVerdictIsAnError(t *testing.T) {
 	)
 	_, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
 	require.ErrorContains(t, err, "no masters")
-	assert.Len(t, s.played, 2)
+	assert.Len(t, s.played, 1)
 }
 
 func TestASoakTellsWhatItPlayedAndWhatNot(t *testing.T) {

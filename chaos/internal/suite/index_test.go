@@ -140,7 +140,6 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 	suite.Done(j, scenarios.Outcome{
 		Scenario: j.Scenario, Run: report.Run{
 			Name: j.Scenario.Name, Backend: j.Backend, Folder: filepath.Join(c.index.dir, j.Name()), Replay: again,
-			OnceMore: "no masters\nand no logs; folder: x",
 			Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
 		},
 	})
@@ -150,7 +149,6 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 			c.index.dir, "fenced-processes",
 		),
 	)
-	assert.Contains(t, out.String(), "    once more: no masters; and no logs; folder: x\n")
 	require.Len(t, c.index.index.Played, 1, "it took the place of what was planned")
 	assert.Equal(t, "fenced-processes", c.index.index.Played[0].Folder)
 	assert.Equal(t, "not as promised", c.index.index.Played[0].Result())

@@ -165,7 +165,7 @@ func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
 			c.index.played(out)
 			c.virtual += out.Schedules
-			c.wrong = c.wrong || len(out.Before) > 0 || out.NoVerdict == "" && !out.Good()
+			c.wrong = c.wrong || len(out.Despite) > 0 || out.NoVerdict == "" && !out.Good()
 			many := ""
 			if out.Schedules > 0 {
 				many = fmt.Sprintf("%d schedules, ", out.Schedules)
@@ -180,9 +180,6 @@ func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 			default:
 				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
 					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Folder, out.Shown)
-			}
-			if out.OnceMore != "" {
-				fmt.Fprintf(c.out, "    once more: %s\n", strings.ReplaceAll(out.OnceMore, "\n", "; "))
 			}
 		},
 	}
