@@ -15,8 +15,8 @@ MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6
 MODULES     := . bench chaos contrib/gocron contrib/goose contrib/otel contrib/prometheus examples/certmagic examples/day examples/fencing examples/schedulers integration internal/redisbox
 PACKAGES    := $(foreach m,$(MODULES),./$(if $(filter .,$(m)),,$(m)/)...)
 
-# make test RACE=1 looks for data races too, but not in the interpreter of Lua, whose states are never shared: the simulated
-# masters interpret all scripts, and the race detector makes that several times as slow. make test ARGS="-run TestX" passes flags to go test. The summary at the end has
+# RACE=1 looks for data races too, but not in the interpreter of Lua, whose states are never shared: the simulated
+# masters interpret all scripts, and the race detector makes that several times as slow. ARGS="-run TestX" passes flags to go test. The summary at the end has
 # every test that was skipped, with its reason. TESTREPORT gets the output of go test -json.
 RUNTESTS   = go run $(GOTESTSUM) --format pkgname --jsonfile $(TESTREPORT) --packages="$(1)" -- $(TESTFLAGS)
 TESTREPORT ?= bin/test-report.json
@@ -38,7 +38,7 @@ SCHEDULES ?= 5000
 ORDERS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration fuzz mutate sim exact orders model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
+.PHONY: help build test test-all race verify integration fuzz mutate sim exact orders model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,15 +46,21 @@ help: ## this list
 build: ## the redlock command, in bin/
 	go build -o bin/redlock ./cmd/redlock
 
+test: ## the tests of the library and the command, and at the end what did not run, and why (RACE=1, ARGS=...)
+	@mkdir -p $(dir $(TESTREPORT))
+	@$(call RUNTESTS,./...)
+	@echo "make test-all also has the tests of the harnesses, the adapters, the examples and real masters in containers."
+
 # The image is made beforehand, where one sees what takes a while. Without Docker the summary says what did not run.
-test: ## every test, and at the end what did not run, and why (RACE=1, ARGS=...)
+test-all: ## every test of all modules (RACE=1, ARGS=...)
 	@$(REDISIMAGE) >/dev/null || true
 	@mkdir -p $(dir $(TESTREPORT))
 	@$(call RUNTESTS,$(PACKAGES))
-	@echo "Not a part of make test: the chaos run (make chaos) and the benchmark (make bench)."
 
-race: ## make test with the race detector
-	@$(MAKE) --no-print-directory test RACE=1
+race: ## make test-all with the race detector
+	@$(MAKE) --no-print-directory test-all RACE=1
+
+verify: sim exact orders fuzz model chaos ## everything that explores, one after the other: hours
 
 integration: image ## the tests against five real masters in containers, alone
 	@mkdir -p $(dir $(TESTREPORT))
