@@ -113,6 +113,31 @@ func (e *env) leftAsPassed(w, other *worker) {
 	}
 }
 
+// deliveredLate checks that a release is repeated while the acquire that it undoes may still arrive over a connection that
+// has ended: a proxy delivers it after the path was cut, when the release has been confirmed over another connection.
+func (e *env) deliveredLate(w *worker) {
+	for range 6 {
+		m := e.some(1)[0]
+		path := w.host.To(m.Index())
+		path.Proxy()
+		m.Reset()
+		w.free(locker.Request{Mode: kinds.Mutex, Names: []string{"connect"}}).sure()
+		time.Sleep(w.client.Timeout)
+		path.BlackHole()
+		h := w.free(e.want(kinds.Mutex))
+		time.Sleep(within(e.rng, w.client.Timeout))
+		h.sure()
+		silent := 500*time.Millisecond + within(e.rng, 500*time.Millisecond)
+		time.Sleep(silent)
+		path.Heal()
+		// It arrives late by a second more than the silence at most. It is undone within the same time, or half a second.
+		time.Sleep(2*(silent+w.client.Timeout+time.Second) + 2*w.client.Timeout)
+		for _, key := range e.left() {
+			e.problem(check.ByResidue, w.who, "an acquire was delivered late, and its release was not repeated: there is %s", key)
+		}
+	}
+}
+
 // raisedTwice checks that a majority has the fencing token of a lock although the first number that was written back to
 // the masters was too small. The clients' clocks are behind all counters.
 func (w *worker) raisedTwice() {

@@ -185,7 +185,8 @@ func (e *env) youngMasters() {
 	}
 }
 
-// refusedReleases checks that a client sends a release again until the master that refused it accepts it.
+// refusedReleases checks that a client sends a release again until the master that refused it accepts it, and while an
+// acquire may still be delivered after it.
 func (e *env) refusedReleases() {
 	w := e.worker(0)
 	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant} {
@@ -201,6 +202,7 @@ func (e *env) refusedReleases() {
 				"a master refused the release of a %v for a while, and a second later there is still %s", kind, key)
 		}
 	}
+	e.deliveredLate(w)
 }
 
 // threeMasters leaves three masters. The first client extends its locks itself.
