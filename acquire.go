@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
@@ -33,36 +32,23 @@ func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (
 
 func mutexOf(name string) kind.Target { return kind.Target{Kind: kind.Mutex, Names: []string{name}} }
 
-func (l *Locker) lock(
-	ctx context.Context, t kind.Target, try bool, opts []LockOption,
-) (lock *Lock, err error) {
+func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockOption) (lock *Lock, err error) {
 	cfg, err := l.settings(t, opts)
 	if err != nil {
 		return nil, failed("lock", t.Names, err)
 	}
-	a := l.newAttempts(ctx, cfg, t, try)
+	c := l.startCall(ctx, cfg, t, try)
 	defer func() {
 		if lock == nil { // also if a hook panics
-			a.failed(err, a.count)
+			c.failed(err)
 		}
 	}()
-	a.start()
-	lock, err = l.acquire(ctx, a)
+	c.traceStart()
+	lock, err = c.run()
 	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // its text has the operation and the name
 		return lock, err
 	}
 	return nil, failed("lock", t.Names, err)
-}
-
-func (l *Locker) acquire(ctx context.Context, a *attempts) (*Lock, error) {
-	if err := l.begin(); err != nil {
-		return nil, err
-	}
-	defer l.end()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("not asked: %w", err)
-	}
-	return a.acquire(ctx)
 }
 
 // settings checks the arguments of a call, before anything is sent, and returns its configuration.

@@ -173,7 +173,7 @@ func (l *Lock) followUp(before, after phase, c change) {
 // until Unlock: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
 func (l *Lock) linger() {
 	l.locker.journal.log(slog.LevelWarn, "redlock: a lock was lost",
-		"name", names.List(l.names(), names.Truncate), "error", l.ended())
+		"name", names.List(l.names(), names.Truncate), "error", l.endError())
 	if !l.locker.schedule.Linger(&l.renewal) {
 		l.transition(change{event: eventClear})
 	}
@@ -227,8 +227,8 @@ func (l *Lock) abandon() {
 
 // expire ends the lock as lost if its deadline has passed.
 func (l *Lock) expire() {
-	if l.ended() == nil && l.lease.ExpiresWithin(0) {
-		l.transition(change{event: eventLose, cause: l.expired()})
+	if l.endError() == nil && l.lease.FreezeIfDue(0) {
+		l.transition(change{event: eventLose, cause: l.expiryError()})
 	}
 }
 
@@ -268,7 +268,7 @@ func (l *Lock) endHold(o Outcome) {
 	if t := l.cfg.trace; t != nil && t.HoldEnd != nil {
 		e := HoldEndEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Outcome: o, Held: held}
 		if o == OutcomeLost || o == OutcomeClosed {
-			e.Err = l.ended()
+			e.Err = l.endError()
 		}
 		t.HoldEnd(l.base, e)
 	}
@@ -298,12 +298,12 @@ func (l *scheduled) Renewable() bool { return l.cfg.keepalive && !l.lease.Capped
 
 func (l *scheduled) Until() time.Time { return l.lease.Until() }
 
-func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.ExpiresWithin(lead) }
+func (l *scheduled) FreezeIfDue(lead time.Duration) bool { return l.lease.FreezeIfDue(lead) }
 
 func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
 
 func (l *scheduled) Expire() {
-	(*Lock)(l).transition(change{event: eventLose, cause: (*Lock)(l).expired()})
+	(*Lock)(l).transition(change{event: eventLose, cause: (*Lock)(l).expiryError()})
 }
 
 func (l *scheduled) Clear() { (*Lock)(l).transition(change{event: eventClear}) }

@@ -116,14 +116,14 @@ func (l *Lock) Context() context.Context {
 // suspended it, took a snapshot of it or migrated it. In these cases only a fencing token helps; see [WithFencing].
 func (l *Lock) Err() error {
 	l.expire()
-	return l.ended()
+	return l.endError()
 }
 
 // origin returns the mark of the hold's requests for the Vote hook; nil without the hook.
 func (l *Lock) origin() *node.Origin { return l.cfg.origin(l.base, l.id, l.kind()) }
 
-// ended returns the error that the lock has ended with; nil while it is held.
-func (l *Lock) ended() error {
+// endError returns the error that the lock has ended with; nil while it is held.
+func (l *Lock) endError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
@@ -161,8 +161,8 @@ func (l *Lock) extend(ctx context.Context) error {
 	}
 }
 
-// expired returns the error for a lock whose deadline has passed.
-func (l *Lock) expired() error {
+// expiryError returns the error for a lock whose deadline has passed.
+func (l *Lock) expiryError() error {
 	if l.lease.Capped() {
 		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold)
 		return failed("lock", l.names(), ErrLost, why)
@@ -245,7 +245,7 @@ func (l *Lock) unlock() error {
 	case phaseHeld:
 		return l.handOverOrRelease()
 	case phaseLingering, phaseCleared, phaseClosed:
-		return l.ended()
+		return l.endError()
 	default:
 		return fmt.Errorf("%w: Unlock was called before", ErrReleased)
 	}

@@ -74,8 +74,8 @@ func (l *Lease) FreezeDeadline() {
 	l.frozen = true
 }
 
-// ExpiresWithin makes Until final if it is at most lead away, and reports whether it is final.
-func (l *Lease) ExpiresWithin(lead time.Duration) bool {
+// FreezeIfDue makes Until final if it is at most lead away, and reports whether it is final.
+func (l *Lease) FreezeIfDue(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -170,7 +170,7 @@ func TestALeaseWithoutAMaximumIsNotCapped(t *testing.T) {
 	assert.False(t, held(t, q, fakes).Capped())
 }
 
-func TestExpiresWithinMakesTheDeadlineFinal(t *testing.T) {
+func TestFreezeIfDueMakesTheDeadlineFinal(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
@@ -179,21 +179,21 @@ func TestExpiresWithinMakesTheDeadlineFinal(t *testing.T) {
 		}
 		until := lease.Until()
 		time.Sleep(validity - 4*time.Second)
-		assert.False(t, lease.ExpiresWithin(4*time.Second-1), "a nanosecond more is left")
-		assert.True(t, lease.ExpiresWithin(4*time.Second))
-		assert.True(t, lease.ExpiresWithin(0), "it stays final")
+		assert.False(t, lease.FreezeIfDue(4*time.Second-1), "a nanosecond more is left")
+		assert.True(t, lease.FreezeIfDue(4*time.Second))
+		assert.True(t, lease.FreezeIfDue(0), "it stays final")
 		lease.Extend(func(err error) { require.ErrorIs(t, err, quorum.ErrEnded) })
 		assert.Equal(t, until, lease.Until())
 	})
 }
 
-func TestExpiresWithinCountsASuspension(t *testing.T) {
+func TestFreezeIfDueCountsASuspension(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		time.Sleep(2 * time.Second)
 		s.sleep(validity - 4*time.Second)
-		assert.False(t, lease.ExpiresWithin(2*time.Second-1))
-		assert.True(t, lease.ExpiresWithin(2*time.Second))
+		assert.False(t, lease.FreezeIfDue(2*time.Second-1))
+		assert.True(t, lease.FreezeIfDue(2*time.Second))
 	})
 }

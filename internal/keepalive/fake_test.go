@@ -36,7 +36,7 @@ type fakeLock struct {
 func (l *fakeLock) TTL() time.Duration { return l.ttl }
 func (l *fakeLock) Renewable() bool    { return !l.fixed }
 func (l *fakeLock) Until() time.Time   { return l.until }
-func (l *fakeLock) ExpiresWithin(lead time.Duration) bool {
+func (l *fakeLock) FreezeIfDue(lead time.Duration) bool {
 	now := time.Now
 	if l.now != nil {
 		now = l.now

@@ -14,12 +14,12 @@ type Lock interface {
 	Renewable() bool
 	// Until returns when the lock ends unless it is extended.
 	Until() time.Time
-	// ExpiresWithin reports whether the lock ends within lead, and if so, prevents every later extension.
-	ExpiresWithin(lead time.Duration) bool
+	// FreezeIfDue reports whether the lock ends within lead, and if so, prevents every later extension.
+	FreezeIfDue(lead time.Duration) bool
 
 	// Renew requests an extension. [Schedule.Renewed] must be called with its result.
 	Renew()
-	// Expire ends the lock, whose ExpiresWithin returned true, for its holder.
+	// Expire ends the lock, whose FreezeIfDue returned true, for its holder.
 	Expire()
 	// Clear releases the residual keys of a lingering lock.
 	Clear()

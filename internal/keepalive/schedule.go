@@ -133,7 +133,7 @@ func (s *Schedule) takeDue() (expired, residual, renew []Lock) {
 			residual = append(residual, e.lock)
 			heap.Pop(&s.entries)
 			continue
-		case e.lock.ExpiresWithin(s.lead):
+		case e.lock.FreezeIfDue(s.lead):
 			expired = append(expired, e.lock)
 			heap.Pop(&s.entries)
 			continue

@@ -1,0 +1,125 @@
+package redlock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// intent is what an exclusive waiter leaves on the masters with its probes, to keep later readers out.
+type intent struct {
+	allowed bool            // the call can leave one
+	token   string          // the same in every probe; "" before the first
+	residue *quorum.Residue // where it may have been left; nil: nowhere
+}
+
+// probeInterval is the longest time between two probes of a waiter that left its intent.
+const probeInterval = time.Second
+
+// intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It
+// bounds how long a waiter that died keeps readers out.
+func (c *config) intentLife() time.Duration { return min(c.retryMax, probeInterval) + 3*c.timeout() }
+
+// nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
+// denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
+func (c *call) nextPlan(firstDenied bool) (waitqueue.Plan, error) {
+	result := waitqueue.Result{Attempts: c.attempts, FirstDenied: firstDenied}
+	var found kind.ProbeResult
+	if errors.Is(c.reason, ErrHeld) {
+		c.waiter.Listen()
+		var err error
+		if found, err = c.probeForHolder(); c.slots.err != nil {
+			return waitqueue.Plan{}, c.slots.err
+		}
+		result.Denied = err == nil
+		result.Masters = waitqueue.Masters{
+			Free: found.Free, Largest: found.MostMasters(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
+		}
+	}
+	plan := c.contention.Next(result)
+	if plan.Held {
+		c.noteHolder(found, plan.Expiry)
+	}
+	if c.intent.residue != nil && c.intent.residue.Left() {
+		plan.Delay = min(plan.Delay, probeInterval)
+	}
+	return plan, nil
+}
+
+// probeForHolder asks the masters which lock each of them holds. Usually the first majority of the answers shows
+// whether the lock is free or held. Otherwise probeForHolder waits for all masters. It fails if too few masters
+// answered.
+func (c *call) probeForHolder() (kind.ProbeResult, error) {
+	need := c.locker.quorum.Majority()
+	found, err := c.probe(true)
+	if err == nil && found.Free < need && found.MostMasters() < need {
+		found, err = c.probe(false)
+	}
+	return found, err
+}
+
+// noteHolder records which lock the call waits for. If the lock is reentrant, it nudges the waiters of its owner.
+func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
+	if c.target.Kind.Nested() {
+		for _, owner := range found.Owners() {
+			c.locker.queues.Nudge(c.waiter.Key, owner)
+		}
+	}
+	held := &HeldError{
+		Name: c.target.Names[found.Longest.Name], Kind: found.Longest.Kind, Holder: kind.HolderOf(found.Longest.Token),
+	}
+	if expiry < waitqueue.Unlimited {
+		held.Retry = expiry
+	}
+	c.reason = held
+}
+
+// probe asks the masters which lock blocks the call. With early, it returns as soon as a majority grants or a majority
+// denies. The first probe of an exclusive waiter creates its intent. If masters refuse the intent, because the user has
+// no right to its key, the waiter probes without an intent from then on.
+func (c *call) probe(early bool) (kind.ProbeResult, error) {
+	if c.intent.allowed && c.intent.token == "" {
+		c.intent.token = kind.NewToken(c.cfg.owner)
+		c.intent.residue = c.locker.quorum.NewResidue(c.target.Kind.LeftIntent)
+	}
+	op := mark(c.claim(kind.NewToken(c.owner())).Probe(c.cfg.intentLife()), c.origin)
+	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.timeout(), early, c.intent.residue, c.listener())
+	if err != nil && c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
+		c.withdraw(nil)
+		c.intent.allowed = false
+		return c.probe(early)
+	}
+	if c.target.Kind.Slotted() {
+		c.slots.free = c.readSlots(votesOf(answers))
+	}
+	return kind.NewProbeResult(answers), err
+}
+
+// refusals counts the masters that refused an operation for a reason that only an operator can fix.
+func refusals(answers []quorum.Answer) (n int) {
+	for _, an := range answers {
+		if node.Permanent(an.Vote.Err) {
+			n++
+		}
+	}
+	return n
+}
+
+// withdraw removes the waiter's intent from the masters on which its probes may have left it. lock is the lock that the
+// waiter acquired; nil if it gave up. In that case withdraw also wakes the readers that the intent kept out.
+func (c *call) withdraw(lock *Lock) {
+	if c.intent.residue == nil {
+		return
+	}
+	var lease *quorum.Lease
+	if lock != nil && c.target.Kind.AcquireRemovesIntent() {
+		lease = lock.lease // its acquisition removes the intent
+	}
+	op := mark(c.claim("").Withdraw(lock == nil), c.origin)
+	c.locker.quorum.Withdraw(op, c.cfg.timeout(), c.cfg.intentLife(), c.intent.residue, lease)
+	c.intent.token, c.intent.residue = "", nil
+}

@@ -1,0 +1,98 @@
+package redlock
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// slotSearch is what a call knows of the slots of a semaphore.
+type slotSearch struct {
+	free   []int // the slots that the last probe found free; nil: unknown
+	differ bool  // some master has another number of slots
+	err    error // a majority has permits with another number of slots; nil: none is known
+}
+
+// maxSlotsAsked bounds how many slots one attempt asks for. A denial reports which slots are free, so more than two
+// requests are rare.
+const maxSlotsAsked = 5
+
+// askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
+func (c *call) askForSlot(first bool) (o outcome) {
+	candidates := c.likelySlots()
+	for range maxSlotsAsked {
+		slot := c.waiter.ChooseSlot(candidates)
+		if slot == 0 && o.err == nil {
+			slot = c.waiter.ChooseSlot(nil) // other callers of this Locker are asking for all candidates
+		}
+		if slot == 0 {
+			return o
+		}
+		if o = c.ask(first, slot); o.lock != nil {
+			return o
+		}
+		c.waiter.RefuseSlot()
+		if o.denied == nil {
+			return o
+		}
+		free := c.readSlots(o.denied.Votes())
+		if c.slots.differ && c.try {
+			// The attempt was denied before all masters had answered. One that waits finds out by its next probe.
+			_, _ = c.probe(false)
+		}
+		if c.slots.err != nil {
+			o.err, o.final = c.slots.err, true
+		}
+		candidates = slices.DeleteFunc(free, func(n int) bool { return n == slot })
+		if o.final || len(candidates) == 0 {
+			return o
+		}
+	}
+	return o
+}
+
+// likelySlots returns the slots that were free by the latest message or probe; nil if none is known.
+func (c *call) likelySlots() (free []int) {
+	if l := c.listener(); l != nil {
+		if slot, err := strconv.Atoi(l.TakeText()); err == nil && slot >= 1 && slot <= c.target.Slots {
+			return []int{slot}
+		}
+	}
+	free, c.slots.free = c.slots.free, nil
+	return free
+}
+
+// readSlots returns the slots that the masters' votes show as free. It also sets slots.differ, and slots.err.
+func (c *call) readSlots(votes []node.Vote) (free []int) {
+	occupancy := kind.NewOccupancy(c.target.Slots, c.locker.quorum.Size())
+	for _, v := range votes {
+		occupancy.Add(v)
+	}
+	c.slots.differ = occupancy.Doubtful()
+	need := c.locker.quorum.Majority()
+	if have, ok := occupancy.Disagrees(need); ok {
+		c.slots.err = &SlotsError{Name: c.target.Names[0], Want: c.target.Slots, Have: have}
+	}
+	return occupancy.Free(need)
+}
+
+// votesOf returns the votes of the answers.
+func votesOf(answers []quorum.Answer) []node.Vote {
+	votes := make([]node.Vote, len(answers))
+	for i, an := range answers {
+		votes[i] = an.Vote
+	}
+	return votes
+}
+
+// inherited returns the lock that was handed over to the waiter while it yielded or paused; nil if there is none.
+func (c *call) inherited() *Lock {
+	if !c.target.Kind.Slotted() {
+		return nil
+	}
+	from, _ := c.waiter.Resume().(queuedLock)
+	return from.Lock
+}
