@@ -242,7 +242,7 @@ func (c *call) ask(first bool, slot int) outcome {
 	lease, err := l.quorum.Acquire(
 		c.ctx, traced(claim.Ops(), c.origin), c.cfg.termsOf(c.target.Kind), firstNode, &c.failures)
 	if !c.try {
-		l.noteAttempt(err)
+		l.noteAttempt(c.cfg.clock.Now().Sub(asked), err)
 	}
 	if err != nil {
 		return c.refused(err)

@@ -103,8 +103,8 @@ func WithRetry(least, most time.Duration) LockOption {
 
 // WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least
 // 50 ms and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to
-// the slowest master whose vote is wanted. At most an hour. Making a connection may take longer than the node timeout:
-// it continues in the background when the vote is overdue.
+// the slowest master whose vote is wanted. At most an hour. Connecting has a second, or two and a half node timeouts if
+// these are longer, within half of the validity. Then it continues in the background.
 func WithNodeTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.nodeTimeout = d; c.nodeTimeoutSet = true })
 }

@@ -30,8 +30,8 @@ type outage struct {
 	saidRight   bool
 }
 
-// noteAttempt records how an attempt of a call that waits ended.
-func (l *Locker) noteAttempt(err error) {
+// noteAttempt records how an attempt of a call that waits, which took that long, ended.
+func (l *Locker) noteAttempt(took time.Duration, err error) {
 	o := &l.outage
 	var permanent *quorum.PermanentError
 	switch {
@@ -40,7 +40,7 @@ func (l *Locker) noteAttempt(err error) {
 		defer o.mu.Unlock()
 		o.reason = err
 		if !o.present.Swap(true) {
-			o.timer = l.cfg.clock.AfterFunc(outageAfter, l.sayOutage)
+			o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
 		}
 	case o.present.Load() && (err == nil || errors.Is(err, ErrHeld)):
 		o.mu.Lock()

@@ -41,7 +41,8 @@ func (p *pipe) checkDrained() {
 	if p.closing.drained == nil {
 		return
 	}
-	if !p.driver.running && len(p.state.calls.queue) == 0 && !p.repeatsBy(p.closing.deadline) {
+	idle := !p.driver.running && len(p.state.calls.queue) == 0 || p.conn.connecting && !p.state.calls.queuesDurable()
+	if idle && !p.repeatsBy(p.closing.deadline) {
 		close(p.closing.drained)
 		p.closing.drained = nil
 		p.shut()

@@ -14,6 +14,7 @@ type driver struct {
 type task struct {
 	do         action
 	link       link
+	patience   time.Duration // for a connection, see [dialer.open]
 	writerDone chan struct{} // to wait for
 }
 
@@ -68,7 +69,7 @@ func (p *pipe) driveOnce() bool {
 	case doAwaitWriter:
 		<-t.writerDone
 	case doConnect:
-		return p.connect()
+		return p.connect(t.patience)
 	case doVerify:
 		p.finishWrite(t.link, t.link.verify())
 	case doFlush:
@@ -116,7 +117,8 @@ func (p *pipe) next() (t task, fx effects) {
 			p.giveUp(s.health.suspect, now, &fx)
 			return task{do: doRest}, fx
 		default:
-			return task{do: doConnect}, fx
+			conn.connecting = true
+			return task{do: doConnect, patience: s.calls.patience()}, fx
 		}
 	}
 	return p.send(now, &fx), fx
@@ -146,8 +148,8 @@ func (p *pipe) rest() {
 }
 
 // connect makes a connection. It reports whether the driver has more to do.
-func (p *pipe) connect() bool {
-	l, err := p.open()
+func (p *pipe) connect(patience time.Duration) bool {
+	l, err := p.open(patience)
 	fx, ok := p.connected(l, err, p.clock.Now())
 	p.apply(fx)
 	return ok
@@ -157,6 +159,7 @@ func (p *pipe) connected(l link, err error, now time.Time) (fx effects, ok bool)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fx.now = now
+	p.conn.connecting = false
 	switch {
 	case err != nil:
 		fx.suspect(p.state.health.fail(err, now), err)
@@ -165,6 +168,9 @@ func (p *pipe) connected(l link, err error, now time.Time) (fx effects, ok bool)
 	case p.closing.closed:
 		fx.close = append(fx.close, l)
 	default:
+		if p.state.health.suspect == nil {
+			p.state.calls.connected(now)
+		}
 		p.use(l, now, &fx)
 	}
 	return fx, true

@@ -29,6 +29,9 @@ var (
 	ErrNotRedis = errors.New("this is not a Redis server: check the address, and the scheme (rediss:// for TLS)")
 )
 
+// errNotConnected is the error of a request for which no connection was made in time.
+var errNotConnected = fmt.Errorf("connecting: %w", ErrTimeout)
+
 // SuspectError reports that a master was not asked because it failed shortly before.
 type SuspectError struct {
 	// Err is that failure.

@@ -44,13 +44,13 @@ func TestHealthJudgesByExpiredCalls(t *testing.T) {
 		"it has answered at the last moment": {12, false},
 	} {
 		var h health
-		assert.Equal(t, c.want, h.expire(r, at(c.silentSince), at(12)), name)
+		assert.Equal(t, c.want, h.expire(r, ErrTimeout, at(c.silentSince), at(12)), name)
 		assert.Equal(t, c.want, h.suspect != nil, name)
 	}
 	var h health
 	h.fail(errBroken, at(11.9))
 	retryAt := h.retryAt
-	assert.False(t, h.expire(r, at(10), at(12)))
+	assert.False(t, h.expire(r, ErrTimeout, at(10), at(12)))
 	assert.Equal(t, retryAt, h.retryAt, "the next try is not postponed")
 	assert.ErrorIs(t, h.suspect, errBroken)
 }

@@ -82,7 +82,7 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 // staleReason returns why it is too late, or too early, to send a call; nil if it is neither.
 func (c *Call) staleReason(server *Server, now time.Time) error {
 	switch {
-	case c.Canceled != nil && c.Canceled.Load(), !c.Delivery.Durable && !c.Deadline.After(now):
+	case c.Canceled != nil && c.Canceled.Load(), !c.Delivery.Durable && !c.due().After(now):
 		return ErrDropped
 	case c.Ended != nil && c.Ended():
 		return ErrDropped
@@ -102,38 +102,77 @@ func dropFirst(calls []*Call, n int) []*Call {
 	return calls[:rest]
 }
 
-// expire returns the votes of the calls whose deadline has passed, and the next deadline; the zero time if there is
-// none. The calls are not removed: a written call still awaits its reply, and load drops the others.
-func (f *inflight) expire(now time.Time) (expired []delivery, next time.Time) {
-	late, next := expireCalls(f.written, now, next)
+// expire returns the votes of the calls whose vote is due, and when the next one is; the zero time if there is none.
+// connecting says that the queue waits for a connection. The calls are not removed: a written call still awaits its
+// reply, and load drops the others.
+func (f *inflight) expire(now time.Time, connecting bool) (expired []delivery, next time.Time) {
+	late, next := expireCalls(f.written, (*Call).due, now, next)
 	for _, c := range late {
 		expired = append(expired, delivery{c, unknown(ErrTimeout)})
 	}
-	late, next = expireCalls(f.queue, now, next)
+	due, err := (*Call).due, ErrTimeout
+	if connecting {
+		due, err = (*Call).dueUnsent, errNotConnected
+	}
+	late, next = expireCalls(f.queue, due, now, next)
 	for _, c := range late {
-		v := unsent(ErrTimeout)
+		v := unsent(err)
 		if c.Delivery.Durable {
-			v = unknown(ErrTimeout)
+			v = unknown(err)
 		}
 		expired = append(expired, delivery{c, v})
 	}
 	return expired, next
 }
 
-// expireCalls claims the votes of the calls whose deadline has passed. It returns these calls, and the earlier of next
-// and the next deadline.
-func expireCalls(calls []*Call, now, next time.Time) (due []*Call, _ time.Time) {
+// connected makes the votes of the queue due later by the time for which each call waited for the connection.
+func (f *inflight) connected(now time.Time) {
+	for _, c := range f.queue {
+		c.postpone(max(0, now.Sub(c.Asked)-c.flight.late))
+	}
+}
+
+// queuesDurable reports whether a durable call is in the queue that undoes something.
+func (f *inflight) queuesDurable() bool {
+	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Delivery.Durable && !c.needless() })
+}
+
+// connectSlack is how long before the votes of its calls are due an attempt to connect ends, so that they say why it
+// failed.
+const connectSlack = 100 * time.Millisecond
+
+// patience returns how long an attempt to connect may take for the calls of the queue.
+func (f *inflight) patience() (longest time.Duration) {
+	for _, c := range f.queue {
+		longest = max(longest, c.Connect-connectSlack)
+	}
+	return longest
+}
+
+// expireCalls claims the votes of the calls whose vote is due. It returns these calls, and the earlier of next and when
+// the next vote is due.
+func expireCalls(
+	calls []*Call, due func(*Call) time.Time, now, next time.Time,
+) (expired []*Call, _ time.Time) {
 	for _, c := range calls {
-		switch {
+		switch at := due(c); {
 		case c.flight.voted:
-		case !c.Deadline.After(now):
+		case !at.After(now):
 			c.flight.voted = true
-			due = append(due, c)
+			expired = append(expired, c)
 		default:
-			next = earliest(next, c.Deadline)
+			next = earliest(next, at)
 		}
 	}
-	return due, next
+	return expired, next
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // earliest returns the earlier of two times. The zero time stands for none.

@@ -149,18 +149,18 @@ func TestInflightExpires(t *testing.T) {
 	written, later, queued, release := due(10, false), due(12, false), due(10, false), due(10, true)
 	f.written = []*Call{written, later}
 	f.push(queued, release, due(11, false))
-	expired, next := f.expire(at(9.9))
+	expired, next := f.expire(at(9.9), false)
 	assert.Empty(t, expired)
 	assert.Equal(t, at(10), next)
 
-	expired, next = f.expire(at(10))
+	expired, next = f.expire(at(10), false)
 	assert.Equal(t, []delivery{
 		{written, unknown(ErrTimeout)}, {queued, unsent(ErrTimeout)}, {release, unknown(ErrTimeout)},
 	}, expired, "only a call that will not be sent is certain not to be executed")
 	assert.Equal(t, at(11), next)
 	assert.Len(t, f.written, 2, "its reply is still to come")
 
-	expired, next = f.expire(at(20))
+	expired, next = f.expire(at(20), false)
 	assert.Len(t, expired, 2, "each has one vote")
 	assert.Zero(t, next)
 }

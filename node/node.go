@@ -29,11 +29,11 @@ type Node struct {
 
 func newNode(
 	name string, clk clock.Clock,
-	open func(context.Context) (link, error), subscribe func(context.Context) (subscription, error),
+	open func(ctx context.Context, patience time.Duration) (link, error), subscribe func(context.Context) (subscription, error),
 ) *Node {
 	n := &Node{name: name}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.pipe = newPipe(clk, func() (link, error) { return open(n.ctx) })
+	n.pipe = newPipe(clk, func(patience time.Duration) (link, error) { return open(n.ctx, patience) })
 	n.listener = newListener(n.ctx, clk, subscribe)
 	return n
 }
@@ -63,7 +63,7 @@ func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 }
 
 // Submit sends a request to the master. It never blocks. The vote goes to the request's Voter, at the latest at the
-// request's Deadline. The caller must not change the call afterwards, nor submit it again.
+// request's Deadline, or later by its Connect. The caller must not change the call afterwards, nor submit it again.
 func (n *Node) Submit(c *Call) { n.pipe.submit(c) }
 
 // Suspect reports whether the master failed and has not answered since.

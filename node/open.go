@@ -84,12 +84,14 @@ func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// open makes a connection for requests: it checks that a Redis server answers, and identifies the server process.
-func (d *dialer) open(ctx context.Context) (link, error) {
+// open makes a connection for requests: it checks that a Redis server answers, and identifies the server process. An
+// attempt ends after attemptTimeout, or after patience if that is longer.
+func (d *dialer) open(ctx context.Context, patience time.Duration) (link, error) {
 	began := d.clock.Now()
-	s, err := d.attempt(ctx, d.attemptTimeout(), d.identify)
+	patience = max(patience, d.attemptTimeout())
+	s, err := d.attempt(ctx, patience, d.identify)
 	if errors.Is(err, errRightCheck) {
-		s, err = d.attempt(ctx, d.attemptTimeout(), d.identify)
+		s, err = d.attempt(ctx, patience, d.identify)
 	}
 	d.observeDial(d.clock.Now().Sub(began), err)
 	if err != nil {

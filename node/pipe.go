@@ -14,12 +14,12 @@ import (
 // goroutine, because none may start once close has returned, and adding a command to the buffer of a connection.
 type pipe struct {
 	clock       clock.Clock
-	open        func() (link, error) // makes a connection
-	spawn       func(func() error)   // starts a goroutine
-	onHealth    func(error)          // see [Node.Bind]
-	tickAlarm   *clock.Alarm         // calls tick when something is due
-	windowAlarm *clock.Alarm         // calls sendAhead when the window opens
-	scratch     []delivery           // the driver's, reused
+	open        func(patience time.Duration) (link, error) // makes a connection, see [dialer.open]
+	spawn       func(func() error)                         // starts a goroutine
+	onHealth    func(error)                                // see [Node.Bind]
+	tickAlarm   *clock.Alarm                               // calls tick when something is due
+	windowAlarm *clock.Alarm                               // calls sendAhead when the window opens
+	scratch     []delivery                                 // the driver's, reused
 	votes       votes
 
 	mu       sync.Mutex
@@ -43,6 +43,7 @@ type connection struct {
 	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	standby       link          // a new connection that works while link stays silent; nil: none
 	tryingStandby bool          // a goroutine tries a new connection, see tryStandby
+	connecting    bool          // the driver makes a connection
 }
 
 // closing is how far the end of a pipe is.
@@ -64,7 +65,7 @@ type effects struct {
 	sendAheadAt time.Time  // when sendAhead must run; zero: no need
 }
 
-func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
+func newPipe(clk clock.Clock, open func(patience time.Duration) (link, error)) *pipe {
 	p := &pipe{clock: clk, open: open}
 	p.driver.work = make(chan struct{}, 1)
 	p.state.recovery.size = maxBatch
@@ -177,10 +178,10 @@ func (p *pipe) expire(now time.Time) (fx effects) {
 		return fx
 	}
 	s := &p.state
-	expired, next := s.calls.expire(now)
+	expired, next := s.calls.expire(now, p.conn.connecting && s.health.suspect == nil)
 	fx.deliveries = expired
 	p.judge(expired, now, &fx)
-	orphaned, next := expireCalls(s.recovery.calls(), now, next)
+	orphaned, next := expireCalls(s.recovery.calls(), (*Call).due, now, next)
 	for _, c := range orphaned {
 		fx.deliveries = append(fx.deliveries, delivery{c, unknown(ErrTimeout)})
 	}
@@ -212,7 +213,7 @@ func (p *pipe) judge(expired []delivery, now time.Time, fx *effects) {
 	}
 	h := &p.state.health
 	for _, d := range expired {
-		fx.suspect(h.expire(&d.call.Request, p.conn.silentSince, now), ErrTimeout)
+		fx.suspect(h.expire(&d.call.Request, d.vote.Err, p.conn.silentSince, now), d.vote.Err)
 	}
 	switch {
 	case h.suspect == nil, p.conn.link == nil, p.conn.standby != nil, p.conn.tryingStandby:

@@ -82,7 +82,7 @@ func (p *pipe) nextRecovery(now time.Time) (t task, n int, patience time.Duratio
 
 // connectRecovery makes the recovery connection. It reports whether it succeeded.
 func (p *pipe) connectRecovery(began time.Time) bool {
-	l, err := p.open()
+	l, err := p.open(0)
 	now := p.clock.Now()
 	fx, ok := p.recoveryConnected(l, err, now.Sub(began), now)
 	p.apply(fx)

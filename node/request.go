@@ -15,6 +15,9 @@ type Request struct {
 	Index int
 	// Asked is the time of the request, and Deadline the time at which the vote is due.
 	Asked, Deadline time.Time
+	// Connect is the most by which the vote may be later than the deadline: by the time for which the request waited for
+	// a connection to a master that was not suspect, and until the server had answered that it lacks the script.
+	Connect time.Duration
 
 	// Window is how long the server must have been up for its grant to count. If it is 0, every grant counts.
 	Window time.Duration
@@ -72,11 +75,12 @@ type Call struct {
 
 // flight is how far a call has come. The pipe's mutex guards it.
 type flight struct {
-	voted    bool      // the call has its vote, or a goroutine is about to deliver it; see claimVote
-	asText   bool      // send the text of the script, not its digest
-	repeated bool      // the call was sent before, and may have been executed then
-	sent     time.Time // when the call was last written and so may have reached the master; zero: never
-	resent   *resent   // nil: the call need not be sent again; most need not
+	voted    bool          // the call has its vote, or a goroutine is about to deliver it; see claimVote
+	asText   bool          // send the text of the script, not its digest
+	late     time.Duration // how much later than at its Deadline the vote is due
+	repeated bool          // the call was sent before, and may have been executed then
+	sent     time.Time     // when the call was last written and so may have reached the master; zero: never
+	resent   *resent       // nil: the call need not be sent again; most need not
 }
 
 // resent has the times that matter for a durable call that is sent again.
@@ -92,6 +96,15 @@ func (c *Call) bytes() []byte {
 	}
 	return c.Op.out
 }
+
+// due returns when the vote is due. It is later than the call's Deadline if the call had to wait for a connection.
+func (c *Call) due() time.Time { return c.Deadline.Add(c.flight.late) }
+
+// dueUnsent returns when the vote is due if no connection is made by then.
+func (c *Call) dueUnsent() time.Time { return later(c.due(), c.Asked.Add(c.Connect)) }
+
+// postpone makes the vote due later by d, as far as Connect allows.
+func (c *Call) postpone(d time.Duration) { c.flight.late = min(c.flight.late+d, c.Connect) }
 
 // claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to
 // deliver.

@@ -137,6 +137,7 @@ func (s *settlement) reply(c *Call, r reply) {
 		s.accept(c, v)
 	case c.Op.script != nil && !c.flight.asText && hasPrefix(r.err, "NOSCRIPT"):
 		c.flight.asText = true
+		c.postpone(s.now.Sub(c.flight.sent))
 		if c.Canceled != nil && c.Canceled.Load() {
 			s.vote(c, unsent(ErrDropped))
 			return

@@ -11,7 +11,7 @@ const thawGrace = 100 * time.Millisecond
 // retransmits over the old one.
 func (p *pipe) tryStandby() error {
 	old, silentSince := p.silent()
-	l, err := p.open()
+	l, err := p.open(0)
 	if err == nil {
 		over := make(chan struct{})
 		p.clock.AfterFunc(thawGrace, func() { close(over) })

@@ -77,7 +77,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
 			"give it a *redis.Client or a *redis.ClusterClient", client)
 	}
-	open := func(ctx context.Context) (link, error) {
+	open := func(ctx context.Context, _ time.Duration) (link, error) { // the client has timeouts of its own
 		return w.newLink(ctx)
 	}
 	n := newNode(cmp.Or(s.name, label), s.clock, open, w.subscribe)

@@ -29,7 +29,7 @@ func (q *Quorum) Acquire(
 		enough = (*tally).fenceDecided
 	}
 	r := q.prepare(question{
-		timeout: terms.Timeout, window: terms.Window, canceled: &l.released, first: first,
+		timeout: terms.Timeout, connect: terms.connect(), window: terms.Window, canceled: &l.released, first: first,
 		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
 		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
 	})

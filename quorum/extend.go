@@ -22,8 +22,8 @@ func (l *Lease) Extend(done func(error)) {
 	// A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
 	// token, after other holders.
 	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
-		ended: l.ended, enough: (*tally).majorityAgrees,
+		op: op, timeout: l.terms.Timeout, connect: l.terms.Timeout, window: l.terms.Window,
+		canceled: &l.released, first: NoFirst, ended: l.ended, enough: (*tally).majorityAgrees,
 		lease: l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
 		onDecided: func(r *round) { done(l.extended(r)) },
 	})

@@ -94,7 +94,8 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(question{
-		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
+		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, connect: l.terms.Timeout, window: l.terms.Window,
+		canceled: &l.released, first: NoFirst,
 		enough: func(t *tally) bool { return t.state() != open },
 		prepareCall: func(i int, _ *node.Call) *node.Vote {
 			if v := known.granted[i]; v.Verdict == node.Granted {

@@ -29,6 +29,25 @@ type Terms struct {
 	Overlaps bool
 }
 
+const (
+	// minConnect is how long a node may connect, at least.
+	minConnect = time.Second
+	// connectSlack is how much later the vote of a node that did not connect is due, so that it says why.
+	connectSlack = 100 * time.Millisecond
+)
+
+// connectTime returns how long a node may connect before it executes an operation. Two and a half node timeouts are five
+// round trips to a master at the largest distance: TCP takes one, TLS at most two, and the handshake one.
+func connectTime(timeout time.Duration) time.Duration {
+	return max(minConnect, 5*timeout/2) + connectSlack
+}
+
+// connect returns how long a node may connect before it is asked for the lease. After that the node has its timeout,
+// and half of the rest of the validity is left.
+func (t *Terms) connect() time.Duration {
+	return max(0, min(connectTime(t.Timeout), (t.TTL-t.Drift-t.Timeout)/2))
+}
+
 // Lease is a lock that a majority granted. A process may hold many, so it is small.
 type Lease struct {
 	q     *Quorum

@@ -16,17 +16,23 @@ type Answer struct {
 }
 
 // Read sends op, which changes nothing, to every node. It returns the answers by node when all nodes have voted, at the
-// latest after timeout. With early, it returns as soon as a majority has granted or a majority has denied. If fewer
+// latest after timeout, or after connectTime more where a node had to connect. With early, it returns as soon as a majority has granted or a majority has denied. If fewer
 // than a majority answered, it returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are
 // ErrClosing and the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, early bool) ([]Answer, error) {
-	return q.Probe(ctx, op, timeout, early, nil, nil)
+	return q.read(ctx, question{op: op, timeout: timeout, connect: connectTime(timeout)}, early, nil, nil)
 }
 
-// Probe is like [Quorum.Read], for a waiter. If op may leave an intent, res records on which nodes; otherwise res is
+// Probe is like [Quorum.Read], for a waiter, which has asked the nodes before. If op may leave an intent, res records on which nodes; otherwise res is
 // nil. If the waiter listens to releases, listener records on which nodes the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
 	ctx context.Context, op *node.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
+) ([]Answer, error) {
+	return q.read(ctx, question{op: op, timeout: timeout}, early, res, listener)
+}
+
+func (q *Quorum) read(
+	ctx context.Context, what question, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -39,20 +45,18 @@ func (q *Quorum) Probe(
 		before = listener.lastMessage()
 	}
 	done := make(chan struct{})
-	r := q.ask(question{
-		op: op, timeout: timeout, first: NoFirst,
-		enough: func(t *tally) bool { return early && t.majorityAgrees() },
-		prepareCall: func(index int, c *node.Call) *node.Vote {
-			if res != nil {
-				res.record(index, c)
-			}
-			if listener != nil {
-				listener.observe(c, before)
-			}
-			return nil
-		},
-		done: done,
-	})
+	what.first, what.done = NoFirst, done
+	what.enough = func(t *tally) bool { return early && t.majorityAgrees() }
+	what.prepareCall = func(index int, c *node.Call) *node.Vote {
+		if res != nil {
+			res.record(index, c)
+		}
+		if listener != nil {
+			listener.observe(c, before)
+		}
+		return nil
+	}
+	r := q.ask(what)
 	select {
 	case <-done:
 	case <-ctx.Done():

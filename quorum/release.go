@@ -82,7 +82,8 @@ func (l *Lease) end(
 	op := makeOp(l.ops)
 	l.mu.Unlock()
 	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, window: window, releases: l, first: NoFirst, enough: (*tally).majorityAgrees,
+		op: op, timeout: l.terms.Timeout, connect: l.terms.Timeout, window: window, releases: l, first: NoFirst,
+		enough: (*tally).majorityAgrees,
 		prepareCall: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL, c.Delivery.Keeps = life+l.terms.Drift, keeps
 			c.Delivery.FirstAsked = l.q.origin.Add(l.asked)
@@ -124,7 +125,7 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *node.Op, timeout, life time.Duration, done func(error)) {
 	q.ask(question{
-		op: op, timeout: timeout, first: NoFirst, enough: (*tally).majorityAgrees,
+		op: op, timeout: timeout, connect: connectTime(timeout), first: NoFirst, enough: (*tally).majorityAgrees,
 		prepareCall: func(_ int, c *node.Call) *node.Vote {
 			c.Delivery.Durable, c.Delivery.KeyTTL = true, life
 			return nil

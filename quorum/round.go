@@ -23,6 +23,7 @@ type round struct {
 type question struct {
 	op             *node.Op
 	timeout        time.Duration // from asked to the deadline
+	connect        time.Duration
 	window         time.Duration
 	canceled       *atomic.Bool
 	requireTrusted bool
@@ -118,8 +119,8 @@ func (r *round) submitFrom(index int, now time.Time) {
 func (r *round) submit(index int, now time.Time) {
 	c := &r.calls[index]
 	*c = node.Call{Request: node.Request{
-		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Window: r.window, Canceled: r.canceled,
-		RequireTrusted: r.requireTrusted, Ended: r.ended,
+		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Connect: r.connect,
+		Window: r.window, Canceled: r.canceled, RequireTrusted: r.requireTrusted, Ended: r.ended,
 	}}
 	if r.lease != nil {
 		r.lease.beginCall(index, c, r.onAsk)
