@@ -113,8 +113,9 @@ func (e *env) leftAsPassed(w, other *worker) {
 	}
 }
 
-// deliveredLate checks that a release is repeated while the acquire that it undoes may still arrive over a connection that
-// has ended: a proxy delivers it after the path was cut, when the release has been confirmed over another connection.
+// deliveredLate checks that a release is repeated while the acquire that it undoes may still arrive over a connection
+// that has ended: a proxy delivers it after the path was cut, when the release has been confirmed over another
+// connection.
 func (e *env) deliveredLate(w *worker) {
 	for range 6 {
 		m := e.some(1)[0]
@@ -133,7 +134,7 @@ func (e *env) deliveredLate(w *worker) {
 		// It arrives late by a second more than the silence at most. It is undone within the same time, or half a second.
 		time.Sleep(2*(silent+w.client.Timeout+time.Second) + 2*w.client.Timeout)
 		for _, key := range e.left() {
-			e.problem(check.ByResidue, w.who, "an acquire was delivered late, and its release was not repeated: there is %s", key)
+			e.problem(check.ByResidue, w.who, "an acquire came late, and its release was not repeated: there is %s", key)
 		}
 	}
 }
