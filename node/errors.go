@@ -189,6 +189,13 @@ func tlsError(err error) error {
 	}
 }
 
+// hungUp reports whether err is that of a connection that the master accepted and then ended.
+func hungUp(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, errNoAnswer) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &op) && (op.Op == "read" || op.Op == "write") && !op.Timeout()
+}
+
 // timedOut reports whether err is that of a passed deadline: of a context, of a connection, or of a dialer.
 func timedOut(err error) bool {
 	var nerr net.Error

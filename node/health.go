@@ -6,7 +6,18 @@ const (
 	// A suspect master is tried again after retryMin, then at doubling intervals up to retryMax.
 	retryMin = 20 * time.Millisecond
 	retryMax = 500 * time.Millisecond
+	// hangUpMax is retryMax for a master that accepts connections and ends each: it may do so for long.
+	hangUpMax = 4 * time.Second
 )
+
+// longer returns the time to wait after another failure, with err, given that before it; 0: there was none.
+func longer(backoff time.Duration, err error) time.Duration {
+	most := retryMax
+	if hungUp(err) {
+		most = hangUpMax
+	}
+	return min(max(2*backoff, retryMin), most)
+}
 
 // health records whether a master can be asked. A master that fails is suspect until it answers: calls fail at once,
 // and the master is tried again with backoff.
@@ -20,7 +31,7 @@ type health struct {
 func (h *health) fail(err error, now time.Time) (changed bool) {
 	changed = h.suspect == nil
 	h.suspect = &SuspectError{Err: err}
-	h.backoff = min(max(2*h.backoff, retryMin), retryMax)
+	h.backoff = longer(h.backoff, err)
 	h.retryAt = now.Add(h.backoff)
 	return changed
 }

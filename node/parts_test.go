@@ -157,12 +157,12 @@ func TestRecoveryWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 	for progress, want := range map[bool]time.Time{true: {}, false: epoch.Add(retryMin)} {
 		r := recovery{size: maxBatch}
 		calls := releases(4)
-		r.broke(calls, 4, progress, epoch)
+		r.broke(calls, 4, progress, errBroken, epoch)
 		assert.Equal(t, want, r.retryAt)
 		assert.Equal(t, 2, r.size)
 		due, _ := r.next()
 		assert.Equal(t, want, due)
-		r.broke(nil, 4, false, epoch.Add(time.Hour))
+		r.broke(nil, 4, false, errBroken, epoch.Add(time.Hour))
 		assert.Equal(t, want, r.retryAt, "all were answered")
 	}
 }

@@ -97,7 +97,7 @@ func (p *pipe) recoveryConnected(l link, err error, took time.Duration, now time
 		if err == nil {
 			fx.close = append(fx.close, l)
 		}
-		r.waitLonger(now)
+		r.waitLonger(err, now)
 		p.endRecovery(now, &fx)
 		return fx, false
 	}
@@ -141,7 +141,7 @@ func (p *pipe) settleRecovery(l link, n int, replies []reply, err error, now tim
 		p.startDriver(now, &fx) // refused calls may have been queued again
 	}
 	r.putBack(out.retry)
-	r.broke(out.unanswered, n, out.answered, now)
+	r.broke(out.unanswered, n, out.answered, out.err, now)
 	if out.ended {
 		p.recovery.link = nil
 		fx.close = append(fx.close, l)

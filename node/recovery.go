@@ -103,9 +103,9 @@ func (r *recovery) load(now time.Time) []*Call {
 // answered records that the master replied to a call of the batch: the next batch may be larger.
 func (r *recovery) answered() { r.backoff, r.size = 0, min(2*r.size, maxBatch) }
 
-// broke records that the connection ended before the last calls of a batch of n were answered. progress reports whether
+// broke records that the connection ended with err before the last calls of a batch of n were answered. progress reports whether
 // other calls of the batch were.
-func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
+func (r *recovery) broke(calls []*Call, n int, progress bool, err error, now time.Time) {
 	if len(calls) == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
 	}
 	r.size = max(1, n/2)
 	if !progress {
-		r.waitLonger(now)
+		r.waitLonger(err, now)
 	}
 	r.putBack(calls[1:])
 	r.orphans = append(r.orphans, orphan{call: calls[0]})
@@ -131,9 +131,9 @@ func (r *recovery) putBack(calls []*Call) {
 	r.orphans = append(first, r.orphans...)
 }
 
-// waitLonger doubles the backoff and postpones the next connection by it.
-func (r *recovery) waitLonger(now time.Time) {
-	r.backoff = min(max(2*r.backoff, retryMin), retryMax)
+// waitLonger doubles the backoff after a failure with err, and postpones the next connection by it.
+func (r *recovery) waitLonger(err error, now time.Time) {
+	r.backoff = longer(r.backoff, err)
 	r.retryAt = now.Add(r.backoff)
 }
 

@@ -45,7 +45,7 @@ func TestRecoveryFindsTheCallThatBreaksConnections(t *testing.T) {
 					r.answered()
 				}
 				r.sent = nil
-				r.broke(rest, n, i > 0, now)
+				r.broke(rest, n, i > 0, errBroken, now)
 				broke = true
 				break
 			}
@@ -73,7 +73,7 @@ func TestRecoveryWaitsBetweenConnections(t *testing.T) {
 	assert.False(t, ok)
 	r.add(releases(2))
 	for _, wait := range []time.Duration{20, 40, 80, 160, 320, 500, 500} {
-		r.waitLonger(epoch)
+		r.waitLonger(errBroken, epoch)
 		due, ok := r.next()
 		assert.True(t, ok)
 		assert.Equal(t, epoch.Add(wait*time.Millisecond), due)
@@ -108,7 +108,7 @@ func TestRecoveryHalvesABatchThatBrokeItsConnection(t *testing.T) {
 		require.Len(t, batch, want)
 		r.sent = nil
 		if want > 1 {
-			r.broke(batch, len(batch), false, epoch)
+			r.broke(batch, len(batch), false, errBroken, epoch)
 			assert.Equal(t, batch[0], r.orphans[len(r.orphans)-1].call, "the first without an answer goes last")
 		}
 	}
