@@ -30,7 +30,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := lock.WithContext(r.Context()) // ends when the client goes away, or when the lock is lost
 	defer cancel()
-	defer lock.Unlock(ctx) // for a panic in book, which net/http recovers; it works on a context that has ended
+	defer lock.Unlock(ctx) // if book panics, which net/http recovers; Unlock works on a context that has ended
 	err = s.book(ctx, r.PathValue("id"))
 	if err := errors.Join(err, lock.Unlock(ctx)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -59,7 +59,10 @@ func nightly(ctx context.Context, locker *redlock.Locker, job func(context.Conte
 	if err != nil {
 		return err
 	}
-	return errors.Join(job(lock.Context()), lock.Unlock(ctx))
+	ctx, cancel := lock.WithContext(ctx) // ends with the caller's context, or when the lock is lost
+	defer cancel()
+	defer lock.Unlock(ctx) // if job panics; otherwise the lock is unlocked by then
+	return errors.Join(job(ctx), lock.Unlock(ctx))
 }
 
 // showHolders prints who holds a name.

@@ -55,7 +55,7 @@ func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
 
 // report does its work under a lock on the Redis of a client that the program has already.
 func report(ctx context.Context, client redis.UniversalClient, work func(context.Context) error) error {
-	locker, err := redlock.Wrap(client) // a client of one server, of Sentinel or of a Cluster, with any options
+	locker, err := redlock.Wrap(client) // of one server, of Sentinel or of a Cluster; a program needs one Locker
 	if err != nil {
 		return err
 	}

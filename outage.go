@@ -68,8 +68,11 @@ func (l *Locker) sayOutage() {
 		const message = "redlock: waiting, since no majority of the masters answers"
 		if leftOut, ok := l.journal.mayRepeat(message); ok {
 			o.said = true
-			l.journal.add(l.cfg.outageLogger(), slog.LevelWarn, message,
-				[]any{"calls", waiting, "error", o.reason, "left_out", leftOut})
+			args := []any{"calls", waiting, "error", o.reason}
+			if leftOut > 0 {
+				args = append(args, "left_out", leftOut)
+			}
+			l.journal.add(l.cfg.outageLogger(), slog.LevelWarn, message, args)
 		}
 	}
 }

@@ -48,7 +48,7 @@ var reachRules = []rule{
 		id: ForDevelopment, title: "is a master for development", severity: Note,
 		when:  "`server_name` says that it is of `redlock dev` or `--embedded`. Its host, settings and keys are not examined",
 		why:   "It runs in a process of redlock, keeps nothing on disk, and all of them end together.",
-		fix:   "nothing to develop against; in production use redis-server, on separate hosts",
+		fix:   "none is needed to develop; in production use redis-server, on separate hosts",
 		check: each(func(_ *exam, m *master) string { return ifSo(m.develops(), "server_name is "+m.info["server_name"]) }),
 	},
 }

@@ -33,7 +33,7 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"`URLs` of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number; other users of "+
 			"this machine see them, so put passwords into a file or the variable [$"+mastersEnv+"]")
 	settingFlag(cmd, mastersFile, "`file` with the URLs of the masters, separated by commas or white space; "+
-		"# and what follows it on its line are a comment")
+		"a # at the beginning of a line or after white space begins a comment")
 	tlsFlags(cmd)
 	f.BoolVar(&m.embedded, "embedded", false,
 		fmt.Sprintf("start %d masters in this process instead, to try things out: no other process sees their locks",

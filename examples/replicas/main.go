@@ -45,6 +45,9 @@ func main() {
 	keep := flag.Duration("keep", time.Second, "how long no replica repeats the nightly job; more than the clocks differ")
 	behind := flag.Duration("behind", 0, "how far the clock of this replica is behind, for a test")
 	flag.Parse()
+	if *store == "" {
+		log.Fatal("-store: pass the URL of a store that refuses writes of an earlier term, such as that of the test")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, *name, *listen, *masters, *store, *period, *keep, *behind)

@@ -34,6 +34,10 @@ func main() {
 	dir := flag.String("dir", "states", "directory of the states, which all servers share")
 	masters := flag.String("masters", os.Getenv("REDLOCK_MASTERS"), "URLs of the masters, separated by commas")
 	flag.Parse()
+	err := os.MkdirAll(*dir, 0o700)
+	if err != nil {
+		log.Fatal(err)
+	}
 	locker, err := redlock.Open(strings.Split(*masters, ","))
 	if err != nil {
 		log.Fatal(err)
