@@ -49,7 +49,7 @@ const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --shared catalog -- ./read.sh   # with others that use --shared
   redlock run --fence report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --slots 3 encoder -- ./encode.sh   # at most three at a time
-  redlock run --try --min-hold 50s --max-ttl 50s job -- ./job.sh   # once a minute
+  redlock run --try --min-hold 9s --max-ttl 10s report -- ./job.sh   # just once
   redlock run --try --quiet --skip-status 0 nightly -- ./job.sh   # in cron
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 
