@@ -60,7 +60,7 @@ func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.fencing {
+	if cfg.terms.Fencing {
 		if err := kind.CheckHint(clock.Outside(cfg.clock, cfg.clock.Now())); err != nil {
 			return nil, err
 		}

@@ -240,7 +240,7 @@ func (c *call) ask(first bool, slot int) outcome {
 	claim.Slot = slot
 	c.attempts++
 	lease, err := l.quorum.Acquire(
-		c.ctx, traced(claim.Ops(), c.origin), c.cfg.termsOf(c.target.Kind), firstNode, &c.failures)
+		c.ctx, traced(claim.Ops(), c.origin), &c.cfg.terms, firstNode, &c.failures)
 	if !c.try {
 		l.noteAttempt(c.cfg.clock.Now().Sub(asked), err)
 	}
@@ -280,8 +280,7 @@ func (c *call) refused(err error) (o outcome) {
 // claim returns what the masters are asked for, with a token.
 func (c *call) claim(token string) *kind.Claim {
 	return &kind.Claim{
-		Target: c.target, Token: token, Intent: c.intent.token, TTL: c.cfg.ttl, Fencing: c.cfg.fencing,
-		Scripts: c.locker.cfg.scripts,
+		Target: c.target, Token: token, Intent: c.intent.token, Scripts: c.locker.cfg.scripts,
 	}
 }
 

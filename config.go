@@ -20,14 +20,10 @@ import (
 
 // config is everything that options set. The lock options of a call are applied to a copy of the Locker's.
 type config struct {
-	ttl       time.Duration
 	keepalive bool
 	handOver  bool
-	maxHold   time.Duration
-	minHold   time.Duration
 	retryMin  time.Duration
 	retryMax  time.Duration
-	fencing   bool
 
 	nodeTimeout time.Duration // 0: a share of the TTL
 	drift       clock.Drift
@@ -41,7 +37,8 @@ type config struct {
 	scripts     *kind.Scripts
 	hooks       seam.Hooks // set by test harnesses only
 
-	terms, permitTerms quorum.Terms // of leases; set by validateLock
+	// terms are those of the leases. Options set TTL, MaxHold, MinHold and Fencing, and validateLock the others.
+	terms quorum.Terms
 
 	nodeTimeoutSet, maxTTLSet, tlsSet, loggerSet bool
 }
@@ -59,7 +56,7 @@ func defaults() config {
 		host = "unknown"
 	}
 	return config{
-		ttl:       defaultTTL,
+		terms:     quorum.Terms{TTL: defaultTTL},
 		keepalive: true,
 		handOver:  true,
 		retryMin:  10 * time.Millisecond,
@@ -77,7 +74,7 @@ func (c *config) timeout() time.Duration {
 	if c.nodeTimeout > 0 {
 		return c.nodeTimeout
 	}
-	return min(max(c.ttl/timeoutPart, minTimeout), maxTimeout)
+	return min(max(c.terms.TTL/timeoutPart, minTimeout), maxTimeout)
 }
 
 // window returns how long a restarted master may not vote: the longest time for which it may have granted a name.
@@ -104,39 +101,17 @@ func (c *config) outageLogger() *slog.Logger {
 	return c.written()
 }
 
-func (c *config) driftBudget() time.Duration { return c.drift.Of(c.ttl) }
-
-// setTerms sets the terms of leases, which all leases with this configuration share.
-func (c *config) setTerms() {
-	c.terms = quorum.Terms{
-		TTL:     c.ttl,
-		Drift:   c.driftBudget(),
-		Timeout: c.timeout(),
-		Window:  c.window(),
-		MaxHold: c.maxHold,
-		Fencing: c.fencing,
-	}
-	c.permitTerms = c.terms
-	c.permitTerms.Overlaps = true
-}
-
-// termsOf returns the terms of the leases of a kind.
-func (c *config) termsOf(k *kind.Kind) *quorum.Terms {
-	if k.Slotted() {
-		return &c.permitTerms
-	}
-	return &c.terms
-}
+func (c *config) driftBudget() time.Duration { return c.drift.Of(c.terms.TTL) }
 
 // reusesLease reports whether a lock may be passed to the next waiter of this Locker without the masters. With fencing
 // it may not, since the masters must count a new fencing token.
 func (c *config) reusesLease() bool {
-	return c.handOver && !c.fencing && c.maxHold == 0 && c.minHold == 0
+	return c.handOver && !c.terms.Fencing && c.terms.MaxHold == 0 && c.terms.MinHold == 0
 }
 
 // queuePolicy returns how the callers of this Locker may pass a lock of a kind to each other.
 func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
-	return waitqueue.Policy{Cohort: k.HandsOver && c.minHold == 0, ReuseLease: c.reusesLease(), TTL: c.ttl}
+	return waitqueue.Policy{Cohort: k.HandsOver && c.terms.MinHold == 0, ReuseLease: c.reusesLease(), TTL: c.terms.TTL}
 }
 
 // The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them,
@@ -190,7 +165,7 @@ func (c *config) validate() error {
 		return errors.New(prefix + strings.Join(wrong, "; "))
 	}
 	if !c.maxTTLSet {
-		c.maxTTL = max(c.ttl, c.minHold, c.hooks.MaxTTL)
+		c.maxTTL = max(c.terms.TTL, c.terms.MinHold, c.hooks.MaxTTL)
 	}
 	return c.validateLock()
 }
@@ -199,40 +174,40 @@ func (c *config) validate() error {
 // terms of leases.
 func (c *config) validateLock() error {
 	for _, err := range []error{
-		above("TTL", c.ttl, maxDuration), above("max hold", c.maxHold, maxDuration),
-		above("min hold", c.minHold, maxDuration),
+		above("TTL", c.terms.TTL, maxDuration), above("max hold", c.terms.MaxHold, maxDuration),
+		above("min hold", c.terms.MinHold, maxDuration),
 		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	given := c.ttl
-	c.ttl = given.Truncate(time.Millisecond)
+	given := c.terms.TTL
+	c.terms.TTL = given.Truncate(time.Millisecond)
 	overhead := c.driftBudget() + c.timeout()
 	switch {
-	case c.ttl <= 0:
+	case c.terms.TTL <= 0:
 		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", given)
-	case c.ttl <= overhead:
+	case c.terms.TTL <= overhead:
 		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) "+
 			"take off it; use a longer TTL or a shorter node timeout",
 			given, overhead, c.driftBudget(), c.timeout())
-	case c.guard && c.ttl > c.maxTTL:
-		return c.aboveMaxTTL("TTL", c.ttl)
-	case c.minHold < 0:
-		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
-	case c.guard && c.minHold > c.maxTTL:
-		return c.aboveMaxTTL("min hold", c.minHold)
-	case c.maxHold < 0:
-		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
-	case c.maxHold > 0 && c.minHold > c.maxHold:
+	case c.guard && c.terms.TTL > c.maxTTL:
+		return c.aboveMaxTTL("TTL", c.terms.TTL)
+	case c.terms.MinHold < 0:
+		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.terms.MinHold)
+	case c.guard && c.terms.MinHold > c.maxTTL:
+		return c.aboveMaxTTL("min hold", c.terms.MinHold)
+	case c.terms.MaxHold < 0:
+		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.terms.MaxHold)
+	case c.terms.MaxHold > 0 && c.terms.MinHold > c.terms.MaxHold:
 		return fmt.Errorf("redlock: min hold %v is above the max hold of %v, after which the lock is lost; "+
-			"use a shorter WithMinHold or a longer WithMaxHold", c.minHold, c.maxHold)
+			"use a shorter WithMinHold or a longer WithMaxHold", c.terms.MinHold, c.terms.MaxHold)
 	case c.retryMin <= 0 || c.retryMax < c.retryMin:
 		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second",
 			c.retryMin, c.retryMax)
 	}
-	c.setTerms()
+	c.terms.Drift, c.terms.Timeout, c.terms.Window = c.driftBudget(), c.timeout(), c.window()
 	return nil
 }
 

@@ -14,7 +14,7 @@ func (l *Locker) deployment() (seam.Deployment, error) {
 	}
 	defer l.end()
 	return seam.Deployment{
-		Nodes: l.masters, Clock: l.cfg.clock, TTL: l.cfg.ttl, NodeTimeout: l.cfg.timeout(), Drift: l.cfg.drift,
+		Nodes: l.masters, Clock: l.cfg.clock, TTL: l.cfg.terms.TTL, NodeTimeout: l.cfg.timeout(), Drift: l.cfg.drift,
 		Guard: l.cfg.guard, RestartWindow: l.cfg.window(), Closing: l.ending,
 	}, nil
 }

@@ -208,7 +208,7 @@ func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 // masters' clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not
 // have the lock yet.
 func (l *Lock) minHoldEnd() time.Time {
-	d := l.cfg.minHold
+	d := l.cfg.terms.MinHold
 	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // d == 0 is tested apart: heldFor may be -1 ns
 		return time.Time{}
 	}
@@ -292,7 +292,7 @@ func (l *Lock) schedule() {
 	}
 }
 
-func (l *scheduled) TTL() time.Duration { return l.cfg.ttl }
+func (l *scheduled) TTL() time.Duration { return l.cfg.terms.TTL }
 
 func (l *scheduled) Renewable() bool { return l.cfg.keepalive && !l.lease.Capped() }
 

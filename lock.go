@@ -164,10 +164,10 @@ func (l *Lock) extend(ctx context.Context) error {
 // expiryError returns the error for a lock whose deadline has passed.
 func (l *Lock) expiryError() error {
 	if l.lease.Capped() {
-		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold)
+		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.terms.MaxHold)
 		return failed("lock", l.names(), ErrLost, why)
 	}
-	why := []error{ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl)}
+	why := []error{ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.terms.TTL)}
 	if err := l.extensionFailure(); err != nil {
 		why = append(why, err)
 	}

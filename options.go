@@ -32,7 +32,7 @@ func (o lockOption) lockOption()       {}
 // [WithMaxTTL], which is by default the TTL that Open or New was given. At most 30 days. It is rounded down to a whole
 // number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
-	return lockOption(func(c *config) { c.ttl = d })
+	return lockOption(func(c *config) { c.terms.TTL = d })
 }
 
 // WithoutKeepalive turns keepalive off: the lock ends at its first [Lock.Until] unless [Lock.Extend] is called. By
@@ -45,7 +45,7 @@ func WithoutKeepalive() LockOption {
 // that acquired the lock. A lock that reaches the cap is lost: the cause of [Lock.Context] matches [ErrLost], and its
 // text names the cap. Default 0: no cap. At most 30 days.
 func WithMaxHold(d time.Duration) LockOption {
-	return lockOption(func(c *config) { c.maxHold = d })
+	return lockOption(func(c *config) { c.terms.MaxHold = d })
 }
 
 // WithMinHold makes the name stay taken until d plus its drift after the lock was acquired, even if it is unlocked
@@ -67,7 +67,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // d may be longer than the TTL, but not than [WithMaxTTL]: a master that restarted without the name would grant it
 // again. With [WithMaxHold], d must not exceed the maximum hold.
 func WithMinHold(d time.Duration) LockOption {
-	return lockOption(func(c *config) { c.minHold = d })
+	return lockOption(func(c *config) { c.terms.MinHold = d })
 }
 
 // WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.
@@ -91,7 +91,7 @@ func WithoutHandOver() LockOption {
 // A storage that has seen a token refuses writes with a smaller one. Default off: an acquisition is then one plain
 // SET NX PX. With fencing it is a script, and takes a second round trip if the masters' counters differ.
 func WithFencing() LockOption {
-	return lockOption(func(c *config) { c.fencing = true })
+	return lockOption(func(c *config) { c.terms.Fencing = true })
 }
 
 // WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock]. A release message

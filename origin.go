@@ -15,7 +15,7 @@ func (c *config) origin(ctx context.Context, id uint64, k *kind.Kind) *node.Orig
 	if !c.trace.votes() {
 		return nil
 	}
-	o := &node.Origin{Context: context.WithoutCancel(ctx), ID: id, Fencing: c.fencing}
+	o := &node.Origin{Context: context.WithoutCancel(ctx), ID: id, Fencing: c.terms.Fencing}
 	if k != nil {
 		o.Kind = k.Name
 	}
@@ -36,10 +36,19 @@ func traced(ops quorum.Ops, origin *node.Origin) quorum.Ops {
 	return tracedOps{ops, origin}
 }
 
-func (t tracedOps) Acquire(asked time.Time) *node.Op { return mark(t.Ops.Acquire(asked), t.origin) }
-func (t tracedOps) Raise(fence int64) *node.Op       { return mark(t.Ops.Raise(fence), t.origin) }
-func (t tracedOps) Extend(fence int64) *node.Op      { return mark(t.Ops.Extend(fence), t.origin) }
-func (t tracedOps) Release(announce bool) *node.Op   { return mark(t.Ops.Release(announce), t.origin) }
+func (t tracedOps) Acquire(terms *quorum.Terms, asked time.Time) *node.Op {
+	return mark(t.Ops.Acquire(terms, asked), t.origin)
+}
+
+func (t tracedOps) Raise(terms *quorum.Terms, fence int64) *node.Op {
+	return mark(t.Ops.Raise(terms, fence), t.origin)
+}
+
+func (t tracedOps) Extend(terms *quorum.Terms, fence int64) *node.Op {
+	return mark(t.Ops.Extend(terms, fence), t.origin)
+}
+
+func (t tracedOps) Release(announce bool) *node.Op { return mark(t.Ops.Release(announce), t.origin) }
 
 func (t tracedOps) Keep(rest time.Duration) *node.Op {
 	return mark(t.Ops.Keep(rest), t.origin)

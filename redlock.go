@@ -302,7 +302,7 @@ func (l *Locker) checkHashSlots(t kind.Target, cfg *config) error {
 	if l.cluster == "" {
 		return nil
 	}
-	return t.CheckHashSlots(l.cluster, cfg.fencing)
+	return t.CheckHashSlots(l.cluster, cfg.terms.Fencing)
 }
 
 // noSiblingKeys reports whether a Cluster among the masters can keep no other key in the slot of the name. Only a mutex

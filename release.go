@@ -50,7 +50,8 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 	}
 	defer l.end()
 	drift := l.cfg.drift
-	life := max(l.cfg.ttl+drift.Of(l.cfg.ttl), l.cfg.maxTTL+drift.Of(l.cfg.maxTTL)) // it may be another Locker's
+	ttl := max(l.cfg.terms.TTL, l.cfg.maxTTL) // it may be another Locker's
+	life := ttl + drift.Of(ttl)
 	op := mark(l.cfg.scripts.Release(name, token), l.cfg.origin(ctx, 0, nil))
 	done := make(chan error, 1)
 	l.quorum.ReleaseToken(op, l.cfg.timeout(), life, func(err error) { done <- err })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // scratch is the beginning of the name on which the trial acquires locks.
@@ -111,13 +112,12 @@ func operations(name string, ttl time.Duration) (ops []*node.Op) {
 		for _, fencing := range []bool{false, true} {
 			claim := &kind.Claim{
 				Target: kind.Target{Kind: k, Names: []string{name}, Owner: "doctor"},
-				TTL:    ttl, Fencing: fencing,
-				Token: kind.NewToken("doctor"), Intent: kind.NewToken("doctor"), Scripts: kind.DefaultScripts,
+				Token:  kind.NewToken("doctor"), Intent: kind.NewToken("doctor"), Scripts: kind.DefaultScripts,
 			}
-			life := claim.Ops()
-			ops = append(ops, claim.Probe(ttl), life.Acquire(time.UnixMicro(1)), life.Extend(0))
+			life, terms := claim.Ops(), &quorum.Terms{TTL: ttl, Fencing: fencing}
+			ops = append(ops, claim.Probe(ttl), life.Acquire(terms, time.UnixMicro(1)), life.Extend(terms, 0))
 			if fencing {
-				ops = append(ops, life.Raise(2))
+				ops = append(ops, life.Raise(terms, 2))
 			}
 			ops = append(ops, claim.Withdraw(true), life.Release(true))
 		}

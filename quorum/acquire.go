@@ -33,7 +33,7 @@ func (q *Quorum) Acquire(
 		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
 		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
 	})
-	r.op, l.asked = ops.Acquire(q.hint(r.asked, terms)), q.since(r.asked)
+	r.op, l.asked = ops.Acquire(terms, q.hint(r.asked, terms)), q.since(r.asked)
 	held := false
 	defer func() {
 		if !held { // also if the OnVote callback panics

@@ -268,7 +268,7 @@ func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
 	cancel()
 	_, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = q.Read(ctx, ops{}.Acquire(time.Now()), terms.Timeout, false)
+	_, err = q.Read(ctx, ops{}.Acquire(&terms, time.Now()), terms.Timeout, false)
 	require.ErrorIs(t, err, context.Canceled)
 	for _, f := range fakes {
 		assert.Empty(t, f.calls)

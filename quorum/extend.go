@@ -17,7 +17,7 @@ func (l *Lease) Extend(done func(error)) {
 		return
 	}
 	l.mu.Lock()
-	op := l.ops.Extend(l.fence)
+	op := l.ops.Extend(l.terms, l.fence)
 	l.mu.Unlock()
 	// A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
 	// token, after other holders.

@@ -115,11 +115,14 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 // ops are operations without arguments: the fakes look only at their names.
 type ops struct{}
 
-func (ops) Acquire(asked time.Time) *node.Op { return node.Command("acquire", nil, asked.UnixMicro()) }
-func (ops) Extend(int64) *node.Op            { return node.Command("extend", nil) }
-func (ops) Raise(f int64) *node.Op           { return node.Command("raise", nil, f) }
-func (ops) Release(bool) *node.Op            { return node.Command("release", nil) }
-func (ops) Keep(time.Duration) *node.Op      { return node.Command("release", nil, "keep") }
+func (ops) Overlaps() bool { return false }
+func (ops) Acquire(_ *quorum.Terms, asked time.Time) *node.Op {
+	return node.Command("acquire", nil, asked.UnixMicro())
+}
+func (ops) Extend(*quorum.Terms, int64) *node.Op    { return node.Command("extend", nil) }
+func (ops) Raise(_ *quorum.Terms, f int64) *node.Op { return node.Command("raise", nil, f) }
+func (ops) Release(bool) *node.Op                   { return node.Command("release", nil) }
+func (ops) Keep(time.Duration) *node.Op             { return node.Command("release", nil, "keep") }
 
 var terms = quorum.Terms{
 	TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second,

@@ -45,7 +45,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		case maxSeen > l.fence:
 			l.fence = maxSeen
 			clear(known.granted) // they carry a smaller number
-		case !l.terms.Overlaps:
+		case !l.ops.Overlaps():
 			return noQuorum(r.errors())
 		default: // a grant that has arrived meanwhile may take the place of a node that did not answer
 			before := known.count
@@ -78,7 +78,7 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 		known.granted, known.skip = make([]node.Vote, len(t.votes)), make([]bool, len(t.votes))
 		for i, v := range t.votes {
 			if v.Verdict != node.Granted {
-				known.skip[i] = l.terms.Overlaps
+				known.skip[i] = l.ops.Overlaps()
 				continue
 			}
 			known.count++
@@ -94,7 +94,7 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(question{
-		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, connect: l.terms.Timeout, window: l.terms.Window,
+		op: l.ops.Raise(l.terms, l.fence), timeout: l.terms.Timeout, connect: l.terms.Timeout, window: l.terms.Window,
 		canceled: &l.released, first: NoFirst,
 		enough: func(t *tally) bool { return t.state() != open },
 		prepareCall: func(i int, _ *node.Call) *node.Vote {

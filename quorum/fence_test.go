@@ -29,9 +29,21 @@ func fencing() quorum.Terms {
 // acquireFenced is like acquire, with a fencing token.
 func acquireFenced(t *testing.T, ctx context.Context, q *quorum.Quorum, terms quorum.Terms) <-chan outcome {
 	t.Helper()
+	return acquireWith(t, ctx, q, ops{}, terms)
+}
+
+// overlapping are operations of a lease that may overlap others.
+type overlapping struct{ ops }
+
+func (overlapping) Overlaps() bool { return true }
+
+func acquireWith(
+	t *testing.T, ctx context.Context, q *quorum.Quorum, ops quorum.Ops, terms quorum.Terms,
+) <-chan outcome {
+	t.Helper()
 	out := make(chan outcome, 1)
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+		lease, err := q.Acquire(ctx, ops, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()
@@ -81,9 +93,7 @@ func TestATokenThatAnotherReaderRaisedIsShared(t *testing.T) {
 func overlappingOverThree(t *testing.T) (<-chan outcome, []*fake) {
 	t.Helper()
 	q, fakes := council(t, 3)
-	overlapping := fencing()
-	overlapping.Overlaps = true
-	out := acquireFenced(t, t.Context(), q, overlapping)
+	out := acquireWith(t, t.Context(), q, overlapping{}, fencing())
 	fakes[0].vote(t, "acquire", numbered(granted(), 5))
 	fakes[1].vote(t, "acquire", numbered(granted(), 7))
 	return out, fakes

@@ -17,9 +17,9 @@ type hinting struct {
 	hints *[]time.Time
 }
 
-func (h hinting) Acquire(asked time.Time) *node.Op {
+func (h hinting) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
 	*h.hints = append(*h.hints, asked)
-	return h.ops.Acquire(asked)
+	return h.ops.Acquire(t, asked)
 }
 
 // TestAFencedAcquireIsNotOlderThanThreeTimeouts has the votes arrive late, as in a process that was paused after its

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Terms are the durations of one lease.
+// Terms are what was requested of one lease, from the call to the masters.
 type Terms struct {
 	// TTL is the TTL that the operations give the keys.
 	TTL time.Duration
@@ -22,11 +22,10 @@ type Terms struct {
 	Window time.Duration
 	// MaxHold bounds the lease, counted from the start of the acquire. If it is 0, there is no bound.
 	MaxHold time.Duration
+	// MinHold is how long the names stay taken after the acquisition: before that, the holder ends the lease with Keep.
+	MinHold time.Duration
 	// Fencing gives the lease a fencing token.
 	Fencing bool
-	// Overlaps says that other leases of the name may be held meanwhile, as those of a semaphore's slots. Raise then
-	// grants also if the node's counter is larger, and their fencing tokens always differ.
-	Overlaps bool
 }
 
 const (

@@ -7,18 +7,21 @@ import (
 )
 
 // Ops are the operations of one lock with one token. A node may execute each of them at any time after the acquire and
-// in any order: Extend, Raise and Release check the token before they change a key.
+// in any order: Extend, Raise and Release check the token before they change a key. The terms are those of the lease.
 type Ops interface {
+	// Overlaps reports whether other leases of the name may be held meanwhile, as those of a semaphore's slots. Their
+	// fencing tokens always differ.
+	Overlaps() bool
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token. It is at least asked, in
 	// microseconds since 1970. asked is when the stopwatch of the acquire started, on the wall clock; without fencing it
 	// has no meaning.
-	Acquire(asked time.Time) *node.Op
+	Acquire(t *Terms, asked time.Time) *node.Op
 	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
-	// fencing token is exactly fence, or, if Terms.Overlaps, at least fence.
-	Raise(fence int64) *node.Op
+	// fencing token is exactly fence, or, if Overlaps, at least fence.
+	Raise(t *Terms, fence int64) *node.Op
 	// Extend gives the token, and the fencing token unless it is 0, a further TTL. If the token is missing, Extend
 	// restores it and reports this with a healed vote.
-	Extend(fence int64) *node.Op
+	Extend(t *Terms, fence int64) *node.Op
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
 	// announce is false for a silent release, and for that of a failed acquire that kept nobody out.
 	Release(announce bool) *node.Op

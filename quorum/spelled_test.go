@@ -17,7 +17,7 @@ import (
 // spelled are operations whose Lock has their arguments.
 type spelled struct{ ops }
 
-func (spelled) Extend(fence int64) *node.Op {
+func (spelled) Extend(_ *quorum.Terms, fence int64) *node.Op {
 	return node.Command("extend", nil).About(fmt.Sprint("fence ", fence))
 }
 

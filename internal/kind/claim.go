@@ -2,6 +2,8 @@ package kind
 
 import (
 	"time"
+
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Claim is a target with the token that is to hold it. Its methods make the operations that the masters execute. A
@@ -9,8 +11,6 @@ import (
 type Claim struct {
 	Target  Target
 	Token   string
-	TTL     time.Duration
-	Fencing bool   // the masters count a fencing token
 	Slot    int    // the slot of a semaphore to take, from 1; 0 for every other kind
 	Intent  string // the token of a waiter's intent; "": it left none
 	Scripts *Scripts
@@ -24,12 +24,12 @@ func (c *Claim) intentKeys() []string {
 	return keys
 }
 
-// fenceTTL returns the TTL of the claim's counters of fencing tokens, in milliseconds.
-func (c *Claim) fenceTTL() int64 { return (c.TTL + fenceLife).Milliseconds() }
+// fenceTTL returns the TTL of a lease's counters of fencing tokens, in milliseconds.
+func fenceTTL(t *quorum.Terms) int64 { return (t.TTL + fenceLife).Milliseconds() }
 
 // hintArg returns the hint, the smallest fencing token to give, as a script's argument; "" without fencing.
-func (c *Claim) hintArg(asked time.Time) any {
-	if c.Fencing {
+func hintArg(t *quorum.Terms, asked time.Time) any {
+	if t.Fencing {
 		return asked.UnixMicro()
 	}
 	return ""

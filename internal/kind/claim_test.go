@@ -28,8 +28,7 @@ func (c claim) made() *kind.Claim {
 	}
 	return &kind.Claim{
 		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names, Slots: c.Slots}, Token: c.Token, Slot: c.Slot,
-		Intent: c.Intent,
-		TTL:    c.TTL, Fencing: c.Fencing, Scripts: kind.DefaultScripts,
+		Intent: c.Intent, Scripts: kind.DefaultScripts,
 	}
 }
 
@@ -39,21 +38,26 @@ func (c claim) whole() claim {
 	return c
 }
 
-func (c claim) Ops() hintedOps                    { return hintedOps{c.made().Ops(), c.Hint} }
+func (c claim) Ops() termedOps                    { return termedOps{c.made().Ops(), c.terms(), c.Hint} }
 func (c claim) Probe(life time.Duration) *node.Op { return c.made().Probe(life) }
 func (c claim) Withdraw() *node.Op                { return c.made().Withdraw(true) }
 func (c claim) WithdrawSilently() *node.Op        { return c.made().Withdraw(false) }
 
-// hintedOps are operations whose acquire has the hint.
-type hintedOps struct {
+func (c claim) terms() *quorum.Terms { return &quorum.Terms{TTL: c.TTL, Fencing: c.Fencing} }
+
+// termedOps are operations with the terms and the hint of their claim.
+type termedOps struct {
 	quorum.Ops
-	hint int64
+	terms *quorum.Terms
+	hint  int64
 }
 
-func (o hintedOps) Acquire() *node.Op { return o.Ops.Acquire(time.UnixMicro(o.hint)) }
+func (o termedOps) Acquire() *node.Op           { return o.Ops.Acquire(o.terms, time.UnixMicro(o.hint)) }
+func (o termedOps) Raise(fence int64) *node.Op  { return o.Ops.Raise(o.terms, fence) }
+func (o termedOps) Extend(fence int64) *node.Op { return o.Ops.Extend(o.terms, fence) }
 
 // mutexOps are the operations of a mutex.
-func mutexOps(name, token string, ttl time.Duration) hintedOps {
+func mutexOps(name, token string, ttl time.Duration) termedOps {
 	return claim{Kind: kind.Mutex.Name, Names: []string{name}, Token: token, TTL: ttl}.Ops()
 }
 

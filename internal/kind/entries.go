@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // entries are the operations of the kinds whose holds are entries of a sorted set at the name: readers, a writer, or
@@ -11,19 +12,21 @@ import (
 // entries, a dead hold would live on another's renewals. A count in place of entries would drift between the masters.
 type entries struct{ *Claim }
 
-func (e entries) Acquire(asked time.Time) *node.Op {
-	args := []any{e.TTL.Milliseconds(), e.hintArg(asked), e.fenceTTL(), e.Intent}
+func (entries) Overlaps() bool { return false }
+
+func (e entries) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
+	args := []any{t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t), e.Intent}
 	return e.script(e.Scripts.entry.acquire, "acquire", claimReader(len(e.Target.Names)), args...).
 		UndoneBy(e.Scripts.entry.release)
 }
 
-func (e entries) Raise(fence int64) *node.Op {
-	return e.script(e.Scripts.entry.raise, "raise", raiseReader(fence), fence, e.fenceTTL())
+func (e entries) Raise(t *quorum.Terms, fence int64) *node.Op {
+	return e.script(e.Scripts.entry.raise, "raise", raiseReader(fence), fence, fenceTTL(t))
 }
 
-func (e entries) Extend(fence int64) *node.Op {
+func (e entries) Extend(t *quorum.Terms, fence int64) *node.Op {
 	return e.script(e.Scripts.entry.extend, "extend", nil,
-		e.TTL.Milliseconds(), fenceArg(fence), e.fenceTTL())
+		t.TTL.Milliseconds(), fenceArg(fence), fenceTTL(t))
 }
 
 func (e entries) Release(announce bool) *node.Op {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // permits are the operations of a semaphore: entries of a sorted set at the name, each with a slot. To the masters a
@@ -14,17 +15,21 @@ import (
 // each be among the first two on a majority.)
 type permits struct{ *Claim }
 
-func (p permits) Acquire(asked time.Time) *node.Op {
-	args := []any{p.TTL.Milliseconds(), p.hintArg(asked), p.fenceTTL()}
-	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, args...).UndoneBy(p.Scripts.permit.release)
+func (permits) Overlaps() bool { return true }
+
+func (p permits) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
+	args := []any{t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t)}
+	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, t.Fencing, args...).
+		UndoneBy(p.Scripts.permit.release)
 }
 
-func (p permits) Raise(fence int64) *node.Op {
-	return p.script(p.Scripts.permit.raise, "raise", raiseReader(fence), fence, p.fenceTTL())
+func (p permits) Raise(t *quorum.Terms, fence int64) *node.Op {
+	return p.script(p.Scripts.permit.raise, "raise", raiseReader(fence), t.Fencing, fence, fenceTTL(t))
 }
 
-func (p permits) Extend(fence int64) *node.Op {
-	return p.script(p.Scripts.permit.extend, "extend", nil, p.TTL.Milliseconds(), fenceArg(fence), p.fenceTTL())
+func (p permits) Extend(t *quorum.Terms, fence int64) *node.Op {
+	return p.script(p.Scripts.permit.extend, "extend", nil, t.Fencing,
+		t.TTL.Milliseconds(), fenceArg(fence), fenceTTL(t))
 }
 
 func (p permits) Release(announce bool) *node.Op {
@@ -41,7 +46,7 @@ func (p permits) Keep(rest time.Duration) *node.Op {
 }
 
 func (p permits) probe(time.Duration) *node.Op {
-	return p.script(p.Scripts.permit.probe, "probe", p.readPermit)
+	return p.script(p.Scripts.permit.probe, "probe", p.readPermit, false)
 }
 
 // entry returns the entry of a permit in the claim's slot.
@@ -49,10 +54,12 @@ func (p permits) entry(token string) string {
 	return entryOf(p.Target.Kind, fmt.Sprintf("%d:%d:%s", p.Target.Slots, p.Slot, token))
 }
 
-func (p permits) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {
+func (p permits) script(
+	s *node.Script, op string, read func(any) node.Vote, fencing bool, args ...any,
+) *node.Op {
 	name := p.Target.Names[0]
 	keys := []string{name}
-	if p.Fencing {
+	if fencing {
 		keys = append(keys, FenceKey(name))
 	}
 	return s.Op(op, read, keys, append([]any{p.Target.Slots, p.Slot, p.Token}, args...)...).About(name)

@@ -5,38 +5,41 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // plainKey are the operations of a mutex: a string key for each name, the name byte for byte, whose value is the token.
 // Every client that uses SET NX PX and compare-and-delete excludes a mutex and is excluded by it.
 type plainKey struct{ *Claim }
 
-func (p plainKey) Acquire(asked time.Time) *node.Op {
+func (plainKey) Overlaps() bool { return false }
+
+func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
 	names := p.Target.Names
-	if len(names) == 1 && !p.Fencing {
-		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", p.TTL.Milliseconds()).
+	if len(names) == 1 && !t.Fencing {
+		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", t.TTL.Milliseconds()).
 			About(names[0]).UndoneBy(p.Scripts.mutex.release)
 	}
 	script := p.Scripts.mutex.acquire
 	if len(names) == 1 {
 		script = p.Scripts.mutex.fenced
 	}
-	return script.Op("acquire", claimReader(len(names)), p.keys(),
-		p.Token, p.TTL.Milliseconds(), p.hintArg(asked), p.fenceTTL()).
+	return script.Op("acquire", claimReader(len(names)), p.keys(t),
+		p.Token, t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t)).
 		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
 }
 
-func (p plainKey) Raise(fence int64) *node.Op {
-	return p.Scripts.mutex.raise.Op("raise", raiseReader(fence), p.keys(),
-		p.Token, len(p.Target.Names), fence, p.fenceTTL()).About(p.Target.Title())
+func (p plainKey) Raise(t *quorum.Terms, fence int64) *node.Op {
+	return p.Scripts.mutex.raise.Op("raise", raiseReader(fence), p.keys(t),
+		p.Token, len(p.Target.Names), fence, fenceTTL(t)).About(p.Target.Title())
 }
 
-func (p plainKey) Extend(fence int64) *node.Op {
+func (p plainKey) Extend(t *quorum.Terms, fence int64) *node.Op {
 	names, extend := p.Target.Names, p.Scripts.mutex.extend
-	if !p.Fencing {
-		return extend.Op("extend", nil, names, p.Token, p.TTL.Milliseconds()).About(p.Target.Title())
+	if !t.Fencing {
+		return extend.Op("extend", nil, names, p.Token, t.TTL.Milliseconds()).About(p.Target.Title())
 	}
-	return extend.Op("extend", nil, p.keys(), p.Token, p.TTL.Milliseconds(), fenceArg(fence), p.fenceTTL()).
+	return extend.Op("extend", nil, p.keys(t), p.Token, t.TTL.Milliseconds(), fenceArg(fence), fenceTTL(t)).
 		About(p.Target.Title())
 }
 
@@ -69,8 +72,8 @@ func (p plainKey) probe(intentTTL time.Duration) *node.Op {
 }
 
 // keys returns the names and, with fencing, their fences.
-func (p plainKey) keys() []string {
-	if !p.Fencing {
+func (p plainKey) keys(t *quorum.Terms) []string {
+	if !t.Fencing {
 		return p.Target.Names
 	}
 	keys := append(make([]string, 0, 2*len(p.Target.Names)), p.Target.Names...)
