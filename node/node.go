@@ -29,7 +29,8 @@ type Node struct {
 
 func newNode(
 	name string, clk clock.Clock,
-	open func(ctx context.Context, patience time.Duration) (link, error), subscribe func(context.Context) (subscription, error),
+	open func(ctx context.Context, patience time.Duration) (link, error),
+	subscribe func(context.Context) (subscription, error),
 ) *Node {
 	n := &Node{name: name}
 	n.ctx, n.cancel = context.WithCancel(context.Background())

@@ -35,8 +35,8 @@ const (
 	connectSlack = 100 * time.Millisecond
 )
 
-// connectTime returns how long a node may connect before it executes an operation. Two and a half node timeouts are five
-// round trips to a master at the largest distance: TCP takes one, TLS at most two, and the handshake one.
+// connectTime returns how long a node may connect before it executes an operation. Two and a half node timeouts are
+// five round trips to a master at the largest distance: TCP takes one, TLS at most two, and the handshake one.
 func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
 }

@@ -181,7 +181,9 @@ func keepSteps() map[string]step {
 		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, then: kept.is}
 		all[k+": keep: repeated"] = step{given: kept.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
 		again := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest, entryOf(k, holdToken): 5 * rest}}
-		all[k+": keep: repeated, and held again"] = step{given: again.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
+		all[k+": keep: repeated, and held again"] = step{
+			given: again.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is,
+		}
 		all[k+": keep: another's"] = step{given: held(k, otherToken).made(), op: ops.Keep(rest), vote: denied}
 		all[k+": keep: a mutex"] = step{
 			given: [][]any{{"set", lockName, "x", "px", 300_000}}, op: ops.Keep(rest), vote: denied,

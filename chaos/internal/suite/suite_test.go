@@ -189,5 +189,6 @@ func TestARunWhoseHarnessBreaksHasNoVerdict(t *testing.T) {
 	assert.NotContains(t, out.String(), "FAIL")
 	folders, err := filepath.Glob(filepath.Join(dir, "*", "report.html"))
 	require.NoError(t, err)
-	assert.Equal(t, []string{filepath.Join(dir, "only-kill-client-processes", "report.html")}, folders, "it shows what broke")
+	page := filepath.Join(dir, "only-kill-client-processes", "report.html")
+	assert.Equal(t, []string{page}, folders, "it shows what broke")
 }
