@@ -47,8 +47,9 @@ func (h *health) answer() (changed bool) {
 func (h *health) due(now time.Time) bool { return h.suspect == nil || !now.Before(h.retryAt) }
 
 // expire judges the master by a call that has expired with err: the master is suspect if it was silent for at least
-// half of the call's time. Otherwise the call only queued behind others. It reports whether the master became suspect. A
-// master that is suspect already is not judged again, so that a stream of expiring calls does not postpone the next try.
+// half of the call's time. Otherwise the call only queued behind others. It reports whether the master became suspect.
+// A master that is suspect already is not judged again, so that a stream of expiring calls does not postpone the next
+// try.
 func (h *health) expire(r *Request, err error, silentSince, now time.Time) (changed bool) {
 	if h.suspect != nil || now.Sub(silentSince) < r.Deadline.Sub(r.Asked)/2 {
 		return false

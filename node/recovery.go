@@ -103,8 +103,8 @@ func (r *recovery) load(now time.Time) []*Call {
 // answered records that the master replied to a call of the batch: the next batch may be larger.
 func (r *recovery) answered() { r.backoff, r.size = 0, min(2*r.size, maxBatch) }
 
-// broke records that the connection ended with err before the last calls of a batch of n were answered. progress reports
-// whether other calls of the batch were.
+// broke records that the connection ended with err before the last calls of a batch of n were answered. progress
+// reports whether other calls of the batch were.
 func (r *recovery) broke(calls []*Call, n int, progress bool, err error, now time.Time) {
 	if len(calls) == 0 {
 		return

@@ -17,15 +17,15 @@ type Answer struct {
 
 // Read sends op, which changes nothing, to every node. It returns the answers by node when all nodes have voted, at the
 // latest after timeout, or after connectTime more where a node had to connect. With early, it returns as soon as a
-// majority has granted or a majority has denied. If fewer than a majority answered, it returns the answers that arrived,
-// and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
+// majority has granted or a majority has denied. If fewer than a majority answered, it returns the answers that
+// arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, early bool) ([]Answer, error) {
 	return q.read(ctx, question{op: op, timeout: timeout, connect: connectTime(timeout)}, early, nil, nil)
 }
 
-// Probe is like [Quorum.Read], for a waiter, which has asked the nodes before. If op may leave an intent, res records on
-// which nodes; otherwise res is nil. If the waiter listens to releases, listener records on which nodes the lock is not
-// free; otherwise it is nil.
+// Probe is like [Quorum.Read], for a waiter, which has asked the nodes before. If op may leave an intent, res records
+// on which nodes; otherwise res is nil. If the waiter listens to releases, listener records on which nodes the lock is
+// not free; otherwise it is nil.
 func (q *Quorum) Probe(
 	ctx context.Context, op *node.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
