@@ -118,6 +118,7 @@ func (p *pipe) next() (t task, fx effects) {
 			return task{do: doRest}, fx
 		default:
 			conn.connecting = true
+			p.checkDrained() // close may have begun since the driver was started
 			return task{do: doConnect, patience: s.calls.patience()}, fx
 		}
 	}

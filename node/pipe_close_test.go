@@ -65,6 +65,30 @@ func TestCloseWaitsForTheVotesOfExpiredCalls(t *testing.T) {
 	})
 }
 
+// A close that begins before the driver connects waits for that connection no more than one that begins after it.
+func TestCloseDoesNotWaitForAConnectionThatBeginsAfterIt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		call  *Call
+		waits bool
+	}{
+		"nothing needs it":    {anyCall(), false},
+		"a release is queued": {anyCall(durable), true},
+	} {
+		p, _ := idlePipe()
+		p.driver.running, p.state.calls.queue = true, []*Call{tt.call}
+		drained := p.beginClose(at(99))
+		task, _ := p.next()
+		assert.Equal(t, doConnect, task.do, name)
+		select {
+		case <-drained:
+			assert.False(t, tt.waits, name)
+		default:
+			assert.True(t, tt.waits, name)
+		}
+	}
+}
+
 func TestAPipeThatHasNothingToDoEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	p, _ := idlePipe()

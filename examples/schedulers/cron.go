@@ -26,7 +26,7 @@ func Once(ctx context.Context, locker *redlock.Locker, name string, fn func(cont
 		}
 		work, cancel := lock.WithContext(ctx)
 		defer cancel()
-		defer lock.Unlock(ctx) // if fn panics, which cron may recover
+		defer func() { _ = lock.Unlock(ctx) }() // if fn panics, which cron may recover
 		if err := errors.Join(fn(work), lock.Unlock(ctx)); err != nil {
 			log.Printf("%s: %v", name, err)
 		}

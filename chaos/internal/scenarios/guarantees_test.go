@@ -106,11 +106,15 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 			"| slots, minimum hold: not promised; leaders: kept, given",
 		},
 		"to be seen broken, and only by another checker": {
-			"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all",
+			"only-flush-all", backend.Processes,
+			[]string{"linearizability"},
+			"exclusion under flush-all",
 			"| slots, minimum hold: not promised;",
 		},
 		"neither promised nor to be seen": {
-			"only-follow-master", backend.Processes, []string{"exclusion"}, "",
+			"only-follow-master", backend.Processes,
+			[]string{"exclusion"},
+			"",
 			"| exclusion, slots, minimum hold: not promised;",
 		},
 		"in no column": {"only-cut-link", backend.Processes, []string{"residue"}, "", "| liveness: kept, given"},
