@@ -202,7 +202,7 @@ func TestDeniedVotesAreRefusals(t *testing.T) {
 			}
 		}
 		before := denied()
-		assert.EqualValues(t, 10, before[0])
+		assert.GreaterOrEqual(t, before[0]+before[1]+before[2], int64(10*2), "a majority denied each attempt")
 		unlock(t, held)
 		_, err = a.Inspect(t.Context(), "x")
 		require.NoError(t, err)
