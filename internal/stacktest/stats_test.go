@@ -204,6 +204,7 @@ func TestDeniedVotesAreRefusals(t *testing.T) {
 		before := denied()
 		assert.GreaterOrEqual(t, before[0]+before[1]+before[2], int64(10*2), "a majority denied each attempt")
 		unlock(t, held)
+		synctest.Wait() // until all masters have released it
 		_, err = a.Inspect(t.Context(), "x")
 		require.NoError(t, err)
 		unlock(t, lock(t, a, "x"))
