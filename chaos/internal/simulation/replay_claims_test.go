@@ -42,7 +42,7 @@ func TestAHolderWithoutVotesIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const within = 50
+			const within = 400
 			for n, s := range (simulation.Control{Profile: profile, Within: within}).Schedules() {
 				r := simulation.InBubble(s.FencedMutexes(), lockBroken(t, name))
 				for _, name := range s.Names {
