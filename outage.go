@@ -63,7 +63,7 @@ func (l *Locker) sayOutage() {
 	switch {
 	case !o.present.Load() || l.isEnding():
 	case waiting == 0:
-		o.present.Store(false) // the next call begins anew
+		o.present.Store(false) // the next call begins another outage
 	default:
 		const message = "redlock: waiting, since no majority of the masters answers"
 		if leftOut, ok := l.journal.mayRepeat(message); ok {

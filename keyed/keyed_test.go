@@ -152,7 +152,7 @@ func TestALostKeyIsTakenUntilItIsUnlocked(t *testing.T) {
 		next := locking(t.Context(), k)
 		time.Sleep(ttl)
 		require.Empty(t, next)
-		require.Equal(t, 1, acquisitions, "the name is not taken in vain from other processes")
+		require.Equal(t, 1, acquisitions, "the name is taken from other processes once")
 		require.ErrorIs(t, k.Unlock(t.Context(), "x"), redlock.ErrLost)
 		require.NoError(t, <-next)
 		require.NoError(t, k.Unlock(t.Context(), "x"))

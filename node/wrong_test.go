@@ -218,7 +218,7 @@ func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
 	}
 }
 
-// A client that panics for ever costs few connections, and one line in the log.
+// A client that panics each time costs few connections, and one line in the log.
 func TestAWrappedClientThatPanics(t *testing.T) {
 	t.Parallel()
 	for name, adjust := range map[string]func(*redis.Options){
