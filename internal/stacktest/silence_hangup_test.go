@@ -43,7 +43,7 @@ func TestAMasterThatEndsEachNewConnection(t *testing.T) {
 				assert.Less(t, m.Dials()-dials, 110, "not more than once for each lock, and a few")
 				before := m.Dials()
 				time.Sleep(time.Minute)
-				assert.LessOrEqual(t, m.Dials()-before, 60, "not even once a second, while nobody asks")
+				assert.LessOrEqual(t, m.Dials()-before, 90, "rarely, while nobody asks")
 				assert.Len(t, log.lines("a master does not answer"), 1)
 				w.Master(1).Freeze()
 				_, err := l.TryLock(t.Context(), "y")
