@@ -2,7 +2,18 @@
 ;
 ;   java -cp CLASSPATH clojure.main chaos/judge/knossos.clj HISTORY...
 ;
-; CLASSPATH has Clojure and Knossos. A HISTORY is a history.edn, which may be compressed with gzip. A :key is the name of
+; CLASSPATH has Clojure and Knossos. On Debian 12:
+;
+;   apt-get install openjdk-17-jre-headless libclojure-java libmath-combinatorics-clojure libpotemkin-clojure \
+;       libslingshot-clojure libtools-logging-clojure
+;   git clone https://github.com/jepsen-io/knossos && git -C knossos checkout 9b2c79e
+;   mkdir -p stub/multiset                     # a library that only Knossos' models of queues need
+;   echo '(ns multiset.core) (defn multiset [])' > stub/multiset/core.clj
+;   jars=$(printf /usr/share/java/%s.jar: clojure core.specs.alpha spec.alpha math.combinatorics potemkin riddley \
+;       clj-tuple slingshot tools.logging)
+;   java -cp "${jars}knossos/src:stub" clojure.main chaos/judge/knossos.clj chaos-report/.../history.edn
+;
+; A HISTORY is a history.edn, which may be compressed with gzip. A :key is the name of
 ; a lock, or a register. The keys are judged one by one, with a model for each:
 ;
 ;   mutex         of Knossos, for names whose holders exclude each other

@@ -1,6 +1,23 @@
-// Package edn writes histories as Jepsen's checkers, Knossos and Elle, read them, so that others can judge a run. The
-// README of chaos describes the format. The package derives what a holder believed from the events by itself, not from
-// package check.
+// Package edn writes histories as Jepsen's checkers, Knossos and Elle, read them, so that others can judge a run. Each
+// line of history.edn is the beginning or the end of an operation:
+//
+//	{:type :invoke, :process 7, :f :acquire, :key "m1", :value nil, :time 1204000000, :index 41, :mode :mutex}
+//	{:type :ok, :process 7, :f :acquire, :key "m1", :value 1763874000123456, :time 1205300000, :index 43, :mode :mutex}
+//	{:type :invoke, :process 7, :f :release, :key "m1", :value nil, :time 1290000000, :index 60, :mode :mutex}
+//	{:type :ok, :process 7, :f :release, :key "m1", :value nil, :time 1291100000, :index 61, :mode :mutex}
+//
+// A :time is in nanoseconds, an :index counts from 0. Each acquisition of each name is a :process of its own.
+//
+// An acquire that is :ok has the fencing token as its :value, or nil. It is :fail if the client got no lock, or learned
+// of it only after its end, and :info if the client died. The fields :mode, :owner and :slots say who may share.
+//
+// A release begins where the holder's belief ends: at Unlock, or at the last Until. It is :info if the unlock was not
+// confirmed.
+//
+// The operations :read and :cas are those of registers. Their keys are fenced/NAME and trusting/NAME. Registers begin
+// at 0, and their operations take no time. Judge each :key alone.
+//
+// The package derives what a holder believed from the events by itself, not from package check.
 package edn
 
 import (

@@ -17,7 +17,7 @@ var table = flag.String("table", "", "a file to which TestTableOfControls writes
 // without yields (order 0), and exactly in the orders 1 and 2. It takes ten minutes of a processor.
 func TestTableOfControls(t *testing.T) {
 	if *table == "" {
-		t.Skip("it writes a table for chaos/README.md: name a file with -table")
+		t.Skip("it writes a table: name a file with -table")
 	}
 	p := player(t)
 	out, err := os.Create(*table)
