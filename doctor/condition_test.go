@@ -195,6 +195,7 @@ var conditions = map[string]condition{
 	},
 	"refuses locks": {
 		args: []string{"--maxmemory", "1"}, severity: doctor.Danger, why: "set: OOM command not allowed",
+		fix: "CONFIG SET maxmemory to a larger value",
 	},
 	"waiters are not woken": {
 		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "subscribe: NOPERM",
@@ -216,8 +217,9 @@ var conditions = map[string]condition{
 			require.Error(t, one.Ping(t.Context()).Err())
 		},
 	},
-	"was flushed":  {prepare: command("flushall"), severity: doctor.Warning, why: "FLUSHALL: 1 times"},
-	"KEYS is used": {prepare: command("keys", "*"), severity: doctor.Warning, why: "KEYS: 1 times"},
+	"was flushed":            {prepare: command("flushall"), severity: doctor.Warning, why: "FLUSHALL: 1 times"},
+	"may have lost its keys": {prepare: command("swapdb", 0, 1), severity: doctor.Warning, why: "SWAPDB: 1 times"},
+	"KEYS is used":           {prepare: command("keys", "*"), severity: doctor.Warning, why: "KEYS: 1 times"},
 	"was configured at run time": {
 		prepare: command("config", "set", "hz", "10"), severity: doctor.Note, why: "CONFIG SET: 1 times",
 	},

@@ -5,6 +5,7 @@ import "fmt"
 const (
 	noEviction  = "noeviction"
 	fixEviction = "`CONFIG SET maxmemory-policy noeviction`; `CONFIG REWRITE`"
+	fixMemory   = "find what uses the memory (redis-cli --bigkeys), or CONFIG SET maxmemory to a larger value"
 	almostFull  = 0.9 // of maxmemory, of maxclients
 )
 
@@ -43,7 +44,7 @@ var evictionRules = []rule{
 		id: AlmostFull, title: "memory is almost full", severity: Warning,
 		when: "`used_memory` is at least 90 % of `maxmemory`",
 		why:  "With noeviction, a full server refuses locks (OOM), which costs its vote.",
-		fix:  "find what uses the memory (redis-cli --bigkeys), or CONFIG SET maxmemory to a larger value",
+		fix:  fixMemory,
 		check: each(func(_ *exam, m *master) string {
 			used, most := m.number("used_memory"), m.maxMemory()
 			if most > 0 && float64(used) >= almostFull*float64(most) {

@@ -64,6 +64,7 @@ const (
 	RefusedWrites       ID = "refused-writes"
 	RefusedCommands     ID = "refused-commands"
 	Flushed             ID = "flushed"
+	MayHaveLostKeys     ID = "may-have-lost-keys"
 	UsesKeys            ID = "uses-keys"
 	Reconfigured        ID = "reconfigured"
 	EndlessLock         ID = "endless-lock"

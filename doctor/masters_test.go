@@ -1,6 +1,8 @@
 package doctor_test
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -44,6 +46,8 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 	plain := redisproc.ForTest(t, 1)[0]
 	full := redisproc.ForTest(t, 1, "--maxclients", "4")[0]
 	occupy(t, full, 4)
+	busy := redisproc.ForTest(t, 1, "--busy-reply-threshold", "1")[0]
+	runForever(t, busy)
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = other.Close() })
@@ -71,6 +75,10 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 		"redis://" + other.Addr().String():   {why: "not a Redis server", fix: "correct host and port"},
 		"redis://127.0.0.1:1":                {why: "connection refused", fix: "start it"},
 		"redis://no-such-host.invalid":       {why: "no such host", fix: "correct the host"},
+		user(t, plain, "other", rights) + "/1": {
+			why: "run the 'select' command", commands: []string{"ACL SETUSER other +select"},
+		},
+		busy.URL(): {why: "BUSY", commands: []string{"SCRIPT KILL", "FUNCTION KILL"}},
 		full.URL() + "?zone=a": {
 			why:      "max number of clients reached",
 			commands: []string{"CONFIG SET maxclients 10000", "CONFIG REWRITE", "CLIENT LIST"},
@@ -89,6 +97,60 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 				assert.Equal(t, c.commands, found[0].Commands)
 			}
 			assert.NotContains(t, found[0].String(), "secret")
+		})
+	}
+}
+
+// runForever has the server run a script without an end.
+func runForever(t *testing.T, s *redisproc.Server) {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, "EVAL \"while true do end\" 0\r\n")
+	require.NoError(t, err)
+	c := connect(t, s)
+	require.Eventually(t, func() bool {
+		err := c.Ping(context.Background()).Err()
+		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
+	}, patience, 10*time.Millisecond)
+}
+
+// Each certificate that does not fit has a fix of its own.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	for name, c := range map[string]struct {
+		certificate tls.Certificate
+		config      *tls.Config
+		why, fix    string
+	}{
+		"of another authority": {ca.Valid(), &tls.Config{}, "unknown authority", "--tls-ca with the file"},
+		"of another host": {
+			ca.Certificate("redis.example", time.Now().Add(time.Hour)), ca.Trusting(), "SANs", "--tls-server-name with a name",
+		},
+		"of another address": {
+			ca.Certificate("127.0.0.2", time.Now().Add(time.Hour)), ca.Trusting(), "is valid for 127.0.0.2",
+			"--tls-server-name with a name",
+		},
+		"expired": {
+			ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)), ca.Trusting(), "has expired", "renew the certificate",
+		},
+		"none of the client": {ca.Valid(), ca.Trusting(), "certificate required", "--tls-cert and --tls-key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cert, key, authority := ca.Files(c.certificate)
+			server := redisproc.ForTLSTest(t, 1, cert, key, authority)[0]
+			require.NoError(t, connect(t, server).ConfigSet(t.Context(), "tls-auth-clients", "yes").Err())
+			locker := open(t, []string{"rediss://" + server.TLSAddr()}, redlock.WithTLSConfig(c.config))
+			report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(span)))
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			found := titled(report, "does not answer")
+			require.Len(t, found, 1, "%v", report)
+			fits(t, found[0])
+			assert.Contains(t, found[0].Why, c.why)
+			assert.Contains(t, found[0].Fix, c.fix)
 		})
 	}
 }

@@ -14,6 +14,13 @@ var neighborRules = []rule{
 		check: each(func(_ *exam, m *master) string { return m.executed("flushall", "flushdb") }),
 	},
 	{
+		id: MayHaveLostKeys, title: "may have lost its keys", severity: Warning,
+		when:  "`commandstats` counts SWAPDB or DEBUG",
+		why:   "It can take all locks away. Their holders do not notice, and another client may get them.",
+		fix:   "forbid it: ACL SETUSER USER -swapdb -debug; enable-debug-command no",
+		check: each(func(_ *exam, m *master) string { return m.executed("swapdb", "debug") }),
+	},
+	{
 		id: UsesKeys, title: "KEYS is used", severity: Warning,
 		when:  "`commandstats` counts KEYS",
 		why:   "It reads all keys in one step. Meanwhile the server answers no request for a lock.",

@@ -5,6 +5,11 @@ package doctor
 // appendfsync is.
 var syncedWrites = []struct{ parameter, value string }{{"appendfsync", "always"}, {"no-appendfsync-on-rewrite", "no"}}
 
+const (
+	fixFullDisk = "free disk space: `df -h` on its host; then see the log of the server"
+	fixSnapshot = "see its log; without need for snapshots: `CONFIG SET save \"\"`; `CONFIG REWRITE`"
+)
+
 var persistenceRules = []rule{
 	{
 		id: ForgetsLocks, title: "forgets locks in a restart", severity: Danger,
@@ -22,7 +27,7 @@ var persistenceRules = []rule{
 		id: AOFFails, title: "cannot write its AOF", severity: Danger,
 		when:  "`aof_last_write_status` is not `ok`",
 		why:   "It refuses locks (MISCONF) until it can write, so it cannot vote.",
-		fix:   "free disk space: `df -h` on its host; then see the log of the server",
+		fix:   fixFullDisk,
 		check: otherThan("aof_last_write_status", "ok"),
 	},
 	{
@@ -36,7 +41,7 @@ var persistenceRules = []rule{
 		id: SnapshotFailed, title: "failed to save a snapshot", severity: Warning,
 		when:  "`rdb_last_bgsave_status` is not `ok`",
 		why:   "With snapshots configured, it refuses locks (MISCONF) until one succeeds.",
-		fix:   "see its log; without need for snapshots: `CONFIG SET save \"\"`; `CONFIG REWRITE`",
+		fix:   fixSnapshot,
 		check: otherThan("rdb_last_bgsave_status", "ok"),
 	},
 	{

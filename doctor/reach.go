@@ -1,7 +1,9 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -14,7 +16,9 @@ var reachRules = []rule{
 			for _, m := range e.masters {
 				if m.failure != nil {
 					text := m.failure.Error()
-					hits = append(hits, hit{nodes: []string{m.name}, observed: text, fix: fixFor(text)})
+					fix := cmp.Or(m.fixFor(text),
+						"`redlock status`; check the address, the password, the network, and the log of the server")
+					hits = append(hits, hit{nodes: []string{m.name}, observed: text, fix: fix})
 				}
 			}
 			return hits
@@ -53,7 +57,7 @@ var reachRules = []rule{
 	},
 }
 
-// fixes has what to do about an error of a connection, by a part of its text.
+// fixes has what to do about an error of a connection or of a command of a lock, by a part of its text.
 var fixes = []struct{ part, fix string }{
 	{"WRONGPASS", "put the right user and password into the URL: redis://USER:PASSWORD@HOST"},
 	{"NOAUTH", "put the user and the password into the URL: redis://USER:PASSWORD@HOST"},
@@ -61,23 +65,44 @@ var fixes = []struct{ part, fix string }{
 	{"DB index", "leave /N out of the URL, or raise databases in its redis.conf"},
 	{"max number of clients", "`CONFIG SET maxclients 10000`; `CONFIG REWRITE`; `CLIENT LIST` shows who connects"},
 	{"DENIED", "on its host: give it a password (requirepass), or bind and protected-mode no in a private network"},
+	{"BUSY", "`SCRIPT KILL`, or `FUNCTION KILL`; then find the program that runs such scripts here"},
+	{"OOM", fixMemory},
+	{"MISCONF Errors writing to the AOF", fixFullDisk},
+	{"MISCONF", fixSnapshot},
+	{"READONLY", fixReplica},
+	{"MASTERDOWN", fixReplica},
+	{"NOREPLICAS", fixNeedsReplicas},
+	{"CLUSTERDOWN", fixCluster},
+	{"MOVED", fixCluster},
+	{"LOADING", "wait"},
 	{"needs a port with TLS", "write redis:// instead of rediss://, or give the TLS port of the server"},
 	{"not one for TLS", "write redis:// instead of rediss://, or give the TLS port of the server"},
 	{"asks for TLS", "write rediss:// instead of redis://, or give the port of the server without TLS"},
+	{"has expired", "renew the certificate of the server, or correct the clock of this host"},
+	{"x509: certificate is", "--tls-server-name with a name in the certificate, or write that name into the URL"},
+	{"SANs", "--tls-server-name with a name in the certificate, or write that name into the URL"},
+	{"unknown authority", "--tls-ca with the file of the authority that signed the certificate of the server"},
+	{"remote error: tls", "--tls-cert and --tls-key with a certificate that the server trusts; its log says more"},
 	{"certificate", "--tls-ca with the CA of the server, --tls-server-name; --tls-cert and --tls-key if it asks for them"},
 	{"ended the connection without", "if it asks for TLS, write rediss:// instead of redis://; otherwise see its log"},
 	{"reset by peer", "if it asks for TLS, write rediss:// instead of redis://; otherwise see its log"},
-	{"refused", "start it, or correct host and port in the URL"},
+	{"connection refused", "start it, or correct host and port in the URL"},
 	{"no such host", "correct the host in the URL"},
 	{"not a Redis server", "correct host and port in the URL"},
 }
 
-// fixFor returns what to do about an error of a connection.
-func fixFor(text string) string {
+// forbidden matches the name of a command in an error reply that says that the user may not run it.
+var forbidden = regexp.MustCompile(`NOPERM .* '([a-z|]+)' command`)
+
+// fixFor returns what to do about an error; "" if the text is not known.
+func (m *master) fixFor(text string) string {
+	if command := forbidden.FindStringSubmatch(text); command != nil {
+		return m.grant(nil, "+"+command[1])
+	}
 	for _, f := range fixes {
 		if strings.Contains(text, f.part) {
 			return f.fix
 		}
 	}
-	return "`redlock status`; check the address, the password, the network, and the log of the server"
+	return ""
 }

@@ -43,13 +43,17 @@ var rightRules = []rule{
 		when: "a command of a lock on the scratch name fails for another reason: " +
 			"OOM, MISCONF, READONLY, NOREPLICAS, no answer",
 		why: "It cannot vote.",
-		fix: "see the other findings, and docs/errors.md on this error",
-		check: each(func(_ *exam, m *master) string {
+		fix: "see its log, and docs/errors.md on this error",
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			refused := m.refusedFor(otherRefusal)
 			if err := m.trial.failure; err != nil && !node.IsReply(err) {
 				refused = append(refused, refusal{"a lock", err})
+				fix = ifSo(silent(err), "`CLIENT UNPAUSE`, if its clients are paused; otherwise see its log, and `SLOWLOG GET`")
 			}
-			return m.described(refused)
+			if len(refused) > 0 {
+				fix = cmp.Or(m.fixFor(refused[0].err.Error()), fix)
+			}
+			return m.described(refused), fix
 		}),
 	},
 	{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -152,6 +153,58 @@ func TestRightsAndTheirFixes(t *testing.T) {
 				"waiters are not woken", "the right to channels is unknown",
 			} {
 				assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
+			}
+		})
+	}
+}
+
+// Each reason for which a master refuses locks has a fix of its own.
+func TestWhyLocksAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args     []string
+		prepare  func(*testing.T, *redisproc.Server, *redis.Client)
+		why, fix string
+		commands []string
+	}{
+		"writes are paused": {
+			prepare: command("client", "pause", 60_000, "write"), why: "no answer in time",
+			commands: []string{"CLIENT UNPAUSE", "SLOWLOG GET"},
+		},
+		"no snapshot": {
+			prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+				t.Helper()
+				require.NoError(t, os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o755))
+				require.NoError(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
+				require.NoError(t, c.BgSave(t.Context()).Err())
+				await(t, c, "rdb_last_bgsave_status:err")
+			},
+			why: "MISCONF", commands: []string{`CONFIG SET save ""`, "CONFIG REWRITE"},
+		},
+		"no replicas": {
+			args: []string{"--min-replicas-to-write", "1"}, why: "NOREPLICAS",
+			commands: []string{"CONFIG SET min-replicas-to-write 0", "CONFIG REWRITE"},
+		},
+		"a replica": {
+			args: []string{"--replicaof", "127.0.0.1", "1"}, why: "READONLY",
+			commands: []string{"REPLICAOF NO ONE", "CONFIG REWRITE"},
+		},
+		"no memory":  {args: []string{"--maxmemory", "1"}, why: "OOM", fix: "redis-cli --bigkeys"},
+		"no cluster": {args: []string{"--cluster-enabled", "yes"}, why: "CLUSTERDOWN", fix: "cluster-enabled no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redisproc.ForTest(t, 1, c.args...)[0]
+			if c.prepare != nil {
+				c.prepare(t, server, connect(t, server))
+			}
+			report := examine(t, []string{server.URL()})
+			found := titled(report, "refuses locks")
+			require.Len(t, found, 1, "%v", report)
+			assert.Contains(t, found[0].Why, c.why)
+			assert.Contains(t, found[0].Fix, c.fix)
+			if c.commands != nil {
+				assert.Equal(t, c.commands, found[0].Commands)
 			}
 		})
 	}

@@ -5,12 +5,18 @@ import (
 	"strings"
 )
 
+const (
+	fixReplica       = "give the address of an independent master, or on this server: `REPLICAOF NO ONE`; `CONFIG REWRITE`"
+	fixNeedsReplicas = "`CONFIG SET min-replicas-to-write 0`; `CONFIG REWRITE`"
+	fixCluster       = "use independent servers, with cluster-enabled no; or the whole Cluster as one master (node.Wrap)"
+)
+
 var roleRules = []rule{
 	{
 		id: NotAMaster, title: "is not a master", severity: Danger,
 		when: "`role` is neither `master` nor that of an active replica",
 		why:  "It has no vote: its keys are those of its master, which may delete or replace them.",
-		fix:  "give the address of an independent master, or on this server: `REPLICAOF NO ONE`; `CONFIG REWRITE`",
+		fix:  fixReplica,
 		check: each(func(e *exam, m *master) string {
 			role := m.info["role"]
 			if role == "" || role == "master" || role == "sentinel" || m.activeReplica() {
@@ -70,7 +76,7 @@ var roleRules = []rule{
 		id: NeedsReplicas, title: "needs replicas to write", severity: Warning,
 		when: "`min_slaves_good_slaves` is reported: `min-replicas-to-write` is set",
 		why:  "It refuses locks (NOREPLICAS) while replicas are missing.",
-		fix:  "`CONFIG SET min-replicas-to-write 0`; `CONFIG REWRITE`",
+		fix:  fixNeedsReplicas,
 		check: each(func(_ *exam, m *master) string {
 			good, ok := m.info["min_slaves_good_slaves"]
 			return ifSo(ok, "min_slaves_good_slaves is "+good)
@@ -89,7 +95,7 @@ var roleRules = []rule{
 		id: ClusterMode, title: "runs in cluster mode", severity: Danger,
 		when: "`cluster_enabled` is 1",
 		why:  "It refuses names of slots that others have (MOVED, CLUSTERDOWN), and a replica may take over its slots.",
-		fix:  "use independent servers, with cluster-enabled no; or the whole Cluster as one master (node.Wrap)",
+		fix:  fixCluster,
 		check: each(func(_ *exam, m *master) string {
 			return ifSo(m.info["cluster_enabled"] == "1", "cluster_enabled is 1")
 		}),
