@@ -145,52 +145,57 @@ func seconds(name, description string, durations map[string][]float64) metricdat
 	}}
 }
 
-// The metrics that read Stats have each number of it in its place, at every collection.
+// The metrics that read Stats have each number of it in its place, at every collection, and also if it is 0.
 func TestTheMetricsReportEveryNumber(t *testing.T) {
 	t.Parallel()
 	o := observe(t)
-	s := redlock.Stats{
-		Kinds: []redlock.KindStats{
-			{Kind: "mutex", LockStats: redlock.LockStats{Held: 1, Waiting: 2, Started: 50, Acquired: 51}},
-			{Kind: "reader", LockStats: redlock.LockStats{Held: 3, Waiting: 4, Started: 52, Acquired: 53}},
-		},
-		Nodes: []redlock.NodeStats{
-			{
-				Node: "a:1", State: redlock.NodeVoting, Granted: 11, Denied: 12, Failed: 13, Unknown: 14, Dropped: 60,
-				Requests: 15, Batches: 16, Queued: 17, InFlight: 18, Unconfirmed: 19, Duplicates: 20,
-			},
-			{
-				Node: "b:2", State: redlock.NodeSuspect, Granted: 31, Denied: 32, Failed: 33, Unknown: 34, Dropped: 61,
-				Requests: 35, Batches: 36, Queued: 37, InFlight: 38, Unconfirmed: 39, Duplicates: 40,
-			},
-		},
-	}
+	var s redlock.Stats
 	registration, err := o.ObserveStats(func() redlock.Stats { return s })
 	require.NoError(t, err)
-	for range 2 {
+	for f, state := range []redlock.NodeState{redlock.NodeRestarting, redlock.NodeVoting, redlock.NodeBarred} {
+		f := int64(f) // a factor of all numbers
+		s = redlock.Stats{
+			Kinds: []redlock.KindStats{
+				{Kind: "mutex", LockStats: redlock.LockStats{Held: f, Waiting: 2 * f, Started: 50 * f, Acquired: 51 * f}},
+				{Kind: "reader", LockStats: redlock.LockStats{Held: 3 * f, Waiting: 4 * f, Started: 52 * f, Acquired: 53 * f}},
+			},
+			Nodes: []redlock.NodeStats{
+				{
+					Node: "a:1", State: state, Granted: 11 * f, Denied: 12 * f, Failed: 13 * f, Unknown: 14 * f, Dropped: 60 * f,
+					Requests: 15 * f, Batches: 16 * f, Queued: int(17 * f), InFlight: int(18 * f), Unconfirmed: int(19 * f),
+					Duplicates: 20 * f,
+				},
+				{
+					Node: "b:2", State: redlock.NodeSuspect, Granted: 31 * f, Denied: 32 * f, Failed: 33 * f, Unknown: 34 * f,
+					Dropped: 61 * f, Requests: 35 * f, Batches: 36 * f, Queued: int(37 * f), InFlight: int(38 * f),
+					Unconfirmed: int(39 * f), Duplicates: 40 * f,
+				},
+			},
+		}
 		o.assertMetrics(t,
-			gauge("redlock.held", "Locks that are held now.",
-				numbers{"kind=mutex": s.Kinds[0].Held, "kind=reader": 3}),
-			gauge("redlock.waiting", "Acquisitions in progress.", numbers{"kind=mutex": 2, "kind=reader": 4}),
+			gauge("redlock.held", "Locks that are held now.", numbers{"kind=mutex": f, "kind=reader": 3 * f}),
+			gauge("redlock.waiting", "Acquisitions in progress.", numbers{"kind=mutex": 2 * f, "kind=reader": 4 * f}),
 			gauge("redlock.node.state", "1 for the present state of a master.",
-				numbers{"node=a:1 state=" + string(s.Nodes[0].State): 1, "node=b:2 state=suspect": 1}),
+				numbers{"node=a:1 state=" + string(state): 1, "node=b:2 state=suspect": 1}),
 			counter("redlock.node.votes", "Votes of a master, over all operations.", numbers{
-				"node=a:1 verdict=granted": 11, "node=a:1 verdict=denied": 12,
-				"node=a:1 verdict=failed": 13, "node=a:1 verdict=unknown": 14,
-				"node=b:2 verdict=granted": 31, "node=b:2 verdict=denied": 32,
-				"node=b:2 verdict=failed": 33, "node=b:2 verdict=unknown": 34,
+				"node=a:1 verdict=granted": 11 * f, "node=a:1 verdict=denied": 12 * f,
+				"node=a:1 verdict=failed": 13 * f, "node=a:1 verdict=unknown": 14 * f,
+				"node=b:2 verdict=granted": 31 * f, "node=b:2 verdict=denied": 32 * f,
+				"node=b:2 verdict=failed": 33 * f, "node=b:2 verdict=unknown": 34 * f,
 			}),
-			counter("redlock.node.requests", "Requests that were written.", numbers{"node=a:1": 15, "node=b:2": 35}),
-			counter("redlock.node.batches", "Batches of requests that were written.", numbers{"node=a:1": 16, "node=b:2": 36}),
-			gauge("redlock.node.queued", "Requests that wait to be written.", numbers{"node=a:1": 17, "node=b:2": 37}),
+			counter("redlock.node.requests", "Requests that were written.",
+				numbers{"node=a:1": 15 * f, "node=b:2": 35 * f}),
+			counter("redlock.node.batches", "Batches of requests that were written.",
+				numbers{"node=a:1": 16 * f, "node=b:2": 36 * f}),
+			gauge("redlock.node.queued", "Requests that wait to be written.",
+				numbers{"node=a:1": 17 * f, "node=b:2": 37 * f}),
 			gauge("redlock.node.inflight", "Requests that were written and have no reply.",
-				numbers{"node=a:1": 18, "node=b:2": 38}),
+				numbers{"node=a:1": 18 * f, "node=b:2": 38 * f}),
 			gauge("redlock.node.unconfirmed", "Releases that a master has not confirmed in time.",
-				numbers{"node=a:1": 19, "node=b:2": 39}),
+				numbers{"node=a:1": 19 * f, "node=b:2": 39 * f}),
 			counter("redlock.node.duplicates", "Rounds in which this master and another were one server.",
-				numbers{"node=a:1": 20, "node=b:2": 40}),
+				numbers{"node=a:1": 20 * f, "node=b:2": 40 * f}),
 		)
-		s.Kinds[0].Held, s.Nodes[0].State = 0, redlock.NodeRestarting // until the next collection
 	}
 	require.NoError(t, registration.Unregister())
 	o.assertMetrics(t)

@@ -34,7 +34,7 @@ func open(t *testing.T, masters []*redlocktest.Master, opts ...redlock.Option) *
 func every(t *testing.T) redlock.Stats {
 	t.Helper()
 	const ms = time.Millisecond
-	bounds := []time.Duration{ms, 250 * ms, 2 * time.Second}
+	bounds := []time.Duration{100 * time.Microsecond, 250 * ms, 2 * time.Second}
 	s := redlock.Stats{
 		Kinds: []redlock.KindStats{
 			{Kind: "mutex", LockStats: redlock.LockStats{
