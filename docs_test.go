@@ -80,11 +80,11 @@ func TestErrorsListsTheWarnings(t *testing.T) {
 	assert.NotZero(t, warnings)
 }
 
-// The internals and the measured facts say where each rule is: `file: name`, or `file: name`, `name`. The file declares
-// the name, or a script has it. For constants the form is: `name`, `name` (`file`).
-func TestInternalsNamesWhatIsThere(t *testing.T) {
+// The design says where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a script
+// has it. Each rule has a test.
+func TestTheDesignNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
-	text := read(t, "docs/internals.md") + read(t, "docs/history/measured.md")
+	text := read(t, "docs/design.md")
 	declares := func(file, names string) {
 		if _, err := os.Stat(file); err != nil {
 			file = filepath.Join("node", file)
@@ -103,10 +103,11 @@ func TestInternalsNamesWhatIsThere(t *testing.T) {
 	for _, place := range places {
 		declares(place[1], place[2])
 	}
-	bounds := regexp.MustCompile("(?m)^\\| (`.*`) \\(`([\\w/]+\\.go)`\\)").FindAllStringSubmatch(text, -1)
-	assert.Greater(t, len(bounds), 8)
-	for _, bound := range bounds {
-		declares(bound[2], bound[1])
+	_, rules, found := strings.Cut(text, "| # | rule | where | test |\n|---|---|---|---|\n")
+	require.True(t, found)
+	rules, _, _ = strings.Cut(rules, "\n\n")
+	for rule := range strings.Lines(rules) {
+		assert.Regexp(t, "`Test\\w+` \\|\n?$", rule)
 	}
 }
 
@@ -129,7 +130,7 @@ func TestEvidenceNamesWhatIsThere(t *testing.T) {
 	scenarios := read(t, "docs/guarantees.md")
 	controls := read(t, "chaos/internal/broken/broken.go") + read(t, "chaos/internal/broken/scripts.go")
 	named := 0
-	for _, page := range []string{"docs/objections.md", "docs/design.md", "docs/guarantees.md"} {
+	for _, page := range []string{"docs/design.md", "docs/guarantees.md"} {
 		text := strings.ReplaceAll(read(t, page), "\n", " ")
 		for _, kind := range []struct{ pattern, form, in string }{
 			{"`(Test[A-Z]\\w+)`", "func %s(t *testing.T)", tests.String()},
@@ -251,7 +252,7 @@ var shown = map[string][]string{
 	"docs/fencing.md": {
 		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua",
 	},
-	"docs/migration.md": {"internal/stacktest/fleet_test.go"},
+	"docs/masters.md": {"internal/stacktest/fleet_test.go"},
 	"docs/locks.md": slices.Concat(
 		[]string{"example_kinds_test.go", "example_context_test.go"},
 		slices.Repeat([]string{"example_kinds_test.go"}, 5),

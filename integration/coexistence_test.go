@@ -213,7 +213,7 @@ func TestAPeerOverOneOfOurFiveDoesNotExclude(t *testing.T) {
 	unlock(t, l)
 }
 
-// What docs/migration.md says not to use, because it breaks in.
+// What docs/masters.md says not to use, because it breaks in.
 
 func TestRedsyncWithSetNXOnExtendDoesNotNoticeThatItWasLost(t *testing.T) {
 	masters := redisproc.ForTest(t, 5)

@@ -4,7 +4,7 @@
 //
 //	go run ./examples/day
 //
-// It needs redis-server, gcc and prometheus, and takes about six minutes. docs/operations.md has the results.
+// It needs redis-server, gcc and prometheus, and takes about six minutes. docs/masters.md has the results.
 package main
 
 import (

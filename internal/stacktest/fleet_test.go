@@ -93,7 +93,7 @@ func (f *fleet) count(what *int) int {
 }
 
 // course lets a fleet of four change its list of masters, one client after the other, and returns it. careful: as
-// docs/migration.md says; else all masters run throughout, and it waits for two holders.
+// docs/masters.md says; else all masters run throughout, and it waits for two holders.
 func (c change) course(t *testing.T, careful bool) *fleet {
 	f := &fleet{}
 	inWorld(t, migrating, func(t *testing.T, w *world) {
@@ -166,7 +166,7 @@ func TestAFleetChangesItsMasters(t *testing.T) {
 	}
 }
 
-// both is docs/migration.md's, word for word; readme_test.go compares them.
+// both is docs/masters.md's, word for word; readme_test.go compares them.
 func both(ctx context.Context, old, next *redlock.Locker, name string, fn func(context.Context) error) error {
 	return old.Do(ctx, name, func(ctx context.Context) error {
 		return next.Do(ctx, name, fn) // always in this order, or two wait for each other

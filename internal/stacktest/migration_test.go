@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// A change is a row of the table in docs/migration.md: clients with the list from are replaced, one by one, by clients
+// A change is a row of the table in docs/masters.md: clients with the list from are replaced, one by one, by clients
 // with the list to. Masters are counted from 0.
 type change struct {
 	name          string
@@ -25,7 +25,7 @@ type change struct {
 // changes are the rows of the table.
 func changes(t *testing.T) []change {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/migration.md")
+	page, err := os.ReadFile("../../docs/masters.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(page), "| change | from | to | does not run meanwhile |")
 	require.True(t, found)

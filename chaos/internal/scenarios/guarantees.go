@@ -14,8 +14,8 @@ const (
 	tableEnd   = "<!-- end of the table -->\n"
 )
 
-// Table returns the table of guarantees as the scenarios declare it: a row for each fault that has a scenario, what is
-// promised under it, and the scenario that tries it. [Show] returns what runs make of that.
+// Table returns the table of guarantees as the scenarios declare it: the scenarios of faults, and what is not kept
+// under them. [Show] returns what runs make of that.
 func Table() string { return table(func(s Scenario, c Column) Promise { return s.Promises.of(c) }) }
 
 // Shown is the table of guarantees as runs have shown it.
@@ -85,10 +85,11 @@ func (o Outcome) foundIn(c Column) (checkers []string) {
 	return checkers
 }
 
-// table has a row for each fault with what is not simply kept under it. Promises that are alike share a sentence.
+// table has a row for each set of faults under which the same is not simply kept. Promises that are alike share a
+// sentence.
 func table(cell func(Scenario, Column) Promise) string {
-	var b strings.Builder
-	b.WriteString("| fault | what is not kept under it, or on a condition |\n|---|---|\n")
+	var rows []string
+	faults := map[string][]string{}
 	for _, s := range All() {
 		if s.Fault == "" {
 			continue
@@ -109,8 +110,16 @@ func table(cell func(Scenario, Column) Promise) string {
 		for _, p := range said {
 			sentences = append(sentences, strings.Join(columns[p], ", ")+": "+string(p))
 		}
-		fmt.Fprintf(&b, "| `%s`: %s | %s |\n", s.Name, strings.ReplaceAll(s.About, "|", `\|`),
-			cmp.Or(strings.Join(sentences, "; "), "all kept"))
+		row := cmp.Or(strings.Join(sentences, "; "), "all kept")
+		if faults[row] == nil {
+			rows = append(rows, row)
+		}
+		faults[row] = append(faults[row], "`"+s.Name+"`")
+	}
+	var b strings.Builder
+	b.WriteString("| faults | what is not kept, or on a condition |\n|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(faults[row], ", "), row)
 	}
 	return b.String()
 }
