@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/seam"
 )
@@ -57,6 +59,24 @@ var All = append(rewrittenLocks,
 	wrapped("slot without a majority", grantUnasked),
 	wrapped("context that outlives Unlock", keepContext),
 	wrapped("fencing token not returned", hideFence),
+	wrapped("neither lock nor error", returnNothing),
+	wrapped("unlock that takes seconds", unlockSlowly),
+	asking("writer that lets readers in", func(r *locker.Request) {
+		if r.Mode == kinds.Writer {
+			r.Mode = kinds.Reader
+		}
+	}),
+	asking("any owner is the same", func(r *locker.Request) {
+		if r.Owner != "" {
+			r.Owner = "everybody"
+		}
+	}),
+	asking("owner is a stranger to itself", func(r *locker.Request) {
+		if r.Mode == kinds.Reentrant {
+			r.Mode = kinds.Mutex
+		}
+	}),
+	wrapped("larger counter counted", countLarger),
 	with("pauses of 50 µs", redlock.WithRetry(50*time.Microsecond, 50*time.Microsecond)),
 	with("pauses of a millisecond", redlock.WithRetry(time.Millisecond, time.Millisecond)),
 	Lock{Name: "nothing closed", Unclosed: true},
@@ -74,6 +94,10 @@ func Find(name string) (Lock, bool) {
 }
 
 func with(name string, opts ...redlock.Option) Lock { return Lock{Name: name, options: opts} }
+
+func asking(name string, ask func(*locker.Request)) Lock {
+	return wrapped(name, func(w *Wrapping) { w.ask = ask })
+}
 
 func wrapped(name string, wrap func(*Wrapping)) Lock { return Lock{Name: name, wrap: wrap} }
 

@@ -164,6 +164,26 @@ type unfenced struct{ *redlock.Lock }
 
 func (unfenced) Fence() uint64 { return 0 }
 
+// returnNothing has a caller who gets a lock get neither the lock nor an error.
+func returnNothing(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+		_ = l.Unlock(context.Background())
+		return nil
+	}
+}
+
+// unlockSlowly has Unlock wait before it begins.
+func unlockSlowly(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return slow{l} }
+}
+
+type slow struct{ *redlock.Lock }
+
+func (s slow) Unlock(ctx context.Context) error {
+	time.Sleep(veryLate)
+	return s.Lock.Unlock(ctx)
+}
+
 // lookUpTerm has a leader present the newest term of its election with each write, in place of its own term.
 func lookUpTerm(w *Wrapping) {
 	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }

@@ -86,7 +86,7 @@ var rewrittenLocks = []Lock{
 	rewritten("all intents withdrawn with one",
 		edit{"withdraw", "redis.call('ZREM', KEYS[i], ARGV[1])", "redis.call('DEL', KEYS[i])"}),
 	rewritten("intents that outlive their writer",
-		edit{"entry_probe", "now, ARGV[4])", "now, 1000 * ARGV[4])"}),
+		edit{"entry_probe", "now, ARGV[4])", "now, 10 * ARGV[4])"}),
 	// An extension does not restore a missing counter.
 	rewritten("extension without the fencing token",
 		edit{"mutex_extend", "ARGV[3] ~= '' and fencingToken(ARGV[3])", "false"},
@@ -98,20 +98,33 @@ var rewrittenLocks = []Lock{
 		}),
 	rewritten("first of several names only",
 		edit{"mutex_acquire", "for i = 1, n do\n\tredis.call('SET'", "for i = 1, 1 do\n\tredis.call('SET'"}),
-	rewritten("job lock deleted at its end",
-		edit{"mutex_keep", "'SET', KEYS[i], ARGV[3], 'PX', ARGV[2]", "'DEL', KEYS[i]"},
-		edit{"entry_keep", "put(KEYS[1], ARGV[2], now, ARGV[1])", "endWithLast(KEYS[1])"}),
-	rewritten("minimum hold of mutexes only",
-		edit{"entry_keep", "put(KEYS[1], ARGV[2], now, ARGV[1])", "endWithLast(KEYS[1])"}),
-	// The release of a permit is confirmed, and does not remove it.
-	rewritten("permits kept until their TTL",
-		edit{"permit_release", "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end"}),
+	rewritten("job lock deleted at its end", mutexNotKept, entryNotKept),
+	rewritten("minimum hold of mutexes only", entryNotKept),
+	rewritten("mutexes that are free when a locker closes", mutexNotKept),
+	rewritten("writers' names that are free when a locker closes", entryNotKept),
+	rewritten("permits kept until their TTL", permitNotReleased),
+	rewritten("permits that are not released", permitNotReleased),
+	rewritten("releases without messages",
+		edit{"", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'"}),
+	// A write-back sets the counter to its number, also to a smaller one.
+	rewritten("counters that decrease",
+		edit{"mutex_raise", "math.max(last[i], token)", "token"},
+		edit{"mutex_raise", "return raiseAll(n + 1, 2 * n, f, ARGV[4])", "raiseAll(n + 1, 2 * n, f, ARGV[4])\nreturn f"}),
 	// Permits get fencing tokens as they come, whichever slot they are for.
 	rewritten("permits with the same fence", edit{"permit_acquire", "if past > 0 then", "if false then"}),
 	rewritten("slots counted by each master", countSlots...),
 	rewritten("one slot for two permits", countSlots...),
 	rewritten("number of slots not compared", edit{"", "if slots ~= ARGV[1] then", "if not slots then"}),
 }
+
+// A minimum hold ends with the lock.
+var (
+	mutexNotKept = edit{"mutex_keep", "'SET', KEYS[i], ARGV[3], 'PX', ARGV[2]", "'DEL', KEYS[i]"}
+	entryNotKept = edit{"entry_keep", "put(KEYS[1], ARGV[2], now, ARGV[1])", "endWithLast(KEYS[1])"}
+)
+
+// The release of a permit is confirmed, and does not remove it.
+var permitNotReleased = edit{"permit_release", "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end"}
 
 var always1 = []edit{
 	noMutexHint, fromOne, {"mutex_fenced mutex_acquire", "f = nextToken(KEYS[i], fence(KEYS[i]), f)", "f = 1"},

@@ -21,6 +21,8 @@ type Wrapping struct {
 	grant func(master int, c *node.Call) bool
 	// vote, if set, changes the master's vote.
 	vote func(master int, c *node.Call, v *node.Vote)
+	// ask, if set, changes what the Locker is asked for.
+	ask func(*locker.Request)
 	// hold, if set, wraps the handle of a lock that the Locker has acquired.
 	hold func(*redlock.Locker, *redlock.Lock) Handle
 }
@@ -37,6 +39,13 @@ func (l Lock) Wrap() *Wrapping {
 
 // Options open the Locker, together with any others.
 func (w *Wrapping) Options() []redlock.Option { return w.options }
+
+// Ask changes what the Locker is asked for.
+func (w *Wrapping) Ask(r *locker.Request) {
+	if w.ask != nil {
+		w.ask(r)
+	}
+}
 
 // Hold returns the handle that the holder gets in place of the Locker's own.
 func (w *Wrapping) Hold(locker *redlock.Locker, l *redlock.Lock) Handle {

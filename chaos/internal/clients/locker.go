@@ -46,7 +46,7 @@ func openLocker(c traffic.Config, s locker.Settings, v *traffic.Votes) (locker.L
 func openBroken(b broken.Lock, s locker.Settings, v *traffic.Votes) (locker.Locker, error) {
 	w := b.Wrap()
 	l, err := openQuorum(s, v, w.Options()...)
-	l.Hold = w.Hold
+	l.Ask, l.Hold = w.Ask, w.Hold
 	switch {
 	case err != nil:
 		return nil, err

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/edn"
+	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -191,14 +191,14 @@ func TestTheJudgeAgrees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			open, within := simulation.Product(), 2
-			if c.lock != "" {
-				lock, ok := broken.Find(c.lock)
-				require.True(t, ok)
-				open, within = simulation.Broken(lock), 50
+			within := 50
+			if c.lock == "" {
+				within = 2
 			}
 			for _, s := range (simulation.Control{Profile: c.profile, Within: within}).Schedules() {
-				r := simulation.InBubble(s, open)
+				o, err := exact.Start(t).Play(exact.Job{Schedule: s, Lock: c.lock, Order: 1, Whole: true})
+				require.NoError(t, err)
+				r := &o.Result
 				assertOneAtATime(t, edn.Ops(r.Events))
 				status, out := judge(t, r.Events)
 				if c.lock == "" {

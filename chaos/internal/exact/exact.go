@@ -19,10 +19,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
+	"testing"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -43,6 +46,24 @@ type Player struct {
 func Open(ctx context.Context, say func(format string, args ...any)) (*Player, error) {
 	return open(ctx, say, "build", "-ldflags=-s -w", guest)
 }
+
+// Start is Open for a test. All tests of a program share one Player.
+func Start(t testing.TB) *Player {
+	t.Helper()
+	if err := Available(); err != nil {
+		if os.Getenv("REDLOCK_REQUIRE_REDIS") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	p, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var shared = sync.OnceValues(func() (*Player, error) { return Open(context.Background(), log.Printf) })
 
 // OpenTest is Open for the tests of a package. What it returns only has [Player.Test].
 func OpenTest(ctx context.Context, say func(format string, args ...any), pkg string) (*Player, error) {
@@ -106,15 +127,15 @@ func (p *Player) Play(j Job) (Outcome, error) {
 	return o, nil
 }
 
-// Result plays the schedule with a lock in an order, and returns the result with its report. If the guest failed, the
-// result says so as a problem.
-func (p *Player) Result(s simulation.Schedule, lock string, order uint64) *simulation.Result {
-	o, err := p.Play(Job{Schedule: s, Lock: lock, Order: order})
-	if err != nil {
-		return simulation.Failed(s, err)
+// Playing returns what plays schedules with a lock. If the guest fails, the result says so as a problem.
+func (p *Player) Playing(lock string) simulation.Play {
+	return func(s simulation.Schedule, order uint64) *simulation.Result {
+		o, err := p.Play(Job{Schedule: s, Lock: lock, Order: order})
+		if err != nil {
+			return simulation.Failed(s, err)
+		}
+		return &o.Result
 	}
-	o.Result.Text = o.Report
-	return &o.Result
 }
 
 // Test runs the tests whose names match the pattern, in an order. It returns what they print, and an error if one of

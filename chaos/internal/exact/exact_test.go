@@ -1,120 +1,90 @@
 package exact_test
 
 import (
-	"bufio"
-	"flag"
+	"context"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// hashes is the file of hashes that an earlier build of the same commit wrote. TestHashes writes it if it does not
-// exist.
-var hashes = flag.String("hashes", "", "a file of hashes to compare with, or to write")
-
 // some is the number of schedules whose hashes are compared.
 const some = 100
 
-func player(t *testing.T) *exact.Player {
-	t.Helper()
-	if err := exact.Available(); err != nil {
-		if os.Getenv("REDLOCK_REQUIRE_REDIS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+// short is the longest storm of these schedules.
+const short = time.Second
+
+// A process that is told so prints the hashes of some schedules, in an order each, and runs no test.
+func TestMain(m *testing.M) {
+	if os.Getenv("PRINT_HASHES") == "" {
+		os.Exit(m.Run())
 	}
-	p, err := exact.Open(t.Context(), t.Logf)
-	require.NoError(t, err)
-	return p
+	p, err := exact.Open(context.Background(), log.Printf)
+	if err != nil {
+		log.Fatal(err)
+	}
+	all := make([]string, some)
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range all {
+		running.Go(func() error {
+			s := simulation.Draw(uint64(i) + 1)
+			s.Storm = min(s.Storm, short)
+			o, err := p.Play(exact.Job{Schedule: s, Order: uint64(i % 4)})
+			all[i] = fmt.Sprintln(s.Seed, i%4, o.Hash)
+			return err
+		})
+	}
+	if err := running.Wait(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(p.Program, "\n", strings.Join(all, ""))
 }
 
 // A build of its own, in another process, with another number of processors and another folder for its cache, has the
 // same hashes.
 func TestASeedAndAnOrderRepeatEverything(t *testing.T) {
-	player(t)
-	file := t.TempDir() + "/hashes"
-	for _, procs := range []string{"1", "3"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestHashes$", "-hashes="+file)
-		cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+procs)
-		if procs == "1" {
-			cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir(), "HOME="+t.TempDir(), "GOCACHE="+gocache(t))
-		}
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
+	exact.Start(t)
+	hashes := func(env ...string) string {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(append(cmd.Environ(), "PRINT_HASHES=1"), env...)
+		cmd.Stderr = t.Output()
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(out)
 	}
-}
-
-func gocache(t *testing.T) string {
-	t.Helper()
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	gocache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output() // by default it is in the other, too
 	require.NoError(t, err)
-	dirs := strings.Fields(string(out))
-	t.Setenv("GOMODCACHE", dirs[1])
-	return dirs[0]
-}
-
-// TestHashes compares the hashes of schedules, in an order each, with those in a file, or writes them.
-func TestHashes(t *testing.T) {
-	if *hashes == "" {
-		t.Skip("a part of TestASeedAndAnOrderRepeatEverything")
-	}
-	p := player(t)
-	all := make([]string, some)
-	var running sync.WaitGroup
-	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		running.Go(func() {
-			for i := range next {
-				o, err := p.Play(exact.Job{Schedule: simulation.Draw(uint64(i) + 1), Order: uint64(i % 4)})
-				if err != nil {
-					t.Error(err)
-				}
-				all[i] = fmt.Sprintf("%d %d %s", i+1, i%4, o.Hash)
-			}
-		})
-	}
-	for i := range all {
-		next <- i
-	}
-	close(next)
-	running.Wait()
-	before, err := os.Open(*hashes)
-	if os.IsNotExist(err) {
-		require.NoError(t, os.WriteFile(*hashes, []byte(strings.Join(all, "\n")+"\n"), 0o644))
-		return
-	}
-	require.NoError(t, err)
-	defer before.Close()
-	var old []string
-	for lines := bufio.NewScanner(before); lines.Scan(); {
-		old = append(old, lines.Text())
-	}
-	assert.Equal(t, old, all)
+	one := hashes("GOMAXPROCS=1")
+	assert.Equal(t, some+1, strings.Count(one, "\n"))
+	assert.Equal(t, one, hashes(
+		"GOMAXPROCS=3", "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+strings.TrimSpace(string(gocache)),
+	))
 }
 
 // An order changes what happens, and a violation shows in every run of its order. What shrinks it finds the same every
 // time.
 func TestAViolationIsFoundAgainAndShrunk(t *testing.T) {
 	t.Parallel()
-	p := player(t)
+	p := exact.Start(t)
 	const lock = "restart guard off"
 	control, ok := simulation.FindControl(lock)
 	require.True(t, ok)
 	const order = 1
-	n, found := control.Catch(t.Context(), func(s simulation.Schedule) *simulation.Result {
-		return p.Result(s, lock, order)
-	})
+	exactly := p.Playing(lock)
+	n, found := control.Catch(t.Context(), exactly, order)
 	require.NotNil(t, found)
 	t.Logf("caught by schedule %d, seed %d", n, found.Schedule.Seed)
 	s := found.Schedule
@@ -125,16 +95,15 @@ func TestAViolationIsFoundAgainAndShrunk(t *testing.T) {
 	}
 	first, again, other := play(order), play(order), play(order+1)
 	assert.Equal(t, first, again)
-	assert.Equal(t, first.Report, found.Report())
+	assert.Equal(t, first.Result.Text, found.Report())
 	assert.NotEqual(t, first.Hash, other.Hash)
-	assert.Contains(t, first.Report, "VIOLATION (exclusion)")
-	assert.Contains(t, first.Report, "timeline")
+	assert.Contains(t, first.Result.Text, "VIOLATION (exclusion)")
+	assert.Contains(t, first.Result.Text, "timeline")
 
-	exactly := func(s simulation.Schedule, order uint64) *simulation.Result { return p.Result(s, lock, order) }
 	small, in, last := simulation.Shrink(t.Context(), s, order, exactly, check.ByExclusion)
 	require.NotNil(t, last, "nothing could be left out")
 	assert.Contains(t, exactly(small, in).By(), check.ByExclusion, "it shows again, at once")
-	assert.True(t, p.Result(small, "", in).OK(), "and with the rule it does not")
+	assert.True(t, p.Playing("")(small, in).OK(), "and with the rule it does not")
 
 	pinned, err := simulation.Parse([]byte(small.JSON()))
 	require.NoError(t, err)
@@ -143,6 +112,6 @@ func TestAViolationIsFoundAgainAndShrunk(t *testing.T) {
 
 func TestALockThatDoesNotExistIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := player(t).Play(exact.Job{Schedule: simulation.Draw(1), Lock: "rope"})
-	require.ErrorContains(t, err, `no broken lock of the simulation is called "rope"`)
+	_, err := exact.Start(t).Play(exact.Job{Schedule: simulation.Draw(1), Lock: "rope"})
+	require.ErrorContains(t, err, `no broken lock is called "rope"`)
 }

@@ -100,12 +100,17 @@ var _ Handle = (*redlock.Lock)(nil)
 // Product acquires locks of this module.
 type Product struct {
 	*redlock.Locker
+	// Ask, if not nil, changes each request.
+	Ask func(*Request)
 	// Hold, if not nil, returns what the holder gets in place of a lock that was acquired.
 	Hold func(*redlock.Locker, *redlock.Lock) Handle
 }
 
 // Lock acquires a lock, which is a [Handle].
 func (p Product) Lock(ctx context.Context, r Request) (Lock, error) {
+	if p.Ask != nil {
+		p.Ask(&r)
+	}
 	l, err := r.Acquire(ctx, p.Locker)
 	switch {
 	case l == nil: // a nil *redlock.Lock would be a Lock that is not nil

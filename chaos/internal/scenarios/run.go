@@ -28,12 +28,11 @@ type Options struct {
 	// Schedules is the number of schedules that the simulation plays, of this seed and the following ones.
 	Schedules int
 	// Exact returns what plays schedules of the simulation exactly, and shrinks those that show a violation. With nil
-	// they are only reported. Exactly says that all schedules are played exactly, in Order and those that follow, Orders
-	// in all.
-	Exact   func() (simulation.Play, error)
-	Exactly bool
-	Order   uint64
-	Orders  int
+	// they are only reported. If Order is 0, schedules are played natively, otherwise exactly, in Order and those that
+	// follow, Orders in all.
+	Exact  func() (simulation.Play, error)
+	Order  uint64
+	Orders int
 	// Dir is an empty folder for the report, the histories and the logs.
 	Dir string
 	// Runner starts the clients.

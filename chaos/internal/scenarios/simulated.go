@@ -116,7 +116,7 @@ type Virtual struct {
 
 // PlayVirtually plays schedules of the scenario, of the seed and those that follow. Findings that the scenario excuses
 // are counted, but their schedules are not shrunk. An error means that there is no verdict.
-func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.Open) (v Virtual, err error) {
+func PlayVirtually(ctx context.Context, s Scenario, o Options, play simulation.Play) (v Virtual, err error) {
 	v.Outcome = o.outcome(s)
 	v.Backend, v.Index = Simulation, ""
 	if err := s.check(); err != nil {
@@ -131,12 +131,6 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.O
 		return v, nil
 	}
 	excused := s.excused()
-	play := simulation.Natively(open)
-	if o.Exactly {
-		if play, err = o.Exact(); err != nil {
-			return v, err
-		}
-	}
 	v.Summary, err = simulation.Batch{
 		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Exact: o.Exact,
 		Say: o.Say, Replay: s.replay, Excused: func(c string) bool { return excused[c] != "" },

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -58,11 +59,7 @@ func TestAScheduleHasTheTrafficOfItsScenario(t *testing.T) {
 
 func TestScenariosInVirtualTime(t *testing.T) {
 	t.Parallel()
-	broken := map[string]simulation.Open{}
-	for _, c := range simulation.Controls() {
-		broken[c.Name] = c.Open
-	}
-	const schedules = 5
+	const schedules = 3
 	tests := map[string]struct {
 		scenario string
 		lock     string // "": ours
@@ -110,13 +107,8 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			if tt.faults != nil {
 				s.Faults = tt.faults
 			}
-			open := simulation.Product()
-			if tt.lock != "" {
-				open = broken[tt.lock]
-				require.NotNil(t, open)
-			}
-			o := scenarios.Options{Seed: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf}
-			v, err := scenarios.PlayVirtually(t.Context(), s, o, open)
+			o := scenarios.Options{Seed: 1, Order: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf}
+			v, err := scenarios.PlayVirtually(t.Context(), s, o, exact.Start(t).Playing(tt.lock))
 			require.NoError(t, err)
 			if tt.wrong == "" {
 				assert.Empty(t, v.Wrong(), v.Shown)
@@ -145,7 +137,7 @@ func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sum, err := simulation.Batch{
-				From: 1, N: 10, Play: simulation.Natively(simulation.Product()), Say: t.Logf,
+				From: 1, N: 4, Play: exact.Start(t).Playing(""), Order: 1, Say: t.Logf,
 				Draw: func(seed uint64) simulation.Schedule {
 					drawn := s.Schedule(seed)
 					require.NotEmpty(t, drawn.Plan)
@@ -229,7 +221,7 @@ func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
 		s := named(t, "mixed-fleet")
 		change(&s)
 		v, err := scenarios.PlayVirtually(
-			t.Context(), s, scenarios.Options{Seed: 1, Schedules: 1, Say: t.Logf}, simulation.Product(),
+			t.Context(), s, scenarios.Options{Seed: 1, Schedules: 1, Say: t.Logf}, simulation.Natively(simulation.Product()),
 		)
 		require.NoError(t, err)
 		return v.Outcome

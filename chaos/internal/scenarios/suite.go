@@ -102,7 +102,14 @@ func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {
 	if j.Backend == Simulation {
 		o.Schedules = j.Schedules
 		o.Seed = s.Seed // schedules have consecutive seeds, so that a finding names the seed that repeats it
-		v, err := PlayVirtually(ctx, j.Scenario, o, simulation.Product())
+		play := simulation.Natively(simulation.Product())
+		if o.Order > 0 {
+			var err error
+			if play, err = o.Exact(); err != nil {
+				return notPlayed, err
+			}
+		}
+		v, err := PlayVirtually(ctx, j.Scenario, o, play)
 		return v.Outcome, err
 	}
 	if s.RunnerOn != nil {

@@ -20,7 +20,7 @@ func Broken(lock broken.Lock) Open {
 		if err != nil {
 			return nil, err
 		}
-		p.Hold = wrapping.Hold
+		p.Ask, p.Hold = wrapping.Ask, wrapping.Hold
 		return p, nil
 	}
 }

@@ -21,7 +21,7 @@ import (
 // so the extensions in between are not looked at.
 func (r *Result) Claims(name string) (claims int, unjustified []string) {
 	x := &extraction{result: r, name: name, attempts: map[string]*attempt{}}
-	x.read(r.start.Add(time.Hour)) // all: a holder may learn of its last extension after the storm
+	x.read(r.Start.Add(time.Hour)) // all: a holder may learn of its last extension after the storm
 	acquired := map[history.ID]history.Event{}
 	for _, e := range r.Events {
 		if e.Kind != history.Acquired && e.Kind != history.Extended || e.Name != name || e.T >= r.Schedule.Storm {
@@ -57,7 +57,7 @@ func (x *extraction) justify(lock history.Event, from, before time.Duration) (ma
 		}
 		var voted []int
 		for _, v := range x.votes(token, validity) {
-			at := v.at.Sub(x.result.start)
+			at := v.at.Sub(x.result.Start)
 			if at >= from-time.Microsecond && at < before { // times are rounded
 				voted = append(voted, v.event.Master)
 			}
@@ -81,7 +81,7 @@ func (x *extraction) votes(token string, validity time.Duration) (counted []fenc
 		}
 		m := c.event.Master
 		known := c.op == replay.Extend && c.at.Before(reserved[m])
-		restarted := c.event.Began.After(x.result.start) && c.at.Sub(c.event.Began) < window
+		restarted := c.event.Began.After(x.result.Start) && c.at.Sub(c.event.Began) < window
 		counts := (known || !restarted) && !c.restored
 		if counts {
 			counted = append(counted, c)

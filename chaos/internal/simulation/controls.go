@@ -59,7 +59,7 @@ func Controls() []Control {
 		{"counters that never expire", check.ByResidue, "has no end", "calm", 20},
 		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 60},
 		{"first of several names only", check.ByExclusion, "", "calm", 50},
-		{"intents that outlive their writer", check.ByLiveness, "that was free from", "dead holders", 60},
+		{"intents that outlive their writer", check.ByLiveness, "kept out for", "a dead writer's intent", 15},
 		{"writers without intents", check.ByLiveness, "keeps others out", "readers without a gap", 5},
 		{"all intents withdrawn with one", check.ByLiveness, "though a writer waits", "a dead writer's intent", 5},
 		{"permits with the same fence", check.ByFencing, "have the fencing token", "counters lost under a lock", 5},
@@ -67,6 +67,10 @@ func Controls() []Control {
 		{"extension without the fencing token", check.ByFencing, "", "counters lost under a lock", 5},
 		{"readers admitted despite a writer", check.ByExclusion, "", "calm", 50},
 		{"election without fencing", check.ByLeaders, "", "calm", 50},
+		{"mutexes that are free when a locker closes", check.ByMinHold, "that closed its locker", "longest hold", 15},
+		{"writers' names that are free when a locker closes", check.ByMinHold, "that closed its locker", "longest hold", 15},
+		{"releases without messages", check.ByLiveness, "of its release", "two names in turn", 15},
+		{"permits that are not released", check.ByLiveness, "did not get a lock within 300ms", "news of a release", 15},
 		{"job lock deleted at its end", check.ByMinHold, "", "calm", 20},
 		{"minimum hold of mutexes only", check.ByMinHold, "", "calm", 50},
 		{"permits kept until their TTL", check.ByLiveness, "that was free from", "dead holders", 60},
@@ -75,6 +79,11 @@ func Controls() []Control {
 		{"slot without a majority", check.BySlots, "", "paused clients", 60},
 		{"context that outlives Unlock", ByContract, "outlives its Unlock", "calm", 5},
 		{"fencing token not returned", ByContract, "the fencing token is 0", "calm", 20},
+		{"neither lock nor error", ByContract, "neither lock nor error", "calm", 20},
+		{"unlock that takes seconds", check.ByLiveness, "Unlock took", "calm", 20},
+		{"writer that lets readers in", check.ByExclusion, "", "calm", 50},
+		{"any owner is the same", check.ByExclusion, "", "calm", 50},
+		{"owner is a stranger to itself", check.ByLiveness, "was refused to", "dead holders", 50},
 		{"pauses of 50 µs", ByLoad, "", "calm", 20},
 		{"pauses of a millisecond", ByLoad, "", "calm", 20},
 	} {
@@ -104,12 +113,12 @@ func (c Control) Caught(r *Result) bool {
 
 // Catch plays schedules until the checker notices the fault. It returns the number of schedules and the result that
 // shows the fault, or nil if none did.
-func (c Control) Catch(ctx context.Context, play func(Schedule) *Result) (schedules int, found *Result) {
+func (c Control) Catch(ctx context.Context, play Play, order uint64) (schedules int, found *Result) {
 	for n, s := range c.Schedules() {
 		if ctx.Err() != nil {
 			return n - 1, nil
 		}
-		if r := play(s); c.Caught(r) {
+		if r := play(s, order); c.Caught(r) {
 			return n, r
 		}
 	}

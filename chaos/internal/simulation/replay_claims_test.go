@@ -14,8 +14,8 @@ func TestEveryHolderHasVotesThatCount(t *testing.T) {
 	t.Parallel()
 	claims := 0
 	for _, profile := range modeled {
-		for _, s := range (simulation.Control{Profile: profile, Within: 5 * *replays}).Schedules() {
-			r := simulation.InBubble(s.FencedMutexes(), simulation.Product())
+		for _, s := range (simulation.Control{Profile: profile, Within: 2 * *replays}).Schedules() {
+			r := played(t, s.FencedMutexes(), "")
 			require.True(t, r.OK(), r.Report())
 			for _, name := range s.Names {
 				n, unjustified := r.Claims(name)
@@ -42,9 +42,9 @@ func TestAHolderWithoutVotesIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const within = 400
+			const within = 50
 			for n, s := range (simulation.Control{Profile: profile, Within: within}).Schedules() {
-				r := simulation.InBubble(s.FencedMutexes(), lockBroken(t, name))
+				r := played(t, s.FencedMutexes(), name)
 				for _, name := range s.Names {
 					if _, unjustified := r.Claims(name); len(unjustified) > 0 {
 						t.Logf("schedule %d, seed %d: %s", n, s.Seed, unjustified[0])

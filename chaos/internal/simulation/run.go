@@ -7,9 +7,9 @@
 //	go test ./chaos/internal/simulation                                             some schedules, from a random seed on
 //	go test ./chaos/internal/simulation -run TestSchedules -schedules=5000 -seed=1
 //
-// A seed determines the schedule: masters, clients, clocks, faults, and what the workers intend to do. It does not
-// determine the order in which goroutines run that are ready at the same instant, nor what the lock draws for itself
-// (tokens, jitter). A rare violation may therefore take several runs of its seed to show again.
+// A seed determines the schedule: masters, clients, clocks, faults, and what the workers intend to do. Natively it does
+// not determine in which order goroutines run that are ready at the same instant, nor what the lock draws for itself
+// (tokens, jitter). Package exact plays a schedule so that an order determines these, too.
 package simulation
 
 import (

@@ -25,7 +25,7 @@ func (s Schedule) FencedMutexes() Schedule {
 // with the storm, after which the run acquires locks of other kinds, or with the last of so many attempts.
 func (r *Result) Steps(name string, attempts int) replay.History {
 	x := &extraction{result: r, name: name, attempts: map[string]*attempt{}, restarted: map[int]time.Time{}}
-	x.read(r.start.Add(r.Schedule.Storm))
+	x.read(r.Start.Add(r.Schedule.Storm))
 	return x.history(attempts)
 }
 
@@ -63,7 +63,7 @@ type extraction struct {
 
 // read reads the commands that were executed before end.
 func (x *extraction) read(end time.Time) {
-	for _, e := range x.result.commands {
+	for _, e := range x.result.Executed {
 		if c, ok := x.command(e); ok && e.At.Before(end) {
 			x.commands = append(x.commands, c)
 		}
@@ -87,7 +87,7 @@ func (x *extraction) command(e simnet.Event) (c fencedCommand, ok bool) {
 	args := e.Args[5:]
 	c = fencedCommand{at: e.At, event: e, token: args[0]}
 	a := x.attempts[c.token]
-	switch what := x.result.labels.of(e); {
+	switch what := x.result.Labels.of(e); {
 	case strings.HasPrefix(what, "Acquires a mutex"):
 		c.op, c.number = replay.Grant, answer
 		if a == nil {
@@ -124,7 +124,7 @@ func (x *extraction) history(attempts int) replay.History {
 	}
 	var turns []turn
 	for _, c := range x.commands {
-		if began := c.event.Began; began.After(x.result.start) && began != x.restarted[c.event.Master] {
+		if began := c.event.Began; began.After(x.result.Start) && began != x.restarted[c.event.Master] {
 			x.restarted[c.event.Master] = began
 			turns = append(turns, turn{began, func() {
 				x.add(replay.Step{Op: replay.Restart, Master: c.event.Master}, began)
@@ -133,7 +133,7 @@ func (x *extraction) history(attempts int) replay.History {
 		turns = append(turns, turn{c.at, func() { x.execute(c) }})
 	}
 	for _, e := range x.result.Events {
-		at := x.result.start.Add(e.T)
+		at := x.result.Start.Add(e.T)
 		if e.Kind == history.Acquired && e.Name == x.name && e.T < x.result.Schedule.Storm {
 			turns = append(turns, turn{at, func() {
 				if a := x.acquired(e, at); a != nil {
@@ -153,7 +153,7 @@ func (x *extraction) history(attempts int) replay.History {
 }
 
 func (x *extraction) add(s replay.Step, at time.Time) {
-	s.Note = at.Sub(x.result.start).String()
+	s.Note = at.Sub(x.result.Start).String()
 	x.steps = append(x.steps, s)
 }
 
@@ -167,7 +167,7 @@ func (x *extraction) execute(c fencedCommand) {
 		x.add(replay.Step{Op: replay.Ask, Client: a.client}, c.at)
 	}
 	s := replay.Step{Op: c.op, Client: a.client, Master: m, Number: c.number, Answer: c.answer}
-	inWindow := c.event.Began.After(x.result.start) && c.at.Sub(c.event.Began) < x.result.Schedule.Window()
+	inWindow := c.event.Began.After(x.result.Start) && c.at.Sub(c.event.Began) < x.result.Schedule.Window()
 	switch {
 	case inWindow && c.op != replay.Extend:
 		s = replay.Step{Op: replay.Uncounted, Master: m, Number: max(c.number, c.answer)}

@@ -2,12 +2,17 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
@@ -120,24 +125,55 @@ func inSimulation(ctx context.Context, c *command, all []simulation.Control, don
 	if err != nil {
 		return err
 	}
-	for _, control := range all {
-		begin := time.Now()
-		n, found := control.Catch(ctx, func(s simulation.Schedule) *simulation.Result {
-			return p.Result(s, control.Name, max(c.flags.order, 1))
+	results, rows := make([]report.Control, len(all)), make([]string, len(all))
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i, control := range all {
+		running.Go(func() error {
+			begin := time.Now()
+			n, found := control.Catch(ctx, p.Playing(control.Name), c.flags.order)
+			results[i] = report.Control{
+				Lock: control.Name, Checker: control.By, Caught: found != nil, After: time.Since(begin), Schedules: n,
+				Text: "nothing found", Where: fmt.Sprintf("%d schedules", n),
+			}
+			if found != nil {
+				results[i].Text, _, _ = strings.Cut(found.Verdict(), "\n")
+			}
+			if c.flags.table != "" {
+				rows[i] = row(ctx, control, p.Playing(control.Name))
+			}
+			return ctx.Err()
 		})
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		one := report.Control{
-			Lock: control.Name, Checker: control.By, Caught: found != nil, After: time.Since(begin), Schedules: n,
-			Text: "nothing found", Where: fmt.Sprintf("%d schedules", n),
-		}
-		if found != nil {
-			one.Text, _, _ = strings.Cut(found.Verdict(), "\n")
-		}
-		done(one)
 	}
-	return nil
+	err = running.Wait()
+	for _, one := range results {
+		if one.Caught || err == nil {
+			done(one)
+		}
+	}
+	if c.flags.table != "" {
+		head := "| broken lock | within | native | exact, without yields | exact, order 1 | exact, order 2 |\n" +
+			"|---|---|---|---|---|---|\n"
+		err = errors.Join(err, os.WriteFile(c.flags.table, []byte(head+strings.Join(rows, "")), 0o644))
+	}
+	return err
+}
+
+// row is the row of a control in the table of the command line: how many schedules it takes to catch it.
+func row(ctx context.Context, control simulation.Control, exactly simulation.Play) string {
+	text := fmt.Sprintf("| %s | %d |", control.Name, control.Within)
+	count := func(play simulation.Play, order uint64) {
+		n, found := control.Catch(ctx, play, order)
+		if found == nil {
+			text += " not in"
+		}
+		text += fmt.Sprintf(" %d |", n)
+	}
+	count(simulation.Natively(control.Open), 0)
+	for order := range uint64(3) {
+		count(exactly, order)
+	}
+	return text + "\n"
 }
 
 // written tries controls on histories written by hand.

@@ -38,9 +38,7 @@ func (c *command) playExactly(ctx context.Context) func() (simulation.Play, erro
 		if err != nil {
 			return nil, err
 		}
-		return func(s simulation.Schedule, order uint64) *simulation.Result {
-			return p.Result(s, c.flags.lock, order)
-		}, nil
+		return p.Playing(c.flags.lock), nil
 	}
 }
 
@@ -71,12 +69,12 @@ func (c *command) one(ctx context.Context) (bool, error) {
 	}
 	replay := c.flags.replay()
 	err = errors.Join(
-		os.WriteFile(filepath.Join(c.dir, "trace.txt"), []byte(o.Report), 0o644),
+		os.WriteFile(filepath.Join(c.dir, "trace.txt"), []byte(o.Result.Text), 0o644),
 		os.WriteFile(filepath.Join(c.dir, "schedule.json"), []byte(s.JSON()), 0o644),
 		c.page("history", replay, o),
 	)
 	fmt.Fprintf(c.out, "%sprogram %s, seed %d, order %d: %s\nthe same again: %s\n",
-		o.Report, p.Program, s.Seed, c.flags.order, o.Hash, replay)
+		o.Result.Text, p.Program, s.Seed, c.flags.order, o.Hash, replay)
 	c.wrong = !o.Result.OK()
 	return o.Result.OK(), err
 }

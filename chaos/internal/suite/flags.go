@@ -10,20 +10,22 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // simulated is the name of the backend in virtual time.
 const simulated = scenarios.Simulation
 
-// Default numbers of schedules: of a whole run, of one scenario, whose schedules take longer, and of exact ones.
+// Default numbers of schedules: of native ones, of one scenario, whose schedules take longer, of exact ones, and of a
+// run of everything.
 const (
 	manySchedules  = 5000
 	someSchedules  = 100
 	exactSchedules = 1000
+	allSchedules   = 700
 )
 
 // flags are the settings of the command line.
@@ -47,6 +49,7 @@ type flags struct {
 	lock        string   // a broken lock
 	tests       []string // packages
 	run         string
+	table       string // a file
 	set         *flag.FlagSet
 }
 
@@ -77,7 +80,9 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.StringVar(&tests, "tests", "", "run those Go tests of these packages exactly that run in virtual time, each in "+
 		"several -orders")
 	set.StringVar(&f.run, "run", "", "of -tests, run only those whose names match this")
-	set.StringVar(&f.lock, "lock", "", "in exact runs, use this broken lock of the simulation instead of ours")
+	set.StringVar(&f.lock, "lock", "", "in exact runs, use this broken lock instead of ours")
+	set.StringVar(&f.table, "table", "", "write into this file after how many schedules each -control of the simulation "+
+		"is caught: natively, and exactly in the orders 0, 1 and 2")
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
 	set.StringVar(&f.guarantees, "guarantees", "",
@@ -138,9 +143,8 @@ func (f *flags) complete(names string) error {
 	refuse(!f.exact && (set("order") || set("orders") || f.lock != ""), "-order, -orders and -lock belong to -exact")
 	refuse(f.exact && (f.soak > 0 || len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != simulated),
 		"exact runs are simulated: leave -soak, -masters, -control and other backends out")
-	if _, ok := simulation.FindControl(f.lock); f.lock != "" {
-		refuse(!ok, "no broken lock of the simulation is called %q: -h lists them", f.lock)
-	}
+	_, ok := broken.Find(f.lock)
+	refuse(!ok && f.lock != "", "no broken lock is called %q: -h lists them", f.lock)
 	if f.schedules == 0 {
 		f.schedules = manySchedules
 		switch {
@@ -150,8 +154,11 @@ func (f *flags) complete(names string) error {
 			f.schedules = someSchedules
 		case f.exact:
 			f.schedules = exactSchedules
+		case f.everything():
+			f.schedules = allSchedules
 		}
 	}
+	refuse(f.table != "" && len(f.controls) == 0, "-table belongs to -control")
 	refuse(f.order < 1, "order %d: the first one is 1", f.order)
 	refuse(f.orders < 1, "orders %d: it takes at least one", f.orders)
 	refuse(f.parallelism < 1, "lanes %d: it takes at least one", f.parallelism)
@@ -161,6 +168,12 @@ func (f *flags) complete(names string) error {
 	refuse(f.clients != 0 && f.clients < scenarios.LeastClients,
 		"clients %d: it takes at least %d to contend", f.clients, scenarios.LeastClients)
 	return errors.Join(errs...)
+}
+
+// everything reports whether the command line names no part of the run.
+func (f *flags) everything() bool {
+	return !f.exact && f.backend != simulated && f.soak == 0 && f.guarantees == "" &&
+		len(f.scenarios)+len(f.masters)+len(f.controls) == 0
 }
 
 // first returns the first order of a simulation: none if it is not exact.

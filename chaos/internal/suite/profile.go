@@ -20,7 +20,7 @@ import (
 // guaranteesFile is the document whose table the profile compares with its outcomes, relative to the project's root.
 const guaranteesFile = "docs/guarantees.md"
 
-// profile runs everything: all scenarios, controls and simulated schedules.
+// profile runs everything: all scenarios, controls and simulated schedules. What is simulated is exact.
 func (c *command) profile(ctx context.Context) (bool, error) {
 	if err := scenarios.CheckTable(guaranteesFile); err != nil {
 		return false, err
@@ -158,8 +158,7 @@ func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 	return scenarios.Suite{
 		Options: scenarios.Options{
 			Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Index: filepath.Join(c.dir, report.IndexFile),
-			Say: c.say, Exact: c.playExactly(ctx), Exactly: c.flags.exact, Order: c.flags.first(),
-			Orders: c.flags.orders,
+			Say: c.say, Exact: c.playExactly(ctx), Order: c.flags.first(), Orders: c.flags.orders,
 		},
 		Parallelism: parallelism, RunnerOn: c.runners.on, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {

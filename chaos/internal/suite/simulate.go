@@ -35,7 +35,6 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 				return simulation.Failed(s, err)
 			}
 			hashes.add(s.Seed, order, o.Hash)
-			o.Result.Text = o.Report
 			return &o.Result
 		}
 	}

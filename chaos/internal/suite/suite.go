@@ -109,7 +109,11 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		fmt.Fprintf(c.out, "report: %s\n", filepath.Join(c.dir, report.IndexFile))
 	}()
 	switch {
+	case f.everything():
+		c.flags.exact = true
+		return c.profile(ctx)
 	case f.guarantees != "":
+		c.flags.exact = true
 		return c.guarantees(ctx, f.guarantees)
 	case len(f.masters) > 0:
 		return c.play(ctx, []scenarios.Job{{Scenario: f.adjust(scenarios.Acceptance()), Backend: backend.Given}}, 1)
@@ -123,10 +127,8 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		return c.soak(ctx)
 	case len(f.scenarios) > 0:
 		return c.play(ctx, c.jobs(), f.parallelism)
-	case f.backend == simulated || f.exact:
-		return c.simulate(ctx, f.schedules)
 	default:
-		return c.profile(ctx)
+		return c.simulate(ctx, f.schedules)
 	}
 }
 
