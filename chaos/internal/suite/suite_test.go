@@ -105,10 +105,10 @@ func TestEveryBrokenLockIsAControl(t *testing.T) {
 	assert.Subset(t, all, tried)
 }
 
-// Each checker has two controls, and the page on mutations names an edit of the checker that only one of them exposes.
+// Each checker has two controls, and testdata names an edit of the checker that only one of them exposes.
 func TestEveryCheckerHasTwoControls(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/history/checkers.md")
+	page, err := os.ReadFile("testdata/edits.txt")
 	require.NoError(t, err)
 	rows := string(page)
 	checkers := []string{simulation.ByContract, simulation.ByLoad}
