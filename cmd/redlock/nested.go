@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -24,7 +25,8 @@ func outerTokens() url.Values {
 }
 
 // waitsForItself returns an error if this process would wait for a lock that is held by a redlock which waits for this
-// process. With --try it does not wait, and readers and permits may be granted together.
+// process. With --try it does not wait, and readers and permits may be granted together, unless such redlocks have all
+// permits.
 func waitsForItself(locker *redlock.Locker, f *runFlags, name string) error {
 	outer := outerTokens()[name]
 	if len(outer) == 0 || f.once() {
@@ -33,17 +35,22 @@ func waitsForItself(locker *redlock.Locker, f *runFlags, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	holding, _ := locker.Inspect(ctx, name)
-	if f.shared && holding.Kind == "reader" || f.slots > 0 && holding.Kind == "semaphore" {
+	most := 0 // how many outer holders leave room for this one
+	switch {
+	case f.shared && holding.Kind == "reader":
 		return nil
+	case f.slots > 0 && holding.Kind == "semaphore":
+		most = holding.Slots - 1
 	}
 	for _, h := range holding.Holders {
-		for _, token := range outer {
-			if h.Token == token {
-				return &exit{exitUsage, fmt.Errorf("%s is held by the redlock that started this command and waits for it: "+
-					"use another name, or leave the inner redlock out; if the outer one does not wait for this command, "+
-					"unset %s, %s and %s", quote(name), nameEnv, tokenEnv, outerEnv)}
-			}
+		if slices.Contains(outer, h.Token) {
+			most--
 		}
 	}
-	return nil
+	if most >= 0 {
+		return nil
+	}
+	return &exit{exitUsage, fmt.Errorf("%s is held by the redlock that started this command and waits for it: "+
+		"use another name, or leave the inner redlock out; if the outer one does not wait for this command, "+
+		"unset %s, %s and %s", quote(name), nameEnv, tokenEnv, outerEnv)}
 }

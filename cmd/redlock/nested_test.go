@@ -34,7 +34,12 @@ func TestARunDoesNotWaitForItself(t *testing.T) {
 		"a writer in readers": {[]string{"--shared"}, run + `"$REDLOCK_NAME" -- true`, 64, "", itself},
 		"a reader in readers": {[]string{"--shared"}, run + `--shared "$REDLOCK_NAME" -- echo both`, 0, "both\n", ""},
 		"permits":             {[]string{"--slots", "2"}, run + `--slots 2 "$REDLOCK_NAME" -- echo both`, 0, "both\n", ""},
-		"another name":        {nil, run + `"$REDLOCK_NAME 2" -- echo both`, 0, "both\n", ""},
+		"the only permit":     {[]string{"--slots", "1"}, run + `--slots 1 "$REDLOCK_NAME" -- true`, 64, "", itself},
+		"the last permit": {
+			[]string{"--slots", "2"},
+			run + `--slots 2 "$REDLOCK_NAME" -- ` + run + `--slots 2 "$REDLOCK_NAME" -- true`, 64, "", itself,
+		},
+		"another name": {nil, run + `"$REDLOCK_NAME 2" -- echo both`, 0, "both\n", ""},
 		"in the background": {
 			nil, "unset REDLOCK_TOKEN; " + run + `"$REDLOCK_NAME" -- true & sleep 0.1; kill $!; wait $!`, 128 + 15, "", "",
 		},
