@@ -27,7 +27,6 @@ var kindsByRight = map[string]map[string]string{
 	"pttl":    {"reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire},
 	"type":    {"reader": toKeep, "writer": toKeep, "reentrant": toKeep, "semaphore": toKeep},
 	"zscore":  {"reader": toKeep, "writer": toKeep, "reentrant": toKeep, "semaphore": toRelease},
-	"get":     {"mutex": toKeep},
 	"pexpire": {"mutex": toKeep},
 	"zadd":    {"reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire, "semaphore": toAcquire},
 }

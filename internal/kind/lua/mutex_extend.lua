@@ -3,13 +3,17 @@
 --   ARGV[1]  the token    ARGV[2]  the TTL in milliseconds
 --   With fencing: ARGV[3]  the fencing token, or '' for none    ARGV[4]  the fences' TTL in milliseconds
 -- Returns 1: extended. -1: a key was missing and is restored. 0: another holder has a name, and nothing is changed.
--- A key of another type counts as another holder's. Every other error is returned.
+-- A key of another type counts as another holder's. Every other error is returned. A value is read only up to a length
+-- that no token has, as in common.lua.
 local n = ARGV[3] and #KEYS / 2 or #KEYS
 local f = ARGV[3] and ARGV[3] ~= '' and fencingToken(ARGV[3])
 local missing = {}
 local result = 1
 for i = 1, n do
-	local held = redis.pcall('GET', KEYS[i])
+	local held = redis.pcall('GETRANGE', KEYS[i], '0', '4200')
+	if type(held) ~= 'string' or held == '' then
+		held = redis.pcall('GET', KEYS[i])
+	end
 	if held == false then
 		missing[i] = true
 		result = -1

@@ -3,10 +3,14 @@
 --   KEYS     the names
 --   ARGV[1]  the token    ARGV[2]  the TTL in milliseconds    ARGV[3]  the other token
 -- Returns 1: the names have the other token. 0: some name was held with neither, and is unchanged.
--- A key of another type counts as another holder's. Every other error is returned.
+-- A key of another type counts as another holder's. Every other error is returned. A value is read only up to a length
+-- that no token has, as in common.lua.
 local result = 1
 for i = 1, #KEYS do
-	local held = redis.pcall('GET', KEYS[i])
+	local held = redis.pcall('GETRANGE', KEYS[i], '0', '4200')
+	if type(held) ~= 'string' then
+		held = redis.pcall('GET', KEYS[i])
+	end
 	if held == ARGV[1] then
 		redis.call('SET', KEYS[i], ARGV[3], 'PX', ARGV[2])
 	elseif type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE') then

@@ -6,7 +6,10 @@
 local n = tonumber(ARGV[2])
 local f = fencingToken(ARGV[3])
 for i = 1, n do
-	local held = redis.pcall('GET', KEYS[i])
+	local held = redis.pcall('GETRANGE', KEYS[i], '0', '4200')
+	if type(held) ~= 'string' then
+		held = redis.pcall('GET', KEYS[i])
+	end
 	if held ~= ARGV[1] then
 		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE') then
 			return held

@@ -4,10 +4,14 @@
 -- Returns 1 plus the largest number of subscribers that received a message: released. 0: some name was not held with
 -- this token; it is unchanged, and the others are released.
 -- An error of PUBLISH (an ACL may forbid it) is ignored: without the messages, waiters find out later.
--- A key of another type counts as another holder's. Every other error is returned.
+-- A key of another type counts as another holder's. Every other error is returned. A value is read only up to a length
+-- that no token has, as in common.lua.
 local result, received = 1, 0
 for i = 1, #KEYS do
-	local held = redis.pcall('GET', KEYS[i])
+	local held = redis.pcall('GETRANGE', KEYS[i], '0', '4200')
+	if type(held) ~= 'string' then
+		held = redis.pcall('GET', KEYS[i])
+	end
 	if held == ARGV[1] then
 		redis.call('DEL', KEYS[i])
 		if ARGV[i + 1] then
