@@ -34,7 +34,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) 
 	}()
 	hide := func() {}
 	if !f.quiet {
-		hide = showWait(locker, name, f.shared)
+		hide = showWait(locker, name, f.shared, &f.refusals)
 	}
 	defer hide()
 	for {

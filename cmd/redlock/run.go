@@ -70,8 +70,9 @@ type runFlags struct {
 	skipStatus  int
 	quiet       bool
 
-	name    string
-	command []string
+	name     string
+	command  []string
+	refusals refusals
 }
 
 func runCommand() *cobra.Command {
@@ -210,7 +211,7 @@ func newRunner(cmd *cobra.Command, f *runFlags) (*runner, error) {
 	if owner := setting(cmd, ownerFlag); owner != "" {
 		opts = append(opts, redlock.WithOwner(owner))
 	}
-	locker, stop, err := f.open(cmd, opts...)
+	locker, stop, err := f.open(cmd, append(opts, redlock.WithTrace(&redlock.Trace{Vote: f.refusals.note}))...)
 	if err != nil {
 		return nil, err
 	}

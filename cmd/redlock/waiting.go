@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
 )
 
 const (
@@ -28,11 +30,11 @@ const (
 // showWait shows why name is not locked yet, for example who holds it and for how long. It redraws one line on stderr
 // regularly, or prints one if stderr is no terminal. shared reports whether the waiter would share the lock with
 // readers. hide removes the line and returns when nothing more is drawn.
-func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
+func showWait(locker *redlock.Locker, name string, shared bool, why *refusals) (hide func()) {
 	fd := int(os.Stderr.Fd())
 	ctx, cancel := context.WithCancel(context.Background())
 	var showing sync.WaitGroup
-	w := watcher{locker: locker, name: name, shared: shared, since: time.Now()}
+	w := watcher{locker: locker, name: name, shared: shared, why: why, since: time.Now()}
 	showing.Go(func() {
 		if !term.IsTerminal(fd) {
 			if text, ok := w.lineAfter(ctx, reportAfter); ok {
@@ -63,6 +65,7 @@ func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 // watcher turns the masters' reports into a line of text, and remembers since when it has seen a holder.
 type watcher struct {
 	locker *redlock.Locker
+	why    *refusals
 
 	name   string
 	shared bool
@@ -85,9 +88,49 @@ func (w *watcher) lineAfter(ctx context.Context, d time.Duration) (text string, 
 		nodes, _ := w.locker.Nodes(ctx)
 		if r := reportMasters(nodes); len(nodes) > 0 && !r.Quorum {
 			text = w.prefix(time.Now()) + r.shortage(nodes)
+		} else if refused := w.why.text(len(nodes)); refused != "" {
+			text = w.prefix(time.Now()) + refused
 		}
 	}
 	return text, ctx.Err() == nil
+}
+
+// refusals has the error replies of the masters that may vote but refuse the lock, as when they are out of memory.
+type refusals struct {
+	mu   sync.Mutex
+	last map[string]error // of the last request for the lock, by master; nil: it was answered, or there was no reply
+}
+
+// note is the Vote hook of a Locker.
+func (r *refusals) note(_ context.Context, e redlock.VoteEvent) {
+	if e.Op != "acquire" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		r.last = map[string]error{}
+	}
+	r.last[e.Node] = nil
+	if node.IsReply(e.Err) {
+		r.last[e.Node] = e.Err
+	}
+}
+
+// text says which master refuses the lock, and why, if so many of n masters do that the others are no majority.
+func (r *refusals) text(n int) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var refuse []string
+	for _, name := range slices.Sorted(maps.Keys(r.last)) {
+		if r.last[name] != nil {
+			refuse = append(refuse, name)
+		}
+	}
+	if len(refuse) == 0 || n-len(refuse) > n/2 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d masters refuse the lock: %s: %v", len(refuse), n, refuse[0], r.last[refuse[0]])
 }
 
 func (w *watcher) prefix(now time.Time) string {
