@@ -199,3 +199,19 @@ func TestCampaignFailsAsLockDoes(t *testing.T) {
 		require.ErrorContains(t, err, "max TTL")
 	})
 }
+
+// New copies the options: the caller may change the slice afterwards.
+func TestNewCopiesTheOptions(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		invalid := redlock.WithTTL(-1)
+		opts := append(make([]redlock.LockOption, 0, 2), redlock.WithTTL(ttl))
+		e := election.New(w.locker(t, "a"), name, opts...)
+		opts[0] = invalid
+		_ = append(opts, invalid)
+		l, err := e.Campaign(t.Context())
+		require.NoError(t, err)
+		assert.NotZero(t, l.Term())
+		assert.NoError(t, l.Resign(t.Context()))
+	})
+}

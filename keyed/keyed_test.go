@@ -307,3 +307,18 @@ func TestAPanicLeavesNoKeyTaken(t *testing.T) {
 		require.NoError(t, k.Unlock(ctx, "x"))
 	})
 }
+
+// New copies the options: the caller may change the slice afterwards.
+func TestNewCopiesTheOptions(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
+		opts := []redlock.LockOption{redlock.WithTTL(ttl)}
+		k := keyed.New(open(), opts...)
+		opts[0] = redlock.WithTTL(-1)
+		require.NoError(t, k.Lock(t.Context(), "x"))
+		require.NoError(t, k.Unlock(t.Context(), "x"))
+		ok, err := k.TryLock(t.Context(), "x")
+		require.NoError(t, err)
+		assert.True(t, ok)
+	})
+}

@@ -82,3 +82,15 @@ func TestHeldErrorShowsNoForeignValue(t *testing.T) {
 		})
 	}
 }
+
+// The error of a caller that waited has the time that is left of a lock; 0 if the lock has no end.
+func TestHeldErrorHasTheTimeThatIsLeft(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[time.Duration]time.Duration{0: 0, time.Minute: time.Minute, time.Hour: time.Hour} {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			w.foreign("x", left)
+			_, err := w.locker(t, "a").Lock(within(t, time.Second), "x")
+			assert.InDelta(t, float64(want), float64(heldError(t, err).Retry), float64(time.Second))
+		})
+	}
+}

@@ -116,8 +116,14 @@ func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
 		use()
 		time.Sleep(10 * time.Millisecond)
 		assert.Equal(t, []redlock.NodeState{redlock.NodeRestarting, voting, voting}, states())
-		assert.InDelta(t, float64(ttl+drift), float64(l.Stats().Nodes[0].VoteIn), float64(3*time.Second))
-		time.Sleep(ttl + drift + time.Second)
+		rows, err := l.Nodes(t.Context())
+		require.NoError(t, err)
+		voteIn := l.Stats().Nodes[0].VoteIn
+		assert.InDelta(t, float64(ttl+drift), float64(voteIn), float64(3*time.Second))
+		assert.Equal(t, rows[0].VoteIn, voteIn)
+		time.Sleep(voteIn - time.Millisecond)
+		assert.Equal(t, redlock.NodeRestarting, states()[0])
+		time.Sleep(2 * time.Millisecond)
 		assert.Equal(t, []redlock.NodeState{voting, voting, voting}, states())
 	})
 }

@@ -400,6 +400,13 @@ var scripts = map[string]func(t *testing.T, s *script){
 		require.NoError(t, err)
 		synctest.Wait()
 	},
+	"released by its token": func(t *testing.T, s *script) {
+		lk := s.lock(t, "one", "x")
+		require.NoError(t, s.l.Release(s.as("two"), "x", lk.Token()))
+		synctest.Wait()
+		require.ErrorIs(t, s.l.Release(s.as("three"), "x", lk.Token()), redlock.ErrLost)
+		s.unlock(lk, "four")
+	},
 	"a master fails and returns": func(t *testing.T, s *script) {
 		s.Master(0).Stop()
 		for range 2 {
