@@ -163,32 +163,55 @@ func TestObserveContinuesWhileTheTermIsUnknown(t *testing.T) {
 			thawed = true
 			w.Masters()[0].Thaw()
 		})
+		var seen []uint64
 		for leader := range observer.Observe(t.Context()) {
 			assert.True(t, thawed)
-			assert.Equal(t, l.Term(), leader.Term)
+			seen = append(seen, leader.Term)
 			break
 		}
+		assert.Equal(t, []uint64{l.Term()}, seen)
 	})
 }
 
-// While a candidate agrees with the masters on its term, they report smaller ones.
+// report makes the masters report a holder, "" for none, and each of them a term.
+func (w world) report(token string, terms ...string) {
+	for i, m := range w.Masters() {
+		if token == "" {
+			m.Del(name, "", "")
+			continue
+		}
+		m.Set(name, token, time.Hour)
+		m.Set(fence, terms[i%len(terms)], time.Hour)
+	}
+}
+
+// While a candidate agrees with the masters on its term, they report smaller ones. So may the next candidate.
 func TestATermThatIsNotAgreedIsReadTwice(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e := w.candidate(t, "observer")
-		terms := []string{"5", "7", "6"}
-		for i, m := range w.Masters() {
-			m.Set(name, "a:1", time.Hour)
-			m.Set(fence, terms[i], time.Hour)
-		}
-		time.AfterFunc(pace/2, func() {
-			for _, m := range w.Masters() {
-				m.Set(fence, "7", time.Hour)
-			}
-		})
+		w.report("a:1", "5", "7", "6")
+		time.AfterFunc(pace/2, func() { w.report("b:1", "5", "7", "8") })
+		time.AfterFunc(pace*3/2, func() { w.report("b:1", "8") })
 		got, err := e.Leader(t.Context())
 		require.NoError(t, err)
-		assert.EqualValues(t, 7, got.Term)
+		assert.EqualValues(t, 8, got.Term)
+		assert.Equal(t, "b", got.Owner)
+	})
+}
+
+// The number that most of the leader's masters report is not the term without a majority of all masters.
+func TestATermNeedsAMajorityOfAllMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w world) {
+		e := w.candidate(t, "observer")
+		w.report("a:1", "5", "5", "7", "5", "5")
+		for _, m := range w.Masters()[3:] {
+			m.Set(name, "b:1", time.Hour)
+		}
+		got, err := e.Leader(t.Context())
+		require.ErrorIs(t, err, election.ErrUnknownTerm)
+		assert.Zero(t, got.Term)
 		assert.Equal(t, "a", got.Owner)
 	})
 }
@@ -274,6 +297,7 @@ func TestObserveYieldsWhatChanges(t *testing.T) {
 		},
 		"a term that was reported too small": {[]report{{"a:1", "4"}, {"a:1", "5"}}, []string{"a 4", "a 5"}},
 		"counters that lost their end":       {[]report{{"a:1", "5"}, {"a:1", "4"}, {"a:1", "5"}}, []string{"a 5"}},
+		"no leader in between":               {[]report{{"a:1", "5"}, {"", ""}, {"a:1", "5"}}, []string{"a 5"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -289,10 +313,7 @@ func TestObserveYieldsWhatChanges(t *testing.T) {
 					}
 				}()
 				for _, r := range tt.reports {
-					for _, m := range w.Masters() {
-						m.Set(name, r.token, time.Hour)
-						m.Set(fence, r.term, time.Hour)
-					}
+					w.report(r.token, r.term)
 					time.Sleep(4 * pace)
 				}
 				cancel()

@@ -108,3 +108,33 @@ func TestAnObserverThatEndsDoesNotEndTheOthers(t *testing.T) {
 		require.NoError(t, l.Resign(t.Context()))
 	})
 }
+
+// Those that still observe share one reading with those that come, although others have gone.
+func TestObserversThatGoLeaveTheReadingToTheOthers(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		locker := w.locker(t, "a")
+		observe := func() (stop func()) {
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				waits["Observe"](ctx, election.New(locker, name))
+			}()
+			time.Sleep(pace)
+			assert.Equal(t, 1, election.SharedReadings(locker))
+			return func() {
+				cancel()
+				<-over
+			}
+		}
+		first, second := observe(), observe()
+		second()
+		assert.Equal(t, 1, election.SharedReadings(locker))
+		third := observe()
+		first()
+		assert.Equal(t, 1, election.SharedReadings(locker))
+		third()
+		assert.Zero(t, election.SharedReadings(locker))
+	})
+}
