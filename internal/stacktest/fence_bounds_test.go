@@ -34,19 +34,16 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 				synctest.Wait() // the third master has answered, too
 				w.Host("a").Clock().SetAhead(at.ahead)
 				w.forget()
-				for what, f := range map[string]func() (*redlock.Lock, error){
-					"Lock":       func() (*redlock.Lock, error) { return l.Lock(within(t, time.Minute), "x") },
-					"TryLock":    func() (*redlock.Lock, error) { return l.TryLock(within(t, time.Minute), "x") },
-					"LockAll":    func() (*redlock.Lock, error) { return l.LockAll(within(t, time.Minute), []string{"x", "y"}) },
-					"RLock":      func() (*redlock.Lock, error) { return l.RW("x").RLock(within(t, time.Minute)) },
-					"RW.Lock":    func() (*redlock.Lock, error) { return l.RW("x").Lock(within(t, time.Minute)) },
-					"Reentrant":  func() (*redlock.Lock, error) { return l.Reentrant("x", "me").Lock(within(t, time.Minute)) },
-					"RW.TryLock": func() (*redlock.Lock, error) { return l.RW("x").TryLock(t.Context()) },
-				} {
-					_, err := f()
-					require.ErrorContains(t, err, "clock", what)
-					require.ErrorContains(t, err, at.year, what)
-					require.ErrorContains(t, err, "2255", what)
+				plain := w.locker(t, "a")
+				for what, acquire := range ways {
+					for _, err := range []error{
+						acquire(within(t, time.Minute), l, "x", func(*redlock.Lock) {}),
+						acquire(within(t, time.Minute), plain, "x", func(*redlock.Lock) {}, redlock.WithFencing()),
+					} {
+						require.ErrorContains(t, err, "clock", what)
+						require.ErrorContains(t, err, at.year, what)
+						require.ErrorContains(t, err, "2255", what)
+					}
 				}
 				assert.Empty(t, w.asked(), "nothing was sent")
 				assert.Greater(t, fenced(t, sound, "x").Fence(), before.Fence(), "the tokens of the name continue to grow")

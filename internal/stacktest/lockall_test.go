@@ -212,3 +212,23 @@ func TestLockAllIsLostWithEachOfItsNames(t *testing.T) {
 		}
 	}
 }
+
+// Waiters elsewhere for any of the names get it right after the minimum hold, long before the TTL ends.
+func TestAMinHoldOfSeveralNamesIsAnnouncedToTheWaitersOfEach(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		names := []string{"x", "y", "z"}
+		lk, err := w.locker(t, "a").LockAll(t.Context(), names, redlock.WithMinHold(time.Second))
+		require.NoError(t, err)
+		synctest.Wait()
+		var waiters []<-chan attempt
+		for _, name := range names {
+			waiters = append(waiters, locking(t.Context(), w.locker(t, "of "+name), name, patient))
+		}
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, lk)
+		for _, out := range waiters {
+			unlock(t, ended(t, out, 2*time.Second).lock)
+		}
+	})
+}
