@@ -107,7 +107,7 @@ func TestALostLockKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 		t.Run(stubborn, func(t *testing.T) {
 			t.Parallel()
 			masters := redlocktest.Start(t, 5)
-			p, pids := startFamily(t, masters, family(stubborn), "--ttl", "5s", "--grace", "400ms")
+			p, pids := startFamily(t, masters, family(stubborn), "--ttl", "5s", "--grace", "3s")
 			for _, m := range masters[:3] {
 				m.Stop()
 			}

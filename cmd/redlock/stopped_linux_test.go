@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -185,14 +186,20 @@ func TestTheTreeEndsWithAKilledRedlockAlthoughItsSupervisorIsStopped(t *testing.
 func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	p := launchWith(t, masters, withoutTerminal, "run", "--ttl", "1s", "name", "--", "sh", "-c",
+	p := launchWith(t, masters, withoutTerminal, "run", "--ttl", "6s", "name", "--", "sh", "-c",
 		`trap "echo resumed; exit 3" CONT; echo "$$"; while :; do sleep 0.02; done`)
 	p.says("\n")
 	pid := number(t, p.stdout.String())
 	require.NoError(t, syscall.Kill(-pid, syscall.SIGSTOP))
-	time.Sleep(1500 * time.Millisecond) // more than the TTL
-	n, _ := votes(t, masters, "name")
-	assert.Equal(t, 3, n, "the lock is extended")
+	opts, err := redis.ParseURL(masters[0].URL())
+	require.NoError(t, err)
+	c := redis.NewClient(opts)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	left := func() time.Duration { return c.PTTL(t.Context(), "name").Val() }
+	for range 2 { // the lock is extended, again and again
+		require.Eventually(t, func() bool { return left() < 4500*time.Millisecond }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return left() > 5*time.Second }, patience, time.Millisecond)
+	}
 	p.signal(syscall.SIGCONT)
 	assert.Equal(t, 3, p.wait())
 }

@@ -96,14 +96,15 @@ func TestAnySlotCanBeChosen(t *testing.T) {
 
 func TestARefusedSlotIsForgotten(t *testing.T) {
 	t.Parallel()
+	const slots = 1 << 20 // another choice is another slot
 	p := newProcess(t)
-	slot := p.slotOf("x", 1000)
-	w := p.join(permit("x", 1000))
+	slot := p.slotOf("x", slots)
+	w := p.join(permit("x", slots))
 	p.turn(w)
 	require.Equal(t, slot, w.ChooseSlot(nil))
 	w.RefuseSlot()
 	w.Leave()
-	assert.NotEqual(t, slot, p.slotOf("x", 1000), "another process has it")
+	assert.NotEqual(t, slot, p.slotOf("x", slots), "another process has it")
 }
 
 // A pool without callers is kept for the slots that it remembers: of many, the last ones that were used.
