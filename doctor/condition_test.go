@@ -237,7 +237,12 @@ var conditions = map[string]condition{
 		severity: doctor.Warning, why: `2 without a TTL: ("(orders:42|uploads)"(, )?){2}\.`,
 	},
 	"the restart window is too short": {
-		prepare:  command("set", "nightly", "web-1:0123456789abcdef0123456789abcdef", "px", 60000),
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			t.Helper()
+			set(t, c, 50, "shorter", someToken, 30*time.Second)
+			require.NoError(t, c.Set(t.Context(), "nightly", someToken, time.Minute).Err())
+			set(t, c, 50, "shortest", someToken, 20*time.Second)
+		},
 		severity: doctor.Danger,
 		why:      `the lock "nightly" has (1m0|59)s left; with a drift of \d+ms that is longer than .* window of 3\.03`,
 	},
