@@ -99,7 +99,7 @@ func (a *activity) stats() (s Stats) {
 	defer a.mu.Unlock()
 	var total kindActivity
 	for i, k := range kind.All {
-		s.Kinds = append(s.Kinds, KindStats{Kind: k.Name, LockStats: a.kinds[i].stats()})
+		s.Kinds = append(s.Kinds, KindStats{Kind: Kind(k.Name), LockStats: a.kinds[i].stats()})
 		total.add(&a.kinds[i])
 	}
 	s.LockStats = total.stats()

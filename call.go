@@ -184,7 +184,7 @@ func (c *call) awaitAttempt(turn waitqueue.Wakeup, firstDenied bool) (first bool
 func (c *call) pause(delay time.Duration) error {
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{
-			ID: c.id, Kind: c.target.Kind.Name, Name: c.target.Title(), Attempts: c.attempts, Delay: delay, Err: c.reason,
+			Event: c.event(), Attempts: c.attempts, Delay: delay, Err: c.reason,
 		})
 	}
 	var releases <-chan struct{}
@@ -258,7 +258,7 @@ func (c *call) refused(err error) (o outcome) {
 	if errors.As(err, &o.denied) {
 		blocker, _ := o.denied.By.(kind.Blocker)
 		name := c.target.Names[min(blocker.Name, len(c.target.Names)-1)]
-		err = &HeldError{Name: name, Kind: blocker.Kind, Retry: o.denied.Wait}
+		err = &HeldError{Name: name, Kind: Kind(blocker.Kind), Retry: o.denied.Wait}
 	}
 	over := c.ctx.Err()
 	if c.locker.isEnding() {
@@ -355,19 +355,24 @@ func (c *call) failed(err error) {
 	}
 }
 
-// name returns the value of AcquireStartEvent.Call.
-func (c *call) name() string {
+// event returns what the call's events have in common.
+func (c *call) event() Event {
+	return Event{ID: c.id, Kind: Kind(c.target.Kind.Name), Name: c.target.Title()}
+}
+
+// callType returns whether the call waits.
+func (c *call) callType() CallType {
 	if c.try {
-		return "trylock"
+		return CallTryLock
 	}
-	return "lock"
+	return CallLock
 }
 
 // traceStart traces the start of the call.
 func (c *call) traceStart() {
 	if t := c.cfg.trace; t != nil && t.AcquireStart != nil {
 		t.AcquireStart(c.ctx, AcquireStartEvent{
-			ID: c.id, Kind: c.target.Kind.Name, Name: c.target.Title(), Call: c.name(),
+			Event: c.event(), Call: c.callType(),
 		})
 	}
 }
@@ -378,7 +383,7 @@ func (c *call) end(o Outcome, now time.Time, e AcquireEndEvent) {
 	took := now.Sub(c.began)
 	c.locker.activity.end(c.target.Kind, o, took)
 	if t := c.cfg.trace; t != nil && t.AcquireEnd != nil {
-		e.ID, e.Kind, e.Name, e.Call = c.id, c.target.Kind.Name, c.target.Title(), c.name()
+		e.Event, e.Call = c.event(), c.callType()
 		e.Attempts, e.Outcome, e.Took = c.attempts, o, took
 		t.AcquireEnd(c.ctx, e)
 	}

@@ -38,10 +38,9 @@ var (
 type HeldError struct {
 	// Name is the name that is held; for LockAll, one of the names.
 	Name string
-	// Kind is the kind of lock on the name: "mutex", "reader", "writer", "reentrant" or "semaphore". If the key on the
-	// masters is no lock, it is the type of the key. A reader that an exclusive waiter keeps out gets "writer". It is ""
-	// if unknown, as a plain SET NX PX does not report it.
-	Kind string
+	// Kind is the kind of lock on the name. If the key on the masters is no lock, it is the type of the key. A reader
+	// that an exclusive waiter keeps out gets KindWriter. It is "" if unknown, as a plain SET NX PX does not report it.
+	Kind Kind
 	// Retry is how long after the answer the holder's TTL ends; 0 if unknown. The holder may release the lock earlier,
 	// or extend it. Nobody extends the rest of a minimum hold.
 	Retry time.Duration
@@ -64,9 +63,9 @@ func (e *HeldError) reason(of []string) string {
 	}
 	switch {
 	case e.Holder != "" && e.Kind != "":
-		text += " (" + e.Kind + ", " + names.Quote(e.Holder) + ")"
+		text += " (" + string(e.Kind) + ", " + names.Quote(e.Holder) + ")"
 	case e.Kind != "":
-		text += " (" + e.Kind + ")"
+		text += " (" + string(e.Kind) + ")"
 	case e.Holder != "":
 		text += " (" + names.Quote(e.Holder) + ")"
 	}

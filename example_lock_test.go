@@ -121,20 +121,22 @@ func ExampleHeldError() {
 
 func ExampleTrace() {
 	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		begin := func(call redlock.CallType, e redlock.Event) { fmt.Println(call, e.Kind, e.Name) }
 		report := func(what string, o redlock.Outcome) { fmt.Println(what, o) }
+		warn := func(master string, op redlock.Op, v redlock.Verdict, err error) { log.Println(master, op, v, err) }
 		locker, err := open(masters, redlock.WithTrace(&redlock.Trace{
-			AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { fmt.Println(e.Call, e.Kind, e.Name) },
+			AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { begin(e.Call, e.Event) },
 			Waiting:      func(_ context.Context, e redlock.WaitingEvent) { fmt.Println("waiting:", e.Err) },
 			AcquireEnd:   func(_ context.Context, e redlock.AcquireEndEvent) { report("the call ended:", e.Outcome) },
 			Extended:     func(_ context.Context, e redlock.ExtendedEvent) { fmt.Println("extended:", e.Err) },
 			HoldEnd:      func(_ context.Context, e redlock.HoldEndEvent) { report("the hold ended:", e.Outcome) },
 			Unlocked:     func(_ context.Context, e redlock.UnlockedEvent) { fmt.Println("unlocked:", e.Err) },
 			Vote: func(_ context.Context, e redlock.VoteEvent) {
-				if e.Verdict == "unknown" {
-					log.Println(e.Node, e.Op, e.Verdict, e.Err)
+				if e.Verdict == redlock.VerdictUnknown {
+					warn(e.Node, e.Op, e.Verdict, e.Err)
 				}
 			},
-			Node: func(e redlock.NodeEvent) { log.Println(e.Node, e.Err) },
+			Node: func(e redlock.NodeEvent) { log.Println(e.Node, e.State, e.Err) },
 		}))
 		if err != nil {
 			return err

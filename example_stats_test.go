@@ -25,7 +25,7 @@ func ExampleStats() {
 		stats := locker.Stats()
 		fmt.Println("held:", stats.Held, "acquired:", stats.Acquired, "refused:", stats.Refused)
 		for _, k := range stats.Kinds {
-			show := func(kind string, s redlock.LockStats) { fmt.Println(kind, s.Held) }
+			show := func(kind redlock.Kind, s redlock.LockStats) { fmt.Println(kind, s.Held) }
 			if k.Started > 0 {
 				show(k.Kind, k.LockStats)
 			}
@@ -82,7 +82,7 @@ func ExampleNodeStats() {
 }
 
 func ExampleNodeState() {
-	describe := func(s redlock.NodeState) string {
+	describe := func(s redlock.State) string {
 		if s == redlock.NodeRestarting || s == redlock.NodeVoting {
 			return "answers"
 		}

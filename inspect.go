@@ -13,59 +13,59 @@ import (
 // Holding is what the masters report about one name.
 type Holding struct {
 	// Name is the lock's name.
-	Name string `json:"name"`
-	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore", or the type of a key that is no lock of this
-	// package. It is "" if no holder has a majority.
-	Kind string `json:"kind,omitempty"`
+	Name string
+	// Kind is the kind of lock, or the type of a key that is no lock of this package. It is "" if no holder has a
+	// majority.
+	Kind Kind
 	// Slots is the number of slots of a semaphore, of which Slots - len(Holders) - Others are free; 0 for other kinds.
-	Slots int `json:"slots,omitempty"`
+	Slots int
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
-	Depth int `json:"depth"`
+	Depth int
 	// Fence is the fencing token that a majority of the masters report; 0 if there is none.
-	Fence uint64 `json:"fence,omitempty"`
+	Fence uint64
 	// Holders are the holders that have a majority of the masters, sorted by token. Readers, permits of a semaphore and
 	// the holds of a reentrant owner may be several. It is empty if no holder has a majority.
-	Holders []Holder `json:"holders"`
+	Holders []Holder
 	// Others is how many more holders a majority of the masters counts. A master lists at most 1,024 holders of a name,
 	// those with the longest TTLs, and fewer if their tokens are long.
-	Others int `json:"others,omitempty"`
+	Others int
 	// Nodes has one row per master, in the order in which they were given.
-	Nodes []NodeHolding `json:"nodes"`
+	Nodes []NodeHolding
 }
 
 // Holder is one holder of a lock.
 type Holder struct {
 	// Token is the value that the masters store: owner:random for a lock of this package, any value for another
 	// client's, of which it has the first 4,200 bytes.
-	Token string `json:"token"`
+	Token string
 	// Slot is the slot of a semaphore that the holder has, from 1; 0 for every other kind.
-	Slot int `json:"slot,omitempty"`
+	Slot int
 	// Votes is how many masters store the token.
-	Votes int `json:"votes"`
+	Votes int
 	// Left is how long a majority will keep the token unless it is extended. It is negative if the keys have no TTL:
 	// another client may set such keys.
-	Left time.Duration `json:"left_ns"`
+	Left time.Duration
 }
 
 // NodeHolding is what one master reports about one name.
 type NodeHolding struct {
 	// Node is the master's address.
-	Node string `json:"node"`
+	Node string
 	// Kind is the kind of lock that holds the name on this master; "" if the name is free there, or if Err is set.
-	Kind string `json:"kind,omitempty"`
+	Kind Kind
 	// Token is the holder's token on this master; with several holders, that of the one with the longest TTL. It is ""
 	// if the name is free there, or if Err is set.
-	Token string `json:"token,omitempty"`
+	Token string
 	// Left is the TTL of Token; negative if the key has none.
-	Left time.Duration `json:"left_ns,omitempty"`
+	Left time.Duration
 	// Fence is the last fencing token that this master gave out for the name; 0 if it has no record of one.
-	Fence uint64 `json:"fence,omitempty"`
+	Fence uint64
 	// Holders are the holders of the name on this master. Each has one vote. Others is how many more there are; see
 	// [Holding].
-	Holders []Holder `json:"holders,omitempty"`
-	Others  int      `json:"others,omitempty"`
+	Holders []Holder
+	Others  int
 	// Err is a *NodeError if the master did not answer; otherwise nil.
-	Err error `json:"-"`
+	Err error
 }
 
 // Inspect reports who holds name, with a lock of any kind, on each master and on a majority of them. It waits for all
@@ -88,13 +88,13 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 func (h *Holding) aggregate(c *kind.Census, need int) {
 	for _, s := range c.MajorityHolders(need) {
 		h.Holders = append(h.Holders, Holder{Token: s.Token, Slot: s.Slot, Votes: s.Votes, Left: s.TTL})
-		h.Kind, h.Slots, h.Depth = s.Kind, s.Slots, 1
+		h.Kind, h.Slots, h.Depth = Kind(s.Kind), s.Slots, 1
 	}
 	if k, slots, n := c.Others(need, len(h.Holders)); n > 0 {
-		h.Kind, h.Slots, h.Depth, h.Others = k, slots, 1, n
+		h.Kind, h.Slots, h.Depth, h.Others = Kind(k), slots, 1, n
 	}
 	if owner, ok := c.NestedOwner(need); ok { // perhaps no single hold of the owner has a majority
-		h.Kind, h.Depth = kind.Reentrant.Name, max(1, c.Depth(owner)) // or only a minimum hold is left
+		h.Kind, h.Depth = KindReentrant, max(1, c.Depth(owner)) // or only a minimum hold is left
 	}
 	if h.Kind != "" {
 		h.Fence = uint64(c.Fence(need))
@@ -109,7 +109,7 @@ func nodeHolding(an quorum.Answer) NodeHolding {
 		return row
 	}
 	longest := seen.Longest()
-	row.Kind, row.Token, row.Left, row.Fence = seen.Kind, longest.Token, longest.TTL, uint64(seen.Fence)
+	row.Kind, row.Token, row.Left, row.Fence = Kind(seen.Kind), longest.Token, longest.TTL, uint64(seen.Fence)
 	row.Others = seen.Others
 	for _, one := range seen.Holders {
 		row.Holders = append(row.Holders, Holder{Token: one.Token, Slot: one.Slot, Votes: 1, Left: one.TTL})

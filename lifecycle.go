@@ -245,7 +245,7 @@ func (l *Lock) extended(err error) {
 	k := l.kind()
 	l.locker.activity.extension(k, err)
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
-		t.Extended(l.base, ExtendedEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Until: l.Until(), Err: err})
+		t.Extended(l.base, ExtendedEvent{Event: l.event(), Until: l.Until(), Err: err})
 	}
 	if err == nil || errors.Is(err, ErrNoQuorum) {
 		l.recordExtension(err)
@@ -258,6 +258,9 @@ func (l *Lock) extended(err error) {
 	}
 }
 
+// event returns what the hold's events have in common.
+func (l *Lock) event() Event { return Event{ID: l.id, Kind: Kind(l.kind().Name), Name: l.Name()} }
+
 // endHold counts and traces the end of a lock, if its caller has got it.
 func (l *Lock) endHold(o Outcome) {
 	if l.heldSince == 0 {
@@ -266,7 +269,7 @@ func (l *Lock) endHold(o Outcome) {
 	k, held := l.kind(), l.heldFor()
 	l.locker.activity.holdEnd(k, o, held)
 	if t := l.cfg.trace; t != nil && t.HoldEnd != nil {
-		e := HoldEndEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Outcome: o, Held: held}
+		e := HoldEndEvent{Event: l.event(), Outcome: o, Held: held}
 		if o == OutcomeLost || o == OutcomeClosed {
 			e.Err = l.endError()
 		}

@@ -231,7 +231,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	began := l.cfg.clock.Now()
 	err := during("unlock", l.names(), l.unlock())
 	took := l.cfg.clock.Now().Sub(began)
-	t.Unlocked(ctx, UnlockedEvent{ID: l.id, Kind: l.kind().Name, Name: l.Name(), Took: took, Err: err})
+	t.Unlocked(ctx, UnlockedEvent{Event: l.event(), Took: took, Err: err})
 	return err
 }
 

@@ -10,10 +10,40 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// NodeStatus is the state of one master.
-type NodeStatus struct {
+// State says whether a master votes.
+type State string
+
+// The states of a master.
+const (
+	// NodeVoting: its grants count.
+	NodeVoting State = "voting"
+	// NodeRestarting: it is within its restart window, so its grants do not count.
+	NodeRestarting State = "restarting"
+	// NodeSuspect: it failed and has not answered since, or is loading its dataset.
+	NodeSuspect State = "suspect"
+	// NodeBarred: it is no master, does not identify itself (INFO), or refuses the scripts that release locks. An operator
+	// must act.
+	NodeBarred State = "barred"
+	// NodeUnknown: it has not been asked yet, or has not answered yet.
+	NodeUnknown State = "unknown"
+)
+
+// NodeState says whether one master votes, and why not.
+type NodeState struct {
 	// Node is the master's address.
-	Node string
+	Node  string
+	State State
+	// MayVote reports whether a grant of the master counts: its State is NodeVoting.
+	MayVote bool
+	// VoteIn is how long until the master may vote, if it is within its restart window; otherwise 0.
+	VoteIn time.Duration
+	// Err is why the master is restarting, suspect or barred; otherwise nil.
+	Err error
+}
+
+// NodeStatus is what one master answered now. Err is a *NodeError.
+type NodeStatus struct {
+	NodeState
 	// Reachable reports whether the master answered within the node timeout.
 	Reachable bool
 	// RoundTrip is how long the answer took.
@@ -21,12 +51,6 @@ type NodeStatus struct {
 	// Role, Version, RunID and Uptime are what the server reports in INFO.
 	Role, Version, RunID string
 	Uptime               time.Duration
-	// MayVote reports whether a grant of this master counts now.
-	MayVote bool
-	// VoteIn is how long until the master may vote, if it is within its restart window; otherwise 0.
-	VoteIn time.Duration
-	// Err is a *NodeError with the reason why the master is not reachable or may not vote; nil if MayVote is true.
-	Err error
 }
 
 // Nodes returns the state of every master, in the order in which they were given. It waits for all of them, for at most
@@ -75,34 +99,80 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 }
 
 func (l *Locker) status(an quorum.Answer) NodeStatus {
-	row := NodeStatus{Node: an.Node}
 	s, ok := an.Vote.Data.(node.Status)
 	if !ok {
-		row.Err = nodeError(an, "status")
-		return row
+		return NodeStatus{NodeState: newNodeState(an.Node, NodeSuspect, nodeError(an, "status"))}
 	}
+	var row NodeStatus
 	row.Reachable = true
 	row.RoundTrip = an.Vote.Took
 	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.RunID()
-	var err error
+	state, err := l.trust(an.Vote.Server)
 	switch {
 	case an.Vote.Err != nil:
-		err = an.Vote.Err
+		state, err = NodeBarred, an.Vote.Err
 	case s.Role != "master":
-		err = &node.RoleError{Role: s.Role}
+		state, err = NodeBarred, &node.RoleError{Role: s.Role}
 	case s.Loading:
-		err = errors.New("it is loading its dataset, and refuses other commands until then")
-	case l.cfg.guard:
-		err = an.Vote.Server.Trusted(l.cfg.window(), l.cfg.clock.Now())
-		var young *node.RestartError
-		if errors.As(err, &young) {
-			row.VoteIn = young.Left
+		state, err = NodeSuspect, errors.New("it is loading its dataset, and refuses other commands until then")
+	}
+	if err != nil {
+		err = &NodeError{Node: an.Node, Op: "status", Err: err}
+	}
+	row.NodeState = newNodeState(an.Node, state, err)
+	return row
+}
+
+// newNodeState returns the NodeState of a master.
+func newNodeState(master string, state State, err error) NodeState {
+	s := NodeState{Node: master, State: state, MayVote: state == NodeVoting, Err: err}
+	var young *node.RestartError
+	if state == NodeRestarting && errors.As(err, &young) {
+		s.VoteIn = young.Left
+	}
+	return s
+}
+
+// nodeState returns the NodeState of a master with stats.
+func (l *Locker) nodeState(master string, s node.Stats) NodeState {
+	switch {
+	case s.Suspect != nil:
+		return newNodeState(master, NodeSuspect, s.Suspect)
+	case s.Barred != nil:
+		return newNodeState(master, NodeBarred, s.Barred)
+	case s.Server == nil:
+		return newNodeState(master, NodeUnknown, nil)
+	}
+	state, err := l.trust(s.Server)
+	return newNodeState(master, state, err)
+}
+
+// nodeStateAfter returns the NodeState of a master that has just failed with err, or answers again.
+func (l *Locker) nodeStateAfter(master string, err error) NodeState {
+	if err == nil {
+		for _, n := range l.masters {
+			if n.Name() == master {
+				return l.nodeState(master, n.Stats())
+			}
 		}
 	}
-	if row.MayVote = err == nil; err != nil {
-		row.Err = &NodeError{Node: an.Node, Op: "status", Err: err}
+	return newNodeState(master, NodeSuspect, err)
+}
+
+// trust returns whether the grants of a server count, and why not.
+func (l *Locker) trust(s *node.Server) (State, error) {
+	if !l.cfg.guard {
+		return NodeVoting, nil
 	}
-	return row
+	err := s.Trusted(l.cfg.window(), l.cfg.clock.Now())
+	switch {
+	case err == nil:
+		return NodeVoting, nil
+	case errors.As(err, new(*node.RestartError)):
+		return NodeRestarting, err
+	default:
+		return NodeBarred, err
+	}
 }
 
 // nodeError returns the NodeError for a node that did not answer.

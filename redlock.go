@@ -171,7 +171,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 			return q.Listen(channels...)
 		},
 		HeldError: func(name, kind, holder string) error {
-			return &HeldError{Name: name, Kind: kind, Holder: names.Printable(holder)}
+			return &HeldError{Name: name, Kind: Kind(kind), Holder: names.Printable(holder)}
 		},
 	})
 	l.schedule = keepalive.New(cfg.clock, expiryLead)
@@ -198,7 +198,7 @@ func (l *Locker) reportHealth(master string, err error) {
 		l.journal.repeat(slog.LevelInfo, master, "redlock: a master answers again", "master", master)
 	}
 	if t := l.cfg.trace; t != nil && t.Node != nil {
-		t.Node(NodeEvent{Node: master, Err: err})
+		t.Node(NodeEvent{l.nodeStateAfter(master, err)})
 	}
 }
 

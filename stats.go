@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
@@ -17,10 +16,21 @@ type Stats struct {
 	Nodes []NodeStats
 }
 
+// Kind is a kind of lock.
+type Kind string
+
+// The kinds of locks.
+const (
+	KindMutex     Kind = "mutex"     // of [Locker.Lock], TryLock, LockAll and TryLockAll
+	KindReader    Kind = "reader"    // of [RW.RLock] and TryRLock
+	KindWriter    Kind = "writer"    // of [RW.Lock] and TryLock
+	KindReentrant Kind = "reentrant" // of [Reentrant.Lock] and TryLock
+	KindSemaphore Kind = "semaphore" // of [Semaphore.Acquire] and TryAcquire
+)
+
 // KindStats are the figures of one kind of lock.
 type KindStats struct {
-	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore".
-	Kind string
+	Kind Kind
 	LockStats
 }
 
@@ -64,33 +74,9 @@ type Histogram struct {
 	Counts []int64
 }
 
-// NodeState says whether a master votes, as far as the Locker knows from earlier requests.
-type NodeState string
-
-// The states of a master.
-const (
-	// NodeVoting: its grants count.
-	NodeVoting NodeState = "voting"
-	// NodeRestarting: it is within its restart window, so its grants do not count.
-	NodeRestarting NodeState = "restarting"
-	// NodeSuspect: it failed and has not answered since.
-	NodeSuspect NodeState = "suspect"
-	// NodeBarred: it does not identify itself (INFO), or refuses the scripts that release locks. An operator must act.
-	NodeBarred NodeState = "barred"
-	// NodeUnknown: it has not been asked yet, or has not answered yet.
-	NodeUnknown NodeState = "unknown"
-)
-
-// NodeStats are the figures of one master, as the Locker sees it.
+// NodeStats are the figures of one master, as the Locker sees it from earlier requests.
 type NodeStats struct {
-	// Node is the master's address.
-	Node string
-	// State says whether the master votes.
-	State NodeState
-	// VoteIn is how long a restarting master may not vote; otherwise 0.
-	VoteIn time.Duration
-	// Err is why the master is restarting, suspect or barred; otherwise nil.
-	Err error
+	NodeState
 
 	// Granted, Denied, Failed and Unknown count the master's votes by verdict, over all operations. Denied are refusals: a
 	// release that finds nothing to release, and an inspection of a held name, do not count. Failed is certainly not
@@ -126,42 +112,12 @@ func (l *Locker) Stats() Stats {
 func (l *Locker) nodeStats(index int) NodeStats {
 	n := l.masters[index]
 	s := n.Stats()
-	row := NodeStats{
-		Node:    n.Name(),
-		Granted: s.Votes[node.Granted], Denied: s.Votes[node.Denied],
+	return NodeStats{
+		NodeState: l.nodeState(n.Name(), s),
+		Granted:   s.Votes[node.Granted], Denied: s.Votes[node.Denied],
 		Failed: s.Votes[node.Failed], Unknown: s.Votes[node.Unknown],
 		Dropped: s.Dropped, Latency: histogramOf(&s.Latency),
 		Queued: s.Queued, InFlight: s.InFlight, Batches: s.Batches, Requests: s.Requests,
 		Unconfirmed: s.Unconfirmed, Duplicates: l.quorum.Duplicates(index),
-	}
-	row.State, row.Err = l.nodeState(s)
-	var young *node.RestartError
-	if errors.As(row.Err, &young) {
-		row.VoteIn = young.Left
-	}
-	return row
-}
-
-func (l *Locker) nodeState(s node.Stats) (NodeState, error) {
-	switch {
-	case s.Suspect != nil:
-		return NodeSuspect, s.Suspect
-	case s.Barred != nil:
-		return NodeBarred, s.Barred
-	case s.Server == nil:
-		return NodeUnknown, nil
-	}
-	if !l.cfg.guard {
-		return NodeVoting, nil
-	}
-	err := s.Server.Trusted(l.cfg.window(), l.cfg.clock.Now())
-	var young *node.RestartError
-	switch {
-	case err == nil:
-		return NodeVoting, nil
-	case errors.As(err, &young):
-		return NodeRestarting, err
-	default:
-		return NodeBarred, err
 	}
 }

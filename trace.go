@@ -67,19 +67,35 @@ const (
 	OutcomeLost Outcome = "lost"
 )
 
+// Event is what the events of one acquisition, and of the hold that it leads to, have in common.
+type Event struct {
+	// ID is unique in the Locker.
+	ID   uint64
+	Kind Kind
+	// Name is what [Lock.Name] returns.
+	Name string
+}
+
+// CallType says whether an acquisition waits.
+type CallType string
+
+// The types of calls.
+const (
+	// CallLock: the call waits for the lock, like [Locker.Lock].
+	CallLock CallType = "lock"
+	// CallTryLock: the call does not wait, like [Locker.TryLock].
+	CallTryLock CallType = "trylock"
+)
+
 // AcquireStartEvent is the start of an acquisition.
 type AcquireStartEvent struct {
-	ID uint64
-	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore". Name is what [Lock.Name] returns.
-	Kind, Name string
-	// Call is "lock" or "trylock".
-	Call string
+	Event
+	Call CallType
 }
 
 // WaitingEvent is a failed attempt of an acquisition that goes on.
 type WaitingEvent struct {
-	ID         uint64
-	Kind, Name string
+	Event
 	// Attempts is how many rounds of requests the call has sent.
 	Attempts int
 	// Delay is how long the call waits before the next attempt, unless a release message ends the wait earlier.
@@ -90,10 +106,8 @@ type WaitingEvent struct {
 
 // AcquireEndEvent is the end of an acquisition.
 type AcquireEndEvent struct {
-	ID         uint64
-	Kind, Name string
-	// Call is "lock" or "trylock".
-	Call string
+	Event
+	Call CallType
 	// Outcome is acquired, refused, timed_out, canceled, failed or closed.
 	Outcome Outcome
 	// Took is the time since AcquireStart.
@@ -109,8 +123,7 @@ type AcquireEndEvent struct {
 
 // ExtendedEvent is the end of an extension.
 type ExtendedEvent struct {
-	ID         uint64
-	Kind, Name string
+	Event
 	// Until is when the lock ends now.
 	Until time.Time
 	// Err is why the extension failed; nil if it succeeded.
@@ -119,8 +132,7 @@ type ExtendedEvent struct {
 
 // HoldEndEvent is the end of a hold.
 type HoldEndEvent struct {
-	ID         uint64
-	Kind, Name string
+	Event
 	// Outcome is released, handed_over, lost or closed.
 	Outcome Outcome
 	// Held is the time since AcquireEnd.
@@ -131,8 +143,7 @@ type HoldEndEvent struct {
 
 // UnlockedEvent is the end of an Unlock. A lock may have any number of them.
 type UnlockedEvent struct {
-	ID         uint64
-	Kind, Name string
+	Event
 	// Took is how long the Unlock took.
 	Took time.Duration
 	// Err is the error that the Unlock returns.
@@ -141,29 +152,50 @@ type UnlockedEvent struct {
 
 // VoteEvent is the end of a request to one master.
 type VoteEvent struct {
-	// ID and Kind are empty if the request belongs to no acquisition, as with Inspect and Nodes.
-	ID         uint64
-	Kind, Name string
+	// Event has no ID and no Kind if the request belongs to no acquisition, as with Inspect and Nodes.
+	Event
 	// Node is the master's address.
-	Node string
-	// Op is "acquire", "raise", "extend", "release", "probe", "withdraw", "announce", "inspect" or "status".
-	Op string
-	// Verdict is "granted", "denied", "failed" or "unknown". Err is set for the last two.
-	Verdict string
-	// Fence is the fencing token with which the master granted an "acquire", or its counter after a "raise"; 0 otherwise.
+	Node    string
+	Op      Op
+	Verdict Verdict
+	// Fence is the fencing token with which the master granted an acquire, or its counter after a raise; 0 otherwise.
 	Fence uint64
 	// Took is the time from the request to the vote.
 	Took time.Duration
-	Err  error
-}
-
-// NodeEvent is a change of a master's health.
-type NodeEvent struct {
-	// Node is the master's address.
-	Node string
-	// Err is the failure of a master that stopped answering; nil if it answers again.
+	// Err is why the verdict is failed or unknown.
 	Err error
 }
+
+// Op is what a master was asked to do.
+type Op string
+
+// The requests to a master.
+const (
+	OpAcquire  Op = "acquire"  // set the keys of a lock
+	OpRaise    Op = "raise"    // raise the counter of fencing tokens
+	OpExtend   Op = "extend"   // set the TTL again
+	OpRelease  Op = "release"  // delete the keys, or keep them for the rest of the minimum hold
+	OpProbe    Op = "probe"    // look for a free slot of a semaphore
+	OpWithdraw Op = "withdraw" // delete what a waiting call left
+	OpAnnounce Op = "announce" // wake waiting callers
+	OpInspect  Op = "inspect"  // see [Locker.Inspect]
+	OpStatus   Op = "status"   // see [Locker.Nodes]
+)
+
+// Verdict is a master's answer to a request, or that there is none.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictGranted Verdict = "granted" // it was executed
+	VerdictDenied  Verdict = "denied"  // it was refused
+	VerdictFailed  Verdict = "failed"  // it was certainly not executed
+	VerdictUnknown Verdict = "unknown" // it may have been executed
+)
+
+// NodeEvent is a change of a master's health: it stopped answering, so that its State is NodeSuspect, or it answers
+// again.
+type NodeEvent struct{ NodeState }
 
 // voted returns the function that a quorum calls with every vote; nil if there is no Vote hook.
 func (t *Trace) voted() func(string, *node.Op, node.Vote) {
@@ -172,11 +204,12 @@ func (t *Trace) voted() func(string, *node.Op, node.Vote) {
 	}
 	return func(master string, op *node.Op, v node.Vote) {
 		e := VoteEvent{
-			Name: op.Lock, Node: master, Op: op.Name, Verdict: v.Verdict.String(), Took: v.Took, Err: v.Err,
+			Event: Event{Name: op.Lock},
+			Node:  master, Op: Op(op.Name), Verdict: Verdict(v.Verdict.String()), Took: v.Took, Err: v.Err,
 		}
 		ctx := context.Background()
 		if o := op.Origin; o != nil {
-			ctx, e.ID, e.Kind = o.Context, o.ID, o.Kind
+			ctx, e.ID, e.Kind = o.Context, o.ID, Kind(o.Kind)
 			if o.Fencing && v.Verdict == node.Granted && (op.Name == "acquire" || op.Name == "raise") {
 				e.Fence = uint64(v.Number)
 			}

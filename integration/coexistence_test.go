@@ -64,7 +64,7 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 			require.ErrorAs(t, err, &held, "our %s under the peer's lock", k.name)
 			assert.Equal(t, name, held.Name)
 			if !k.plain() { // SET NX PX does not report it
-				assert.Equal(t, "mutex", held.Kind)
+				assert.EqualValues(t, "mutex", held.Kind)
 				assert.Greater(t, held.Retry, long/2)
 			}
 			votes, token := holders(t, ours, name)

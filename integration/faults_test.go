@@ -211,7 +211,7 @@ func TestAMasterThatRestartedEmptyDoesNotVoteTwice(t *testing.T) {
 func TestAnExtensionHealsARestartedMaster(t *testing.T) {
 	masters := masters(t)
 	lost := masters[1]
-	votes := make(chan string, 1000)
+	votes := make(chan redlock.Verdict, 1000)
 	locker := open(t, masters, redlock.WithTrace(&redlock.Trace{
 		Vote: func(_ context.Context, e redlock.VoteEvent) {
 			if e.Node == lost.Addr() && e.Op == "extend" {
@@ -228,7 +228,7 @@ func TestAnExtensionHealsARestartedMaster(t *testing.T) {
 	all(t, (*redisbox.Master).Start, lost)
 
 	requireValue(t, patience, lost, "healed", l.Token())
-	var answered []string
+	var answered []redlock.Verdict
 	for !slices.Contains(answered, "granted") {
 		select {
 		case vote := <-votes:

@@ -128,7 +128,7 @@ func describeHolding(name string, holding redlock.Holding) string {
 		text += fmt.Sprintf(" and %d more", others)
 	}
 	if holding.Kind != "" {
-		text += " (" + holding.Kind + ")"
+		text += " (" + string(holding.Kind) + ")"
 	}
 	return text + ", " + describeEnd(holding.Holders)
 }

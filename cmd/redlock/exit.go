@@ -71,7 +71,7 @@ func describeHeldError(err error) string {
 		text = quote(held.Name) + " is " + text
 	}
 	if held.Kind != "" {
-		text += " (" + held.Kind + ")"
+		text += " (" + string(held.Kind) + ")"
 	}
 	return text
 }

@@ -135,7 +135,7 @@ func reportMasters(nodes []redlock.NodeStatus) mastersReport {
 
 func reportLock(h redlock.Holding, err error) lockReport {
 	r := lockReport{
-		Name: h.Name, Kind: h.Kind, Held: len(h.Holders)+h.Others > 0, Depth: h.Depth, Slots: h.Slots,
+		Name: h.Name, Kind: string(h.Kind), Held: len(h.Holders)+h.Others > 0, Depth: h.Depth, Slots: h.Slots,
 		Fence: h.Fence, Others: h.Others, Holders: []holderReport{}, Nodes: []voteReport{},
 	}
 	if err != nil {
@@ -145,7 +145,9 @@ func reportLock(h redlock.Holding, err error) lockReport {
 		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Slot, who.Votes, leftMS(who.Left)})
 	}
 	for _, n := range h.Nodes {
-		v := voteReport{Node: n.Node, Kind: n.Kind, Token: n.Token, Fence: n.Fence, Others: n.Others, Error: reason(n.Err)}
+		v := voteReport{
+			Node: n.Node, Kind: string(n.Kind), Token: n.Token, Fence: n.Fence, Others: n.Others, Error: reason(n.Err),
+		}
 		if n.Kind != "" {
 			v.Owner, v.LeftMS = owner(n.Token), leftMS(n.Left)
 		}

@@ -27,9 +27,12 @@ func TestTablesShowNoControlCharacters(t *testing.T) {
 		reportLock(redlock.Holding{Name: rude}, nil),
 	}}.print(&out)
 	nodes := []redlock.NodeStatus{
-		{Node: rude, Reachable: true, Role: rude, Version: rude, RunID: rude, MayVote: true},
-		{Node: rude, Reachable: true, Role: rude, Version: rude, RunID: rude, VoteIn: time.Second},
-		{Node: rude},
+		{NodeState: redlock.NodeState{Node: rude, MayVote: true}, Reachable: true, Role: rude, Version: rude, RunID: rude},
+		{
+			NodeState: redlock.NodeState{Node: rude, VoteIn: time.Second},
+			Reachable: true, Role: rude, Version: rude, RunID: rude,
+		},
+		{NodeState: redlock.NodeState{Node: rude}},
 	}
 	reportMasters(nodes).print(&out, nodes)
 	for _, r := range out.String() {

@@ -53,7 +53,7 @@ func (t *Telemetry) observe(stats func() redlock.Stats) (metric.Registration, er
 	return t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := stats()
 		for _, k := range s.Kinds {
-			kind := metric.WithAttributes(keyKind.String(k.Kind))
+			kind := metric.WithAttributes(keyKind.String(string(k.Kind)))
 			o.ObserveInt64(held, k.Held, kind)
 			o.ObserveInt64(waiting, k.Waiting, kind)
 		}

@@ -101,12 +101,12 @@ func New(opts ...Option) (*Telemetry, error) {
 func (t *Telemetry) Trace() *redlock.Trace {
 	return &redlock.Trace{
 		AcquireEnd: func(ctx context.Context, e redlock.AcquireEndEvent) {
-			attributes := t.attributes(e.Kind, e.Name, string(e.Outcome))
+			attributes := t.attributes(e.Event, string(e.Outcome))
 			t.acquireDuration.Record(ctx, e.Took.Seconds(), metric.WithAttributes(attributes...))
 			t.span(ctx, "redlock.acquire", e.Took, e.Err, append(attributes, keyAttempts.Int(e.Attempts)))
 		},
 		HoldEnd: func(ctx context.Context, e redlock.HoldEndEvent) {
-			attributes := t.attributes(e.Kind, e.Name, string(e.Outcome))
+			attributes := t.attributes(e.Event, string(e.Outcome))
 			t.holdDuration.Record(ctx, e.Held.Seconds(), metric.WithAttributes(attributes...))
 			t.span(ctx, "redlock.hold", e.Held, e.Err, attributes)
 		},
@@ -115,7 +115,7 @@ func (t *Telemetry) Trace() *redlock.Trace {
 			if e.Err != nil {
 				outcome = "failed"
 			}
-			t.extensions.Add(ctx, 1, metric.WithAttributes(t.attributes(e.Kind, e.Name, outcome)...))
+			t.extensions.Add(ctx, 1, metric.WithAttributes(t.attributes(e.Event, outcome)...))
 		},
 	}
 }
@@ -130,9 +130,9 @@ func (t *Telemetry) span(ctx context.Context, name string, took time.Duration, e
 	span.End(trace.WithTimestamp(now))
 }
 
-func (t *Telemetry) attributes(kind, name, outcome string) []attribute.KeyValue {
-	a := append(make([]attribute.KeyValue, 0, 4), keyKind.String(kind), keyOutcome.String(outcome))
-	if label := t.label(name); label != "" {
+func (t *Telemetry) attributes(e redlock.Event, outcome string) []attribute.KeyValue {
+	a := append(make([]attribute.KeyValue, 0, 4), keyKind.String(string(e.Kind)), keyOutcome.String(outcome))
+	if label := t.label(e.Name); label != "" {
 		a = append(a, keyName.String(label))
 	}
 	return a

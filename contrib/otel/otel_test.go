@@ -152,7 +152,7 @@ func TestTheMetricsReportEveryNumber(t *testing.T) {
 	var s redlock.Stats
 	registration, err := o.ObserveStats(func() redlock.Stats { return s })
 	require.NoError(t, err)
-	for f, state := range []redlock.NodeState{redlock.NodeRestarting, redlock.NodeVoting, redlock.NodeBarred} {
+	for f, state := range []redlock.State{redlock.NodeRestarting, redlock.NodeVoting, redlock.NodeBarred} {
 		f := int64(f) // a factor of all numbers
 		s = redlock.Stats{
 			Kinds: []redlock.KindStats{
@@ -161,12 +161,14 @@ func TestTheMetricsReportEveryNumber(t *testing.T) {
 			},
 			Nodes: []redlock.NodeStats{
 				{
-					Node: "a:1", State: state, Granted: 11 * f, Denied: 12 * f, Failed: 13 * f, Unknown: 14 * f, Dropped: 60 * f,
+					NodeState: redlock.NodeState{Node: "a:1", State: state},
+					Granted:   11 * f, Denied: 12 * f, Failed: 13 * f, Unknown: 14 * f, Dropped: 60 * f,
 					Requests: 15 * f, Batches: 16 * f, Queued: int(17 * f), InFlight: int(18 * f), Unconfirmed: int(19 * f),
 					Duplicates: 20 * f,
 				},
 				{
-					Node: "b:2", State: redlock.NodeSuspect, Granted: 31 * f, Denied: 32 * f, Failed: 33 * f, Unknown: 34 * f,
+					NodeState: redlock.NodeState{Node: "b:2", State: redlock.NodeSuspect},
+					Granted:   31 * f, Denied: 32 * f, Failed: 33 * f, Unknown: 34 * f,
 					Dropped: 61 * f, Requests: 35 * f, Batches: 36 * f, Queued: int(37 * f), InFlight: int(38 * f),
 					Unconfirmed: int(39 * f), Duplicates: 40 * f,
 				},
@@ -219,25 +221,25 @@ func TestTheHooksRecordWhatTheEventsSay(t *testing.T) {
 		hooks, failure := o.Trace(), errors.New("the reason")
 		const ms = time.Millisecond
 		for _, e := range []redlock.AcquireEndEvent{
-			{Kind: "mutex", Name: "orders:1", Outcome: redlock.OutcomeAcquired, Took: 2 * ms, Attempts: 1},
-			{Kind: "mutex", Name: "orders:2", Outcome: redlock.OutcomeAcquired, Took: 1500 * ms, Attempts: 3},
-			{Kind: "reader", Name: "orders:3", Outcome: redlock.OutcomeRefused, Took: 3 * ms, Attempts: 2, Err: failure},
-			{Kind: "mutex", Name: "", Outcome: redlock.OutcomeTimedOut, Took: 2 * time.Second, Err: failure},
+			{Event: event("mutex", "orders:1"), Outcome: redlock.OutcomeAcquired, Took: 2 * ms, Attempts: 1},
+			{Event: event("mutex", "orders:2"), Outcome: redlock.OutcomeAcquired, Took: 1500 * ms, Attempts: 3},
+			{Event: event("reader", "orders:3"), Outcome: redlock.OutcomeRefused, Took: 3 * ms, Attempts: 2, Err: failure},
+			{Event: event("mutex", ""), Outcome: redlock.OutcomeTimedOut, Took: 2 * time.Second, Err: failure},
 		} {
 			time.Sleep(2 * time.Second)
 			hooks.AcquireEnd(ctx, e)
 		}
 		for _, e := range []redlock.HoldEndEvent{
-			{Kind: "mutex", Name: "orders:1", Outcome: redlock.OutcomeReleased, Held: 40 * ms},
-			{Kind: "mutex", Name: "orders:2", Outcome: redlock.OutcomeHandedOver, Held: 2 * time.Second},
-			{Kind: "writer", Name: "orders:3", Outcome: redlock.OutcomeLost, Held: time.Second, Err: failure},
-			{Kind: "mutex", Name: "orders:1", Outcome: redlock.OutcomeReleased, Held: 20 * ms},
+			{Event: event("mutex", "orders:1"), Outcome: redlock.OutcomeReleased, Held: 40 * ms},
+			{Event: event("mutex", "orders:2"), Outcome: redlock.OutcomeHandedOver, Held: 2 * time.Second},
+			{Event: event("writer", "orders:3"), Outcome: redlock.OutcomeLost, Held: time.Second, Err: failure},
+			{Event: event("mutex", "orders:1"), Outcome: redlock.OutcomeReleased, Held: 20 * ms},
 		} {
 			time.Sleep(2 * time.Second)
 			hooks.HoldEnd(ctx, e)
 		}
 		for _, err := range []error{nil, failure, nil, nil, failure} {
-			hooks.Extended(ctx, redlock.ExtendedEvent{Kind: "mutex", Name: "orders:1", Err: err})
+			hooks.Extended(ctx, redlock.ExtendedEvent{Event: event("mutex", "orders:1"), Err: err})
 		}
 		o.assertMetrics(t,
 			seconds("redlock.acquire.duration", "How long acquisitions took, by outcome.", map[string][]float64{
@@ -290,9 +292,9 @@ func TestNoNameIsReported(t *testing.T) {
 	t.Parallel()
 	o := observe(t)
 	hooks := o.Trace()
-	hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Name: "secret"})
-	hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Name: "secret"})
-	hooks.Extended(t.Context(), redlock.ExtendedEvent{Name: "secret"})
+	hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Event: redlock.Event{Name: "secret"}})
+	hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Event: redlock.Event{Name: "secret"}})
+	hooks.Extended(t.Context(), redlock.ExtendedEvent{Event: redlock.Event{Name: "secret"}})
 	o.assertMetrics(t,
 		seconds("redlock.acquire.duration", "How long acquisitions took, by outcome.",
 			map[string][]float64{"kind= outcome=": {0}}),
@@ -402,4 +404,8 @@ func TestTheReadmeListsTheMetrics(t *testing.T) {
 			assert.ElementsMatch(t, reported[name], attributes, name)
 		}
 	})
+}
+
+func event(kind redlock.Kind, name string) redlock.Event {
+	return redlock.Event{Kind: kind, Name: name}
 }

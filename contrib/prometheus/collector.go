@@ -101,28 +101,29 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 }
 
 func collectKind(out chan<- prometheus.Metric, k redlock.KindStats) {
-	held.send(out, float64(k.Held), k.Kind)
-	waiting.send(out, float64(k.Waiting), k.Kind)
+	kind := string(k.Kind)
+	held.send(out, float64(k.Held), kind)
+	waiting.send(out, float64(k.Waiting), kind)
 	for outcome, n := range map[redlock.Outcome]int64{
 		redlock.OutcomeAcquired: k.Acquired, redlock.OutcomeRefused: k.Refused, redlock.OutcomeTimedOut: k.TimedOut,
 		redlock.OutcomeCanceled: k.Canceled, redlock.OutcomeFailed: k.Failed, redlock.OutcomeClosed: k.ClosedWaiting,
 	} {
-		acquisitions.send(out, float64(n), k.Kind, string(outcome))
+		acquisitions.send(out, float64(n), kind, string(outcome))
 	}
 	for outcome, n := range map[redlock.Outcome]int64{
 		redlock.OutcomeReleased: k.Released, redlock.OutcomeHandedOver: k.HandedOver,
 		redlock.OutcomeLost: k.Lost, redlock.OutcomeClosed: k.ClosedHeld,
 	} {
-		holds.send(out, float64(n), k.Kind, string(outcome))
+		holds.send(out, float64(n), kind, string(outcome))
 	}
-	extensions.send(out, float64(k.Extended), k.Kind, "extended")
-	extensions.send(out, float64(k.ExtensionFailures), k.Kind, "failed")
-	waitSeconds.sendHistogram(out, k.Waits, k.Kind)
-	holdSeconds.sendHistogram(out, k.Holds, k.Kind)
+	extensions.send(out, float64(k.Extended), kind, "extended")
+	extensions.send(out, float64(k.ExtensionFailures), kind, "failed")
+	waitSeconds.sendHistogram(out, k.Waits, kind)
+	holdSeconds.sendHistogram(out, k.Holds, kind)
 }
 
 func collectNode(out chan<- prometheus.Metric, n redlock.NodeStats) {
-	for _, state := range []redlock.NodeState{
+	for _, state := range []redlock.State{
 		redlock.NodeVoting, redlock.NodeRestarting, redlock.NodeSuspect, redlock.NodeBarred, redlock.NodeUnknown,
 	} {
 		present := 0.0

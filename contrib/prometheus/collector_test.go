@@ -52,13 +52,17 @@ func every(t *testing.T) redlock.Stats {
 		},
 		Nodes: []redlock.NodeStats{
 			{
-				Node: "a:1", State: redlock.NodeRestarting, VoteIn: 1250 * ms, Err: errors.New("young"),
+				NodeState: redlock.NodeState{
+					Node: "a:1", State: redlock.NodeRestarting, MayVote: true, VoteIn: 1250 * ms, Err: errors.New("young"),
+				},
 				Granted: 51, Denied: 52, Failed: 53, Unknown: 54, Dropped: 55,
 				Latency: redlock.Histogram{Count: 74, Sum: 5 * time.Second, Bounds: bounds, Counts: []int64{17, 18, 19, 20}},
 				Queued:  56, InFlight: 57, Batches: 58, Requests: 59, Unconfirmed: 60, Duplicates: 61,
 			},
 			{
-				Node: "b:2", State: redlock.NodeSuspect, VoteIn: 2 * ms, Err: errors.New("silent"),
+				NodeState: redlock.NodeState{
+					Node: "b:2", State: redlock.NodeSuspect, MayVote: true, VoteIn: 2 * ms, Err: errors.New("silent"),
+				},
 				Granted: 71, Denied: 72, Failed: 73, Unknown: 74, Dropped: 75,
 				Latency: redlock.Histogram{Count: 90, Sum: time.Minute, Bounds: bounds, Counts: []int64{21, 22, 23, 24}},
 				Queued:  76, InFlight: 77, Batches: 78, Requests: 79, Unconfirmed: 80, Duplicates: 81,
@@ -87,11 +91,11 @@ func TestTheCollectorReportsEveryNumber(t *testing.T) {
 // A state that a master is in has the value 1, and no other has.
 func TestAMasterIsInOneState(t *testing.T) {
 	t.Parallel()
-	states := []redlock.NodeState{
+	states := []redlock.State{
 		redlock.NodeVoting, redlock.NodeRestarting, redlock.NodeSuspect, redlock.NodeBarred, redlock.NodeUnknown,
 	}
 	for _, present := range states {
-		stats := redlock.Stats{Nodes: []redlock.NodeStats{{Node: "a:1", State: present}}}
+		stats := redlock.Stats{Nodes: []redlock.NodeStats{{NodeState: redlock.NodeState{Node: "a:1", State: present}}}}
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(redlockprom.NewOf(func() redlock.Stats { return stats }))
 		values := gather(t, registry)
@@ -114,8 +118,8 @@ func TestTheCollectorReportsTheStatsOfItsLocker(t *testing.T) {
 			assert.Empty(t, problems)
 			for _, k := range l.Stats().Kinds {
 				values := gather(t, registry)
-				assert.EqualValues(t, k.Held, values["redlock_held "+k.Kind])
-				assert.EqualValues(t, k.Acquired, values["redlock_acquisitions_total "+k.Kind+" acquired"])
+				assert.EqualValues(t, k.Held, values["redlock_held "+string(k.Kind)])
+				assert.EqualValues(t, k.Acquired, values["redlock_acquisitions_total "+string(k.Kind)+" acquired"])
 			}
 			assert.Equal(t, held, gather(t, registry)["redlock_held mutex"])
 			_, err = l.Lock(t.Context(), fmt.Sprint("x", held), redlock.WithFencing())
@@ -184,23 +188,24 @@ func TestNamesCountsByTheLabelOfTheName(t *testing.T) {
 		return group
 	})
 	hooks := names.Trace()
+	of := func(name string) redlock.Event { return redlock.Event{Name: name} }
 	for i, outcome := range []redlock.Outcome{
 		redlock.OutcomeAcquired, redlock.OutcomeRefused, redlock.OutcomeTimedOut,
 		redlock.OutcomeCanceled, redlock.OutcomeFailed, redlock.OutcomeClosed,
 	} {
 		for n := range 10 + i { // 10 are acquired, 11 are refused and so on
-			hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Name: fmt.Sprint("orders:", n), Outcome: outcome})
+			hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Event: of(fmt.Sprint("orders:", n)), Outcome: outcome})
 		}
-		hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Name: "secret", Outcome: outcome})
+		hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Event: of("secret"), Outcome: outcome})
 	}
-	hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Name: "other:1", Outcome: redlock.OutcomeAcquired})
+	hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Event: of("other:1"), Outcome: redlock.OutcomeAcquired})
 	for i, outcome := range []redlock.Outcome{
 		redlock.OutcomeReleased, redlock.OutcomeHandedOver, redlock.OutcomeLost, redlock.OutcomeClosed,
 	} {
 		for n := range 1 + i%3 { // 7 of the 10
-			hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Name: fmt.Sprint("orders:", n), Outcome: outcome})
+			hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Event: of(fmt.Sprint("orders:", n)), Outcome: outcome})
 		}
-		hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Name: "secret", Outcome: outcome})
+		hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Event: of("secret"), Outcome: outcome})
 	}
 	require.NoError(t, testutil.CollectAndCompare(names, strings.NewReader(`
 # HELP redlock_name_acquisitions_total Acquisitions that ended.

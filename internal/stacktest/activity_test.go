@@ -29,12 +29,12 @@ type callKey struct{}
 func (d *diary) trace() *redlock.Trace {
 	d.events = make(map[uint64][]string)
 	d.ends = map[string]map[redlock.Outcome]int64{"acquisition": {}, "hold": {}}
-	note := func(ctx context.Context, id uint64, kind, name, event string) {
+	note := func(ctx context.Context, e redlock.Event, event string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.events[id] = append(d.events[id], event)
-		if id == 0 || kind == "" || name == "" || ctx.Value(callKey{}) == nil {
-			d.wrong = append(d.wrong, fmt.Sprint(id, kind, name, event, ctx))
+		d.events[e.ID] = append(d.events[e.ID], event)
+		if e.ID == 0 || e.Kind == "" || e.Name == "" || ctx.Value(callKey{}) == nil {
+			d.wrong = append(d.wrong, fmt.Sprint(e, event, ctx))
 		}
 	}
 	end := func(what string, o redlock.Outcome) {
@@ -43,22 +43,22 @@ func (d *diary) trace() *redlock.Trace {
 		d.ends[what][o]++
 	}
 	return &redlock.Trace{
-		AcquireStart: func(ctx context.Context, e redlock.AcquireStartEvent) { note(ctx, e.ID, e.Kind, e.Name, "start") },
+		AcquireStart: func(ctx context.Context, e redlock.AcquireStartEvent) { note(ctx, e.Event, "start") },
 		AcquireEnd: func(ctx context.Context, e redlock.AcquireEndEvent) {
-			note(ctx, e.ID, e.Kind, e.Name, string(e.Outcome))
+			note(ctx, e.Event, string(e.Outcome))
 			end("acquisition", e.Outcome)
 			if (e.Outcome == redlock.OutcomeAcquired) != (e.Err == nil) {
-				note(ctx, 0, e.Kind, e.Name, fmt.Sprint(e.Outcome, e.Err))
+				note(ctx, redlock.Event{}, fmt.Sprint(e.Outcome, e.Err))
 			}
 		},
 		HoldEnd: func(ctx context.Context, e redlock.HoldEndEvent) {
-			note(ctx, e.ID, e.Kind, e.Name, "hold "+string(e.Outcome))
+			note(ctx, e.Event, "hold "+string(e.Outcome))
 			end("hold", e.Outcome)
 		},
-		Waiting:  func(ctx context.Context, e redlock.WaitingEvent) { note(ctx, e.ID, e.Kind, e.Name, "waiting") },
-		Extended: func(ctx context.Context, e redlock.ExtendedEvent) { note(ctx, e.ID, e.Kind, e.Name, "extended") },
-		Unlocked: func(ctx context.Context, e redlock.UnlockedEvent) { note(ctx, e.ID, e.Kind, e.Name, "unlocked") },
-		Vote:     func(ctx context.Context, e redlock.VoteEvent) { note(ctx, e.ID, e.Kind, e.Name, "vote") },
+		Waiting:  func(ctx context.Context, e redlock.WaitingEvent) { note(ctx, e.Event, "waiting") },
+		Extended: func(ctx context.Context, e redlock.ExtendedEvent) { note(ctx, e.Event, "extended") },
+		Unlocked: func(ctx context.Context, e redlock.UnlockedEvent) { note(ctx, e.Event, "unlocked") },
+		Vote:     func(ctx context.Context, e redlock.VoteEvent) { note(ctx, e.Event, "vote") },
 	}
 }
 
@@ -112,7 +112,7 @@ func assertSnapshotAddsUp(t *testing.T, s redlock.Stats) {
 	assertAddsUp(t, "total", s.LockStats)
 	var sum redlock.LockStats
 	for _, k := range s.Kinds {
-		assertAddsUp(t, k.Kind, k.LockStats)
+		assertAddsUp(t, string(k.Kind), k.LockStats)
 		sum.Started, sum.Held, sum.Acquired = sum.Started+k.Started, sum.Held+k.Held, sum.Acquired+k.Acquired
 	}
 	assert.Equal(t, []int64{s.Started, s.Held, s.Acquired}, []int64{sum.Started, sum.Held, sum.Acquired})

@@ -174,7 +174,7 @@ func TestANameWithoutSiblingKeysOverACluster(t *testing.T) {
 	held := lock(t, l, odd)
 	seen, err := l.Inspect(t.Context(), odd)
 	require.NoError(t, err)
-	assert.Equal(t, "mutex", seen.Kind)
+	assert.EqualValues(t, "mutex", seen.Kind)
 	require.Len(t, seen.Holders, 1)
 	assert.Equal(t, held.Token(), seen.Holders[0].Token)
 	require.NoError(t, l.Release(t.Context(), odd, held.Token()))

@@ -75,7 +75,7 @@ func TestDoHoldsTheLockWhileTheFunctionRuns(t *testing.T) {
 			for name := range strings.SplitSeq(d.name, ",") {
 				h, err := l.Inspect(ctx, name)
 				require.NoError(t, err)
-				assert.Equal(t, d.kind, h.Kind)
+				assert.EqualValues(t, d.kind, h.Kind)
 				assert.Len(t, h.Holders, 1)
 			}
 			require.NoError(t, ctx.Err())

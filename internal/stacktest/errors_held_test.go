@@ -81,7 +81,7 @@ func TestHeldErrorSaysWhoHoldsTheLock(t *testing.T) {
 							assert.Empty(t, got.Kind)
 							assert.Zero(t, got.Retry)
 						} else {
-							assert.Equal(t, holder.kind, got.Kind)
+							assert.EqualValues(t, holder.kind, got.Kind)
 							assert.Positive(t, got.Retry)
 							assert.LessOrEqual(t, got.Retry, ttl)
 						}
@@ -150,7 +150,7 @@ func TestHeldErrorOfALockThatWaited(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				got := heldError(t, err)
 				assert.Equal(t, "x", got.Name)
-				assert.Equal(t, holder.kind, got.Kind)
+				assert.EqualValues(t, holder.kind, got.Kind)
 				assert.Positive(t, got.Retry)
 				assert.LessOrEqual(t, got.Retry, ttl)
 				unlock(t, lk)
@@ -170,7 +170,7 @@ func TestHeldErrorOfAReaderThatAWaitingWriterKeepsOut(t *testing.T) {
 		_, err = w.locker(t, "c").RW("x").TryRLock(t.Context())
 		got := heldError(t, err)
 		assert.Equal(t, "x", got.Name)
-		assert.Equal(t, "writer", got.Kind)
+		assert.EqualValues(t, "writer", got.Kind)
 		assert.Positive(t, got.Retry)
 		unlock(t, reader)
 		unlock(t, ended(t, writing, time.Second).lock)

@@ -406,12 +406,12 @@ func TestInspectShowsEveryKind(t *testing.T) {
 		} {
 			h, err := b.Inspect(t.Context(), name)
 			require.NoError(t, err)
-			assert.Equal(t, want.kind, h.Kind)
+			assert.EqualValues(t, want.kind, h.Kind)
 			assert.Len(t, h.Holders, want.holders, name)
 			assert.Equal(t, want.depth, h.Depth, name)
 			assert.Equal(t, want.fence, h.Fence, name)
 			for _, n := range h.Nodes {
-				assert.Equal(t, want.kind, n.Kind)
+				assert.EqualValues(t, want.kind, n.Kind)
 				assert.Len(t, n.Holders, want.holders)
 			}
 		}

@@ -34,7 +34,7 @@ func TestInspectSaysWhoHoldsWhatNodeByNode(t *testing.T) {
 		w.Master(2).Set("x", lk.Token(), 4*time.Second)
 		h, err = l.Inspect(t.Context(), "x")
 		require.NoError(t, err)
-		assert.Equal(t, "mutex", h.Kind)
+		assert.Equal(t, redlock.KindMutex, h.Kind)
 		assert.Equal(
 			t, []redlock.Holder{{Token: lk.Token(), Votes: 3, Left: 4 * time.Second}}, h.Holders, "what a majority vouches for",
 		)
@@ -76,7 +76,7 @@ func TestInspectShowsAForeignKeyOfAnotherKind(t *testing.T) {
 		w.Master(0).Redis().HSet("x", "f", "v")
 		h, err := w.locker(t, "a").Inspect(t.Context(), "x")
 		require.NoError(t, err)
-		assert.Equal(t, "hash", h.Kind)
+		assert.EqualValues(t, "hash", h.Kind)
 		require.Len(t, h.Holders, 1)
 		assert.Negative(t, h.Holders[0].Left)
 	})

@@ -96,7 +96,7 @@ func TestInspectWhereTheMastersDisagree(t *testing.T) {
 				}
 				h, err := l.Inspect(t.Context(), "x")
 				require.NoError(t, err)
-				assert.Equal(t, tt.kind, h.Kind)
+				assert.EqualValues(t, tt.kind, h.Kind)
 				assert.Equal(t, tt.depth, h.Depth)
 				assert.Equal(t, tt.fence, h.Fence)
 				votes := make(map[string]int)
@@ -149,7 +149,7 @@ func TestInspectCountsTheHoldersThatItDoesNotList(t *testing.T) {
 				}
 				h, err := w.locker(t, "a").Inspect(t.Context(), "x")
 				require.NoError(t, err)
-				assert.Equal(t, tt.kind, h.Kind)
+				assert.EqualValues(t, tt.kind, h.Kind)
 				assert.Len(t, h.Holders, tt.listed)
 				assert.Equal(t, tt.holds-tt.listed, h.Others)
 				assert.Equal(t, tt.slots, h.Slots)

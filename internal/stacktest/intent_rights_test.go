@@ -56,7 +56,7 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 				var he *redlock.HeldError
 				require.ErrorAs(t, err, &he)
 				if user == "no-keys" || k == "mutex" { // the look of the other one needs ZRANGE to see a reader
-					assert.Equal(t, k, he.Kind)
+					assert.EqualValues(t, k, he.Kind)
 					assert.Positive(t, he.Retry)
 				}
 				got := make(chan error, 1)
@@ -109,7 +109,7 @@ func TestAMutexWaitsForANameWithoutSiblingKeysOverACluster(t *testing.T) {
 		_, err := l.Lock(within(t, 300*time.Millisecond), odd)
 		var he *redlock.HeldError
 		require.ErrorAs(t, err, &he)
-		assert.Equal(t, "mutex", he.Kind)
+		assert.EqualValues(t, "mutex", he.Kind)
 		unlock(t, held)
 		lk, err := l.Lock(within(t, 10*time.Second), odd)
 		require.NoError(t, err)

@@ -32,7 +32,7 @@ func TestLockAllIsAllOrNothing(t *testing.T) {
 		var he *redlock.HeldError
 		require.ErrorAs(t, err, &he)
 		assert.Equal(t, "b", he.Name, "the one that was held")
-		assert.Equal(t, "mutex", he.Kind)
+		assert.EqualValues(t, "mutex", he.Kind)
 		time.Sleep(3 * ttl)
 		require.NoError(t, all.Err(), "one keepalive for all")
 		unlock(t, all)

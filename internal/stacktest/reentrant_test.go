@@ -45,7 +45,7 @@ func TestAnOwnerLocksAgainAnywhere(t *testing.T) {
 			_, err := l.Reentrant("x", "you").TryLock(t.Context())
 			var he *redlock.HeldError
 			require.ErrorAs(t, err, &he)
-			assert.Equal(t, "reentrant", he.Kind)
+			assert.EqualValues(t, "reentrant", he.Kind)
 		}
 		unlock(t, outer)
 		synctest.Wait() // it returns at the majority
@@ -158,7 +158,7 @@ func TestDepthIsTheUnionOfWhatAMajorityKnows(t *testing.T) {
 		w.foreign("x", time.Minute, 2) // a stranger's, on one master
 		seen, err := l.Inspect(t.Context(), "x")
 		require.NoError(t, err)
-		assert.Equal(t, "reentrant", seen.Kind)
+		assert.EqualValues(t, "reentrant", seen.Kind)
 		assert.Equal(t, 3, seen.Depth)
 		for _, lk := range holds {
 			unlock(t, lk)

@@ -65,7 +65,7 @@ func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
 				_, err := l.RW("x").TryRLock(t.Context())
 				var he *redlock.HeldError
 				require.ErrorAs(t, err, &he)
-				assert.Equal(t, "writer", he.Kind)
+				assert.EqualValues(t, "writer", he.Kind)
 			}
 		}
 		require.NoError(t, in.Extend(t.Context()), "who is in stays in")

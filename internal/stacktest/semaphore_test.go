@@ -32,7 +32,7 @@ func TestASemaphoreHasNPermits(t *testing.T) {
 				_, err := l.Semaphore("x", 3).TryAcquire(ctx)
 				var held *redlock.HeldError
 				require.ErrorAs(t, err, &held)
-				assert.Equal(t, "semaphore", held.Kind)
+				assert.EqualValues(t, "semaphore", held.Kind)
 				_, err = l.TryLock(ctx, "x")
 				require.ErrorIs(t, err, redlock.ErrHeld, "one name is one lock")
 				_, err = l.RW("x").TryRLock(ctx)
@@ -40,7 +40,7 @@ func TestASemaphoreHasNPermits(t *testing.T) {
 			}
 			h, err := lockers[0].Inspect(ctx, "x")
 			require.NoError(t, err)
-			assert.Equal(t, "semaphore", h.Kind)
+			assert.EqualValues(t, "semaphore", h.Kind)
 			assert.Equal(t, 3, h.Slots)
 			slots := []int{}
 			for _, holder := range h.Holders {

@@ -200,7 +200,7 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 				t.Parallel()
 				inWorld(t, 3, func(t *testing.T, w *world) {
 					a := w.locker(t, "a")
-					ops := make(map[string]int)
+					ops := make(map[redlock.Op]int)
 					var mu sync.Mutex
 					b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
 						mu.Lock()

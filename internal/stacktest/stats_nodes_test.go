@@ -102,7 +102,7 @@ func TestTheStateOfABarredMasterThatFailsIsSuspect(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
-		state := func() redlock.NodeState {
+		state := func() redlock.State {
 			unlock(t, lock(t, l, "x"))
 			time.Sleep(time.Second)
 			return l.Stats().Nodes[0].State

@@ -96,7 +96,11 @@ func (s *script) show(v reflect.Value) string {
 	var out []string
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Name, v.Field(i)
-		if field.IsZero() || name == "Node" && v.NumField() > 2 {
+		if field.IsZero() || name == "Node" && v.Type() == reflect.TypeFor[redlock.VoteEvent]() {
+			continue
+		}
+		if v.Type().Field(i).Anonymous {
+			out = append(out, s.show(field))
 			continue
 		}
 		switch value := field.Interface().(type) {
@@ -464,7 +468,7 @@ func TestEventsSayWhatHappened(t *testing.T) {
 				got = append(got, votesOf(s.votes)...)
 				for i, k := range s.l.Stats().Kinds {
 					if line := s.show(reflect.ValueOf(less(k.LockStats, before.Kinds[i].LockStats))); line != "" {
-						got = append(got, k.Kind+": "+line)
+						got = append(got, string(k.Kind)+": "+line)
 					}
 				}
 				if !assert.Equal(t, strings.Split(want[name], "\n"), got) {

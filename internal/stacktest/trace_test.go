@@ -312,7 +312,7 @@ func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
 			unlock(t, lock(t, w.locker(t, host), "x", redlock.WithFencing()))
 		}
 		w.Host("b").To(0).BlackHole()
-		tokens := map[string][]uint64{} // by operation
+		tokens := map[redlock.Op][]uint64{} // by operation
 		var mu sync.Mutex
 		b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
 			mu.Lock()

@@ -82,12 +82,12 @@ type aging struct{ until time.Time }
 
 func (a aging) Nodes(context.Context) ([]redlock.NodeStatus, error) {
 	left := time.Until(a.until)
+	voting := redlock.NodeStatus{NodeState: redlock.NodeState{MayVote: true}}
 	if left <= 0 {
-		return []redlock.NodeStatus{{MayVote: true}, {MayVote: true}}, nil
+		return []redlock.NodeStatus{voting, voting}, nil
 	}
-	return []redlock.NodeStatus{
-		{MayVote: true}, {VoteIn: left, Err: errors.New("it has just started")},
-	}, redlock.ErrNoQuorum
+	young := redlock.NodeStatus{NodeState: redlock.NodeState{VoteIn: left, Err: errors.New("it has just started")}}
+	return []redlock.NodeStatus{voting, young}, redlock.ErrNoQuorum
 }
 
 func TestAwaitVotesReturnsWhenEveryMasterMayVote(t *testing.T) {

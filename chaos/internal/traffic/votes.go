@@ -65,7 +65,7 @@ func (v *Votes) record(_ context.Context, e redlock.VoteEvent) {
 	if v.last[e.Name] == nil {
 		v.last[e.Name] = map[int]said{}
 	}
-	vote := history.Vote{Master: master, Verdict: e.Verdict, Fence: e.Fence, Took: e.Took, Err: text(e.Err)}
+	vote := history.Vote{Master: master, Verdict: string(e.Verdict), Fence: e.Fence, Took: e.Took, Err: text(e.Err)}
 	asked := time.Now().Add(-e.Took)
 	// A master that is asked again: an attempt failed, although its caller did not wait, as the first one of a reentrant
 	// lock. The client's clock may be fast or slow, so the times at which one attempt asked differ a little.

@@ -19,7 +19,7 @@ func TestVotesAreThoseOfTheLastAttempt(t *testing.T) {
 		trace, begin := votes.Trace(), time.Now()
 		said := func(master string, fence uint64, took time.Duration) {
 			trace.Vote(t.Context(), redlock.VoteEvent{
-				Name: "x", Node: master, Op: "acquire", Verdict: "granted", Fence: fence, Took: took,
+				Event: redlock.Event{Name: "x"}, Node: master, Op: "acquire", Verdict: "granted", Fence: fence, Took: took,
 			})
 		}
 		fences := func() map[int]uint64 {
@@ -32,15 +32,15 @@ func TestVotesAreThoseOfTheLastAttempt(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		said("a:1", 1, time.Millisecond)
 		assert.Equal(t, map[int]uint64{0: 1}, fences())
-		trace.Waiting(t.Context(), redlock.WaitingEvent{Name: "y"})
+		trace.Waiting(t.Context(), redlock.WaitingEvent{Event: redlock.Event{Name: "y"}})
 		assert.Equal(t, map[int]uint64{0: 1}, fences(), "the attempt was for another lock")
-		trace.Waiting(t.Context(), redlock.WaitingEvent{Name: "x"})
+		trace.Waiting(t.Context(), redlock.WaitingEvent{Event: redlock.Event{Name: "x"}})
 		assert.Empty(t, fences())
 		time.Sleep(time.Millisecond)
 		said("b:1", 2, time.Millisecond)
 		said("c:1", 1, 2*time.Millisecond)
 		assert.Equal(t, map[int]uint64{1: 2}, fences(), "the vote of c is late")
-		trace.Vote(t.Context(), redlock.VoteEvent{Name: "x", Node: "b:1", Op: "raise", Fence: 3})
+		trace.Vote(t.Context(), redlock.VoteEvent{Event: redlock.Event{Name: "x"}, Node: "b:1", Op: "raise", Fence: 3})
 		assert.Equal(t, map[int]uint64{1: 3}, fences())
 		time.Sleep(time.Millisecond)
 		said("b:1", 4, 0) // asked again, without a wait
