@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/node"
 )
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
@@ -23,16 +24,9 @@ func (q *Quorum) Acquire(
 		return nil, err
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
-	done := make(chan struct{})
-	enough := (*tally).decided
-	if terms.Fencing {
-		enough = (*tally).fenceDecided
-	}
-	r := q.prepare(question{
-		timeout: terms.Timeout, connect: terms.connect(), window: terms.Window, canceled: &l.released, first: first,
-		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
-		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
-	})
+	about := &acquiring{lease: l, failures: failures, done: make(chan struct{})}
+	r := q.prepare(request{timeout: terms.Timeout, connect: terms.connect(), window: terms.Window}, about)
+	r.decider.first = first
 	r.op, l.asked = ops.Acquire(terms, q.hint(r.asked, terms)), q.since(r.asked)
 	held := false
 	defer func() {
@@ -44,8 +38,8 @@ func (q *Quorum) Acquire(
 
 	var err error
 	select {
-	case <-done:
-		err = l.startIfWon(ctx, r)
+	case <-about.done:
+		err = l.startIfWon(ctx, r, failures)
 	case <-ctx.Done():
 		l.gaveUp, err = true, ctx.Err()
 	case <-q.cfg.Closing:
@@ -58,6 +52,37 @@ func (q *Quorum) Acquire(
 	return l, nil
 }
 
+// acquiring is the question of an acquire.
+type acquiring struct {
+	lease    *Lease
+	failures *PermanentFailures
+	done     chan struct{}
+}
+
+func (a *acquiring) prepare(index int, c *node.Call) *node.Vote {
+	c.Canceled, c.RequireTrusted = &a.lease.released, a.lease.terms.Fencing
+	a.lease.beginCall(index, c, (*keyState).acquiring)
+	return nil
+}
+
+func (a *acquiring) vote(index int, c *node.Call, v node.Vote) node.Vote {
+	return a.lease.recordVote(index, v, c.Asked, (*keyState).acquired)
+}
+
+func (a *acquiring) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
+	a.failures.record(t, index)
+	a.lease.counted(t, index, c, duplicates)
+}
+
+func (a *acquiring) enough(t *tally) bool {
+	if a.lease.terms.Fencing {
+		return t.fenceDecided()
+	}
+	return t.decided()
+}
+
+func (a *acquiring) decided(*round) { close(a.done) }
+
 // hint returns asked as the wall clock shows it, for a lease with fencing. Other leases do not use it.
 func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 	if !terms.Fencing {
@@ -67,7 +92,7 @@ func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 }
 
 // startIfWon starts the lease if the decided round r has won it, or returns why it has not.
-func (l *Lease) startIfWon(ctx context.Context, r *round) error {
+func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFailures) error {
 	r.mu.Lock()
 	s, held, denial := r.decider.tally.state(), r.decider.tally.held(), r.decider.tally.denial()
 	byFirst := r.decider.deniedByFirst()
@@ -77,7 +102,7 @@ func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 		return l.start(ctx, r)
 	case held || byFirst:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: byFirst, round: r}
-	case r.failures.permanent(l.q.need):
+	case failures.permanent(l.q.need):
 		return &PermanentError{Err: noQuorum(r.errors())}
 	default:
 		return noQuorum(r.errors())

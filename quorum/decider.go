@@ -8,15 +8,14 @@ const NoFirst = -1
 // decider finds the vote that decides a round. It is plain arithmetic: no lock, no clock, no goroutine.
 type decider struct {
 	tally     tally
-	enough    func(*tally) bool
 	first     int  // the node that is asked before the others, or NoFirst
 	fannedOut bool // the first node has voted, and the others are asked
 	done      bool // the round is decided
 }
 
-// add counts a vote. It reports whether the vote decides the round, which happens once, and whether the other nodes are
-// to be asked now.
-func (d *decider) add(index int, v node.Vote) (decided, askRest bool) {
+// add counts a vote. enough reports whether the votes decide the round if the first node does not. add reports whether
+// the vote decides the round, which happens once, and whether the other nodes are to be asked now.
+func (d *decider) add(index int, v node.Vote, enough func(*tally) bool) (decided, askRest bool) {
 	s := d.tally.add(index, v)
 	switch {
 	case d.done:
@@ -28,7 +27,7 @@ func (d *decider) add(index int, v node.Vote) (decided, askRest bool) {
 		d.fannedOut = askRest
 		d.done = d.done || s == won && !askRest // the only node granted
 	default:
-		d.done = d.enough(&d.tally) || d.tally.complete()
+		d.done = enough(&d.tally) || d.tally.complete()
 	}
 	return d.done, askRest
 }

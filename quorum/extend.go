@@ -1,5 +1,7 @@
 package quorum
 
+import "github.com/redlock-go/redlock/node"
+
 // Extend asks every node for a further TTL. It calls done once, from any goroutine and perhaps before it returns, with:
 //
 //   - nil: a majority granted. Until is at least a validity after the request. It never moves back.
@@ -21,13 +23,33 @@ func (l *Lease) Extend(done func(error)) {
 	l.mu.Unlock()
 	// A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
 	// token, after other holders.
-	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, connect: l.terms.Timeout, window: l.terms.Window,
-		canceled: &l.released, first: NoFirst, ended: l.ended, enough: (*tally).majorityAgrees,
-		lease: l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
-		onDecided: func(r *round) { done(l.extended(r)) },
-	})
+	l.q.ask(l.terms.request(op), &extending{lease: l, ended: l.ended, done: done})
 }
+
+// extending is the question of an extension.
+type extending struct {
+	lease *Lease
+	ended func() bool
+	done  func(error)
+}
+
+func (e *extending) prepare(index int, c *node.Call) *node.Vote {
+	c.Canceled, c.Ended = &e.lease.released, e.ended
+	e.lease.beginCall(index, c, (*keyState).extending)
+	return nil
+}
+
+func (e *extending) vote(index int, c *node.Call, v node.Vote) node.Vote {
+	return e.lease.recordVote(index, v, c.Asked, (*keyState).extension)
+}
+
+func (e *extending) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
+	e.lease.counted(t, index, c, duplicates)
+}
+
+func (e *extending) enough(t *tally) bool { return t.majorityAgrees() }
+
+func (e *extending) decided(r *round) { e.done(e.lease.extended(r)) }
 
 // extended returns the result of a decided extension, and moves Until if a majority granted it.
 func (l *Lease) extended(r *round) error {

@@ -92,25 +92,10 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 
 // raise writes the fencing token back to all nodes but those that granted it or must not be asked.
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
-	done := make(chan struct{})
-	r := l.q.ask(question{
-		op: l.ops.Raise(l.terms, l.fence), timeout: l.terms.Timeout, connect: l.terms.Timeout, window: l.terms.Window,
-		canceled: &l.released, first: NoFirst,
-		enough: func(t *tally) bool { return t.state() != open },
-		prepareCall: func(i int, _ *node.Call) *node.Vote {
-			if v := known.granted[i]; v.Verdict == node.Granted {
-				v.Unsent = true // this request is not sent
-				return &v
-			}
-			if known.skip[i] {
-				return skipped()
-			}
-			return nil
-		},
-		done: done,
-	})
+	about := &raising{lease: l, known: known, done: make(chan struct{})}
+	r := l.q.ask(l.terms.request(l.ops.Raise(l.terms, l.fence)), about)
 	select {
-	case <-done:
+	case <-about.done:
 		return r, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -118,6 +103,30 @@ func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 		return nil, ErrClosing
 	}
 }
+
+// raising is the question of a write-back.
+type raising struct {
+	plain
+	lease *Lease
+	known knownGrants
+	done  chan struct{}
+}
+
+func (q *raising) prepare(index int, c *node.Call) *node.Vote {
+	c.Canceled = &q.lease.released
+	if v := q.known.granted[index]; v.Verdict == node.Granted {
+		v.Unsent = true // this request is not sent
+		return &v
+	}
+	if q.known.skip[index] {
+		return skipped()
+	}
+	return nil
+}
+
+func (q *raising) enough(t *tally) bool { return t.state() != open }
+
+func (q *raising) decided(*round) { close(q.done) }
 
 // fenceDecided is like decided, for grants that carry fencing tokens. If a node returned the token of the owner's other
 // holds, the round continues until a majority has returned one token or every node has voted: a new token would make

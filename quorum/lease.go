@@ -47,6 +47,11 @@ func (t *Terms) connect() time.Duration {
 	return max(0, min(connectTime(t.Timeout), (t.TTL-t.Drift-t.Timeout)/2))
 }
 
+// request returns the request for an operation on the lease after its acquire.
+func (t *Terms) request(op *node.Op) request {
+	return request{op: op, timeout: t.Timeout, connect: t.Timeout, window: t.Window}
+}
+
 // Lease is a lock that a majority granted. A process may hold many, so it is small.
 type Lease struct {
 	q     *Quorum
@@ -190,32 +195,30 @@ func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
 	return v
 }
 
-// reserve reserves a node for the lease after a vote that counted. The node was asked at asked.
-func (l *Lease) reserve(index int, asked time.Time) {
+// counted reserves a node for the lease after a vote that counted and granted. It ends the reservations of nodes of
+// which two are one server: when an address is corrected, another server answers there, on which the lease never had
+// its keys.
+func (l *Lease) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
+	granted := t.votes[index].Verdict == node.Granted
+	if !granted && len(duplicates) == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.extendReservation(&l.states[index], asked)
+	if granted {
+		l.extendReservation(&l.states[index], c.Asked)
+	}
+	for _, pair := range duplicates {
+		for _, i := range pair {
+			l.states[i].reservedUntil = 0
+		}
+	}
 }
 
 // extendReservation reserves a node for a validity. It must be called with l.mu held.
 func (l *Lease) extendReservation(s *keyState, asked time.Time) {
 	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
 	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+validity)
-}
-
-// cancelReservations ends the reservations of nodes of which two are one server: when an address is corrected, another
-// server answers there, on which the lease never had its keys.
-func (l *Lease) cancelReservations(duplicates [][2]int) {
-	if len(duplicates) == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, pair := range duplicates {
-		for _, i := range pair {
-			l.states[i].reservedUntil = 0
-		}
-	}
 }
 
 // reserved reports whether a node is reserved for the lease. It must be called with l.mu held.

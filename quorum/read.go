@@ -20,7 +20,7 @@ type Answer struct {
 // majority has granted or a majority has denied. If fewer than a majority answered, it returns the answers that
 // arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, early bool) ([]Answer, error) {
-	return q.read(ctx, question{op: op, timeout: timeout, connect: connectTime(timeout)}, early, nil, nil)
+	return q.read(ctx, request{op: op, timeout: timeout, connect: connectTime(timeout)}, early, nil, nil)
 }
 
 // Probe is like [Quorum.Read], for a waiter, which has asked the nodes before. If op may leave an intent, res records
@@ -29,11 +29,11 @@ func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, e
 func (q *Quorum) Probe(
 	ctx context.Context, op *node.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
-	return q.read(ctx, question{op: op, timeout: timeout}, early, res, listener)
+	return q.read(ctx, request{op: op, timeout: timeout}, early, res, listener)
 }
 
 func (q *Quorum) read(
-	ctx context.Context, what question, early bool, res *Residue, listener *Listener,
+	ctx context.Context, what request, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -41,25 +41,13 @@ func (q *Quorum) read(
 	if res != nil {
 		res.begin(q.cfg.Clock.Now())
 	}
-	var before uint64 // the last release message before the probe
+	about := &reading{early: early, res: res, listener: listener, done: make(chan struct{})}
 	if listener != nil {
-		before = listener.lastMessage()
+		about.before = listener.lastMessage()
 	}
-	done := make(chan struct{})
-	what.first, what.done = NoFirst, done
-	what.enough = func(t *tally) bool { return early && t.majorityAgrees() }
-	what.prepareCall = func(index int, c *node.Call) *node.Vote {
-		if res != nil {
-			res.record(index, c)
-		}
-		if listener != nil {
-			listener.observe(c, before)
-		}
-		return nil
-	}
-	r := q.ask(what)
+	r := q.ask(what, about)
 	select {
-	case <-done:
+	case <-about.done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-q.cfg.Closing:
@@ -74,13 +62,37 @@ func (q *Quorum) read(
 		}
 	})
 	if free && listener != nil {
-		listener.majorityFree(before)
+		listener.majorityFree(about.before)
 	}
 	if !answered {
 		return answers, noQuorum(r.errors())
 	}
 	return answers, nil
 }
+
+// reading is the question of a Read or a Probe.
+type reading struct {
+	plain
+	early    bool
+	res      *Residue
+	listener *Listener
+	before   uint64 // the last release message before the probe
+	done     chan struct{}
+}
+
+func (q *reading) prepare(index int, c *node.Call) *node.Vote {
+	if q.res != nil {
+		q.res.record(index, c)
+	}
+	if q.listener != nil {
+		q.listener.observe(c, q.before)
+	}
+	return nil
+}
+
+func (q *reading) enough(t *tally) bool { return q.early && t.majorityAgrees() }
+
+func (q *reading) decided(*round) { close(q.done) }
 
 // FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
 // nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,

@@ -16,7 +16,8 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(l.terms.TTL, 0, false, done, (*tally).answered, func(ops Ops) *node.Op {
+	e := &ending{lease: l, life: l.terms.TTL, suffices: (*tally).answered, done: done}
+	l.end(e, 0, func(ops Ops) *node.Op {
 		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
 	})
 }
@@ -48,9 +49,11 @@ func (l *Lease) mayBlock() bool {
 // have the token does not count. The grant of a server within its restart window counts as it does for Extend. A node
 // that executes Keep late counts the time that is left now from then.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
-	never := func(*tally) bool { return false }
 	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
-	l.end(l.terms.TTL+rest, l.terms.Window, true, done, never, func(ops Ops) *node.Op { return ops.Keep(rest) })
+	e := &ending{
+		lease: l, life: l.terms.TTL + rest, keeps: true, suffices: func(*tally) bool { return false }, done: done,
+	}
+	l.end(e, l.terms.Window, func(ops Ops) *node.Op { return ops.Keep(rest) })
 }
 
 // wholeMilliseconds rounds up to whole milliseconds.
@@ -62,46 +65,61 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 	return whole
 }
 
-// end ends the lease with an operation on every node, which keeps the names or removes the keys. life is the longest
-// time for which its keys can live, and window how long a server must have been up for its grant to count. suffices
-// reports whether the votes confirm the operation although no majority granted or denied. makeOp is called with l.mu
-// held.
-func (l *Lease) end(
-	life, window time.Duration, keeps bool, done func(subscribers int64, err error), suffices func(*tally) bool,
-	makeOp func(Ops) *node.Op,
-) {
-	if done == nil {
-		done = func(int64, error) {}
+// end ends the lease with an operation on every node. window is how long a server must have been up for its grant to
+// count. makeOp is called with l.mu held.
+func (l *Lease) end(e *ending, window time.Duration, makeOp func(Ops) *node.Op) {
+	if e.done == nil {
+		e.done = func(int64, error) {}
 	}
 	if l.released.Swap(true) {
-		done(0, ErrEnded)
+		e.done(0, ErrEnded)
 		return
 	}
-	now := l.q.cfg.Clock.Now()
+	e.began = l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	op := makeOp(l.ops)
+	what := l.terms.request(makeOp(l.ops))
 	l.mu.Unlock()
-	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, connect: l.terms.Timeout, window: window, releases: l, first: NoFirst,
-		enough: (*tally).majorityAgrees,
-		prepareCall: func(i int, c *node.Call) *node.Vote {
-			c.Delivery.KeyTTL, c.Delivery.Keeps = life+l.terms.Drift, keeps
-			c.Delivery.FirstAsked = l.q.origin.Add(l.asked)
-			switch l.keysOn(i) {
-			case unsent:
-				return skipped()
-			case present:
-				c.Delivery.Durable, c.Delivery.ExpiresAt = true, now.Add(c.Delivery.KeyTTL)
-			case unclear:
-				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &l.states[i].written
-			}
-			return nil
-		},
-		onDecided: func(r *round) { done(confirmed(r, suffices)) },
-	})
+	what.window = window
+	l.q.ask(what, e)
 }
 
-// confirmed returns the result of a decided release. For suffices, see end.
+// ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.
+type ending struct {
+	plain
+	lease    *Lease
+	life     time.Duration     // the longest time for which the keys can live
+	keeps    bool              // the names stay taken
+	began    time.Time         // when the lease ended
+	suffices func(*tally) bool // the votes confirm the operation although no majority granted or denied
+	done     func(subscribers int64, err error)
+}
+
+func (e *ending) prepare(index int, c *node.Call) *node.Vote {
+	l, d := e.lease, &c.Delivery
+	d.KeyTTL, d.Keeps, d.FirstAsked = e.life+l.terms.Drift, e.keeps, l.q.origin.Add(l.asked)
+	switch l.keysOn(index) {
+	case unsent:
+		return skipped()
+	case present:
+		d.Durable, d.ExpiresAt = true, e.began.Add(d.KeyTTL)
+	case unclear:
+		d.Durable, d.OnlyIfWritten = true, &l.states[index].written
+	}
+	return nil
+}
+
+func (e *ending) vote(index int, _ *node.Call, v node.Vote) node.Vote {
+	if v.Guarded {
+		return e.lease.guardedVote(index, v)
+	}
+	return v
+}
+
+func (e *ending) enough(t *tally) bool { return t.majorityAgrees() }
+
+func (e *ending) decided(r *round) { e.done(confirmed(r, e.suffices)) }
+
+// confirmed returns the result of a decided release. For suffices, see ending.
 func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err error) {
 	var s state
 	var gone, enough bool
@@ -124,20 +142,29 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 // op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *node.Op, timeout, life time.Duration, done func(error)) {
-	q.ask(question{
-		op: op, timeout: timeout, connect: connectTime(timeout), first: NoFirst, enough: (*tally).majorityAgrees,
-		prepareCall: func(_ int, c *node.Call) *node.Vote {
-			c.Delivery.Durable, c.Delivery.KeyTTL = true, life
-			return nil
-		},
-		onDecided: func(r *round) {
-			_, err := confirmed(r, (*tally).answered)
-			done(err)
-		},
-	})
+	q.ask(request{op: op, timeout: timeout, connect: connectTime(timeout)}, &releasing{life: life, done: done})
+}
+
+// releasing is the question of a ReleaseToken.
+type releasing struct {
+	plain
+	life time.Duration
+	done func(error)
+}
+
+func (q *releasing) prepare(_ int, c *node.Call) *node.Vote {
+	c.Delivery.Durable, c.Delivery.KeyTTL = true, q.life
+	return nil
+}
+
+func (q *releasing) enough(t *tally) bool { return t.majorityAgrees() }
+
+func (q *releasing) decided(r *round) {
+	_, err := confirmed(r, (*tally).answered)
+	q.done(err)
 }
 
 // Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
-	q.ask(question{op: op, timeout: timeout, first: NoFirst, enough: (*tally).answered})
+	q.ask(request{op: op, timeout: timeout}, plain{})
 }

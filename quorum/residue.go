@@ -95,28 +95,34 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	q.ask(question{
-		op: op, timeout: timeout, first: NoFirst,
-		enough: func(*tally) bool { return false },
-		prepareCall: func(index int, c *node.Call) *node.Vote {
-			if lease != nil && lease.keysOn(index) == present {
-				return skipped()
-			}
-			res.mu.Lock()
-			defer res.mu.Unlock()
-			s := &res.nodes[index]
-			c.Delivery.KeyTTL, c.Delivery.FirstAsked = life, res.since
-			switch {
-			case s.mayHaveIntent || s.inFlight > 0:
-				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.written
-			case s.hasIntent:
-				c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(life)
-			default:
-				return skipped()
-			}
-			return nil
-		},
-	})
+	q.ask(request{op: op, timeout: timeout}, &withdrawing{res: res, lease: lease, life: life})
+}
+
+// withdrawing is the question of a Withdraw. Nobody waits for its decision.
+type withdrawing struct {
+	plain
+	res   *Residue
+	lease *Lease
+	life  time.Duration
+}
+
+func (w *withdrawing) prepare(index int, c *node.Call) *node.Vote {
+	if w.lease != nil && w.lease.keysOn(index) == present {
+		return skipped()
+	}
+	w.res.mu.Lock()
+	defer w.res.mu.Unlock()
+	s := &w.res.nodes[index]
+	c.Delivery.KeyTTL, c.Delivery.FirstAsked = w.life, w.res.since
+	switch {
+	case s.mayHaveIntent || s.inFlight > 0:
+		c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.written
+	case s.hasIntent:
+		c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(w.life)
+	default:
+		return skipped()
+	}
+	return nil
 }
 
 // empty reports whether the probes certainly left no intent.

@@ -2,54 +2,56 @@ package quorum
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
 )
 
-// round runs one operation on all nodes. It sends the requests, counts the votes, and calls onDecided once.
+// round asks all nodes one question. It sends the requests, counts the votes, and tells the question once that they
+// decide.
 type round struct {
-	question
-	q     *Quorum
-	asked time.Time
-	calls []node.Call
+	request
+	question question
+	q        *Quorum
+	asked    time.Time
+	calls    []node.Call
 
 	mu      sync.Mutex
 	decider decider
 }
 
-// question is what a round asks. The fields without a comment are those of [node.Request].
-type question struct {
-	op             *node.Op
-	timeout        time.Duration // from asked to the deadline
-	connect        time.Duration
-	window         time.Duration
-	canceled       *atomic.Bool
-	requireTrusted bool
-	ended          func() bool
-	// first is the node that is asked before the others. They are asked unless it denies. With NoFirst, all nodes are
-	// asked at once.
-	first int
-	// failures, if set, records the votes.
-	failures *PermanentFailures
-	// enough reports whether the votes decide the round.
-	enough func(*tally) bool
-	// prepareCall, if set, may change the call to one node. If it returns a vote, the node is not asked.
-	prepareCall func(index int, c *node.Call) *node.Vote
-	// onDecided, if set, is called once, as soon as the round is decided.
-	onDecided func(*round)
-	// done, if set, is closed as soon as the round is decided.
-	done chan struct{}
-
-	// lease, if set, is the lease whose keys the operation sets. onAsk changes its keyState of a node when the node is
-	// asked. onVote changes it when the node votes, even after the round is decided.
-	lease  *Lease
-	onAsk  func(*keyState)
-	onVote func(s *keyState, v node.Vote)
-	// releases, if set, is the lease that the operation releases.
-	releases *Lease
+// request is what a round sends to every node. See [node.Request].
+type request struct {
+	op      *node.Op
+	timeout time.Duration // from asked to the deadline
+	connect time.Duration
+	window  time.Duration
 }
+
+// question is what a round asks, and what becomes of the answers. The round calls prepare and vote for each node, from
+// several goroutines at the same time.
+type question interface {
+	// prepare completes the call to a node. If it returns a vote, the node is not asked.
+	prepare(index int, c *node.Call) *node.Vote
+	// vote returns the vote that counts, given a node's vote on a call. The vote may arrive after the decision.
+	vote(index int, c *node.Call, v node.Vote) node.Vote
+	// counted acts on a vote that was counted. The round's mutex is held. duplicates are the pairs of nodes that the vote
+	// has shown to be one server.
+	counted(t *tally, index int, c *node.Call, duplicates [][2]int)
+	// enough reports whether the votes decide the round. The votes of all nodes always do.
+	enough(t *tally) bool
+	// decided acts on the decision. It is called once.
+	decided(r *round)
+}
+
+// plain is a question that a majority of answers decides. It is the base of the other questions.
+type plain struct{}
+
+func (plain) prepare(int, *node.Call) *node.Vote              { return nil }
+func (plain) vote(_ int, _ *node.Call, v node.Vote) node.Vote { return v }
+func (plain) counted(*tally, int, *node.Call, [][2]int)       {}
+func (plain) enough(t *tally) bool                            { return t.answered() }
+func (plain) decided(*round)                                  {}
 
 // newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
 func newRound(nodes, need int) *round {
@@ -79,38 +81,38 @@ func (r *round) init(calls []node.Call, votes []ballot, need int) *round {
 	return r
 }
 
-// ask starts a round.
-func (q *Quorum) ask(what question) *round {
-	r := q.prepare(what)
+// ask starts a round that asks all nodes at once.
+func (q *Quorum) ask(what request, about question) *round {
+	r := q.prepare(what, about)
 	r.start()
 	return r
 }
 
 // prepare makes a round and starts its stopwatch.
-func (q *Quorum) prepare(what question) *round {
+func (q *Quorum) prepare(what request, about question) *round {
 	r := newRound(len(q.nodes), q.need)
-	r.question, r.q, r.asked = what, q, q.cfg.Clock.Now()
-	r.decider.first, r.decider.enough = what.first, what.enough
+	r.request, r.question, r.q, r.asked = what, about, q, q.cfg.Clock.Now()
+	r.decider.first = NoFirst
 	return r
 }
 
 // start asks the first node, or all nodes.
 func (r *round) start() {
-	if r.first != NoFirst {
-		r.submit(r.first, r.asked)
+	if first := r.decider.first; first != NoFirst {
+		r.submit(first, r.asked)
 		return
 	}
 	r.submitFrom(0, r.asked)
 }
 
-// submitFrom asks the node at index and all later nodes, except r.first. It asks them even if submitting to one panics:
-// a node that refuses a call votes at once, and the OnVote callback may panic.
+// submitFrom asks the node at index and all later nodes, except the first one. It asks them even if submitting to one
+// panics: a node that refuses a call votes at once, and the OnVote callback may panic.
 func (r *round) submitFrom(index int, now time.Time) {
 	if index == len(r.calls) {
 		return
 	}
 	defer r.submitFrom(index+1, now)
-	if index != r.first {
+	if index != r.decider.first {
 		r.submit(index, now)
 	}
 }
@@ -119,30 +121,18 @@ func (r *round) submitFrom(index int, now time.Time) {
 func (r *round) submit(index int, now time.Time) {
 	c := &r.calls[index]
 	*c = node.Call{Request: node.Request{
-		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Connect: r.connect,
-		Window: r.window, Canceled: r.canceled, RequireTrusted: r.requireTrusted, Ended: r.ended,
+		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Connect: r.connect, Window: r.window,
 	}}
-	if r.lease != nil {
-		r.lease.beginCall(index, c, r.onAsk)
-	}
-	if r.prepareCall != nil {
-		if v := r.prepareCall(index, c); v != nil {
-			r.Vote(index, *v)
-			return
-		}
+	if v := r.question.prepare(index, c); v != nil {
+		r.Vote(index, *v)
+		return
 	}
 	r.q.nodes[index].Submit(c)
 }
 
 // Vote records and counts a node's vote. The nodes call it once for each call.
 func (r *round) Vote(index int, v node.Vote) {
-	switch {
-	case r.lease != nil:
-		v = r.lease.recordVote(index, v, r.calls[index].Asked, r.onVote)
-	case r.releases != nil && v.Guarded:
-		v = r.releases.guardedVote(index, v)
-	}
-	r.receive(index, v)
+	r.receive(index, r.question.vote(index, &r.calls[index], v))
 }
 
 // receive counts a vote, and calls OnVote.
@@ -153,22 +143,14 @@ func (r *round) receive(index int, v node.Vote) {
 	}
 }
 
-// count counts a vote and acts on the result. It reserves nodes with the mutex held, so that no reservation follows its
-// cancellation, and calls back without it.
+// count counts a vote and acts on the result. The question acts on it with the mutex held, so that no reservation
+// follows its cancellation.
 func (r *round) count(index int, v node.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
-	decided, askRest := r.decider.add(index, v)
-	granted, duplicates := r.decider.tally.votes[index].Verdict == node.Granted, r.decider.tally.duplicates[known:]
-	if r.failures != nil {
-		r.failures.record(&r.decider.tally, index)
-	}
-	if r.lease != nil && granted {
-		r.lease.reserve(index, r.calls[index].Asked)
-	}
-	if r.lease != nil {
-		r.lease.cancelReservations(duplicates)
-	}
+	decided, askRest := r.decider.add(index, v, r.question.enough)
+	duplicates := r.decider.tally.duplicates[known:]
+	r.question.counted(&r.decider.tally, index, &r.calls[index], duplicates)
 	r.mu.Unlock()
 
 	for _, pair := range duplicates {
@@ -178,17 +160,7 @@ func (r *round) count(index int, v node.Vote) {
 		r.submitFrom(0, r.q.cfg.Clock.Now())
 	}
 	if decided {
-		r.signalDecided()
-	}
-}
-
-// signalDecided closes done and calls onDecided.
-func (r *round) signalDecided() {
-	if r.done != nil {
-		close(r.done)
-	}
-	if r.onDecided != nil {
-		r.onDecided(r)
+		r.question.decided(r)
 	}
 }
 
