@@ -58,6 +58,7 @@ func TestTheDocumentedUser(t *testing.T) {
 	report := examine(t, []string{"redis://redlock:secret@" + server.Addr()})
 	assert.ElementsMatch(t, []string{
 		"not examined", "the drift of clocks is not examined", "the right to channels is unknown",
+		"the right to names is unknown",
 	}, titles(report), "%v", report)
 }
 

@@ -58,6 +58,7 @@ const (
 	MissingRight        ID = "missing-right"
 	MissingCommand      ID = "missing-command"
 	MissingKeyPattern   ID = "missing-key-pattern"
+	UnknownNames        ID = "unknown-names"
 	RefusesLocks        ID = "refuses-locks"
 	NoWakeup            ID = "no-wakeup"
 	UnknownChannels     ID = "unknown-channels"

@@ -31,11 +31,28 @@ var rightRules = []rule{
 	},
 	{
 		id: MissingKeyPattern, title: "the right to a key is missing", severity: Danger,
-		when: "the user may not use keys that begin with `redlock:`, as the scratch name, fences and intents do",
-		why:  "Only mutexes without fencing can be locked, and only if the user may use their names.",
+		when: "the user may not use keys that begin with `redlock:`, as the scratch name, fences and intents do; " +
+			"or no other keys",
+		why: "Only mutexes without fencing can be locked, and only if the user may use their names.",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			refused := m.refusedFor(forbiddenKey)
+			if len(refused) == 0 && m.noName() {
+				return fmt.Sprintf("only names that begin with redlock: can be locked: %v", m.trial.names), m.grant(nil, "~*")
+			}
 			return m.described(refused), m.grant(nil, "~redlock:*")
+		}),
+	},
+	{
+		id: UnknownNames, title: "the right to names is unknown", severity: Note,
+		when: "the user may not use each key, and `ACL GETUSER` says nothing or that the user has others than those that " +
+			"begin with `redlock:`",
+		why: "A name that fits none of the patterns of the user cannot be locked.",
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
+			if m.trial.names == nil || m.noName() || len(m.refusedFor(forbiddenKey)) > 0 {
+				return "", ""
+			}
+			return m.trial.names.Error(), fmt.Sprintf("nothing, if user %s has ~ and the prefix of your names; "+
+				"otherwise %s", m.userName(), m.grant(nil, "~*"))
 		}),
 	},
 	{
@@ -207,12 +224,19 @@ func renamed(refused []refusal) string {
 func (m *master) noChannel() bool {
 	return m.trial.channels != nil && !slices.ContainsFunc(*m.trial.channels, func(pattern string) bool {
 		literal, _, wild := strings.Cut(pattern+"*", "*")
-		return strings.HasPrefix(literal, channels) || wild && strings.HasPrefix(channels, literal)
+		return strings.HasPrefix(literal, ours) || wild && strings.HasPrefix(ours, literal)
 	})
 }
 
-// channels is how the channels of all names begin.
-var channels = kind.Channel("")
+// noName reports whether the user is known to have a right to no key but those that begin with "redlock:".
+func (m *master) noName() bool {
+	return m.trial.names != nil && m.trial.keys != nil && !slices.ContainsFunc(*m.trial.keys, func(pattern string) bool {
+		return !strings.HasPrefix(pattern, "%") && !strings.HasPrefix(pattern, ours)
+	})
+}
+
+// ours is how the channels of all names begin, and the keys that are not names.
+var ours = kind.Channel("")
 
 // userName returns the ACL user of the connection.
 func (m *master) userName() string { return cmp.Or(m.user, "USER") }

@@ -101,6 +101,22 @@ func TestRightsAndTheirFixes(t *testing.T) {
 			rights: strings.Replace(rights, "~*", "%R~*", 1), title: "the right to a key is missing",
 			commands: []string{"ACL SETUSER app ~redlock:*"},
 		},
+		"no key but ours": {
+			rights: strings.Replace(rights, "~*", "~redlock:*", 1) + " +acl|getuser", title: "the right to a key is missing",
+			why: "only names that begin with redlock: can be locked", commands: []string{"ACL SETUSER app ~*"},
+		},
+		"perhaps no key but ours": {
+			rights: strings.Replace(rights, "~*", "~redlock:*", 1), title: "the right to names is unknown",
+			why: "NOPERM this user has no permissions to access", commands: []string{"ACL SETUSER app ~*"},
+		},
+		"the keys of some names": {
+			rights: strings.Replace(rights, "~*", "~redlock:* ~orders:*", 1) + " +acl|getuser",
+			title:  "the right to names is unknown",
+		},
+		"the keys of a selector": {
+			rights: strings.Replace(rights, "~*", "~redlock:*", 1) + " +acl|getuser (~x:* +@all)",
+			title:  "the right to names is unknown",
+		},
 		"no channel": {
 			rights: strings.Replace(rights, "&*", "resetchannels", 1) + " +acl|getuser", title: "waiters are not woken",
 			why: "publish, subscribe: NOPERM", commands: []string{"ACL SETUSER app &redlock:*"},
@@ -150,7 +166,7 @@ func TestRightsAndTheirFixes(t *testing.T) {
 			}
 			for _, other := range []string{
 				"a right is missing", "a command does not exist", "the right to a key is missing", "refuses locks",
-				"waiters are not woken", "the right to channels is unknown",
+				"waiters are not woken", "the right to channels is unknown", "the right to names is unknown",
 			} {
 				assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
 			}

@@ -23,6 +23,8 @@ type trial struct {
 	scripts  []refusal // refused operations: different errors only
 	messages []refusal // refused PUBLISH, SUBSCRIBE
 	channels *[]string // the patterns of channels that the user may use; nil: unknown
+	keys     *[]string // the patterns of keys that the user may use; nil: unknown
+	names    error     // why the user may not use a key that does not begin with "redlock:"
 	failure  error     // of the connection
 }
 
@@ -45,8 +47,9 @@ func (o *observer) runTrial(ttl time.Duration) (t trial) {
 	case err != nil:
 		t.messages = append(t.messages, refusal{"subscribe", err})
 	}
-	if slices.ContainsFunc(t.messages, func(r refusal) bool { return reasonFor(r.err) == forbiddenChannel }) {
-		_, _ = o.over(func(a *asker) error { return t.askChannels(a, o.m.user) }) // unknown without an answer
+	forbidden := func(r refusal) bool { return reasonFor(r.err) == forbiddenChannel }
+	if t.names != nil || slices.ContainsFunc(t.messages, forbidden) {
+		_, _ = o.over(func(a *asker) error { return t.askPatterns(a, o.m.user) }) // unknown without an answer
 	}
 	return t
 }
@@ -65,7 +68,7 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	scripts := len(questions)
 	questions = append(questions, lockCommands(name)...)
 	channel := len(questions)
-	questions = append(questions, []any{"publish", kind.Channel(name), ""})
+	questions = append(questions, []any{"publish", kind.Channel(name), ""}, []any{"pttl", kind.NewToken("doctor")})
 	var answers []node.Answer
 	for part := range slices.Chunk(questions, batch) {
 		answers = append(answers, a.conn.DoAll(a.ctx, part)...)
@@ -77,6 +80,10 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 		case err == nil, node.IsReply(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
 		case !node.IsReply(err), dismissal(err):
 			return err
+		case i > channel:
+			if reasonFor(err) == forbiddenKey {
+				t.names = err
+			}
 		case i == channel:
 			t.messages = append(t.messages, refusal{"publish", err})
 		case i >= scripts:
@@ -89,18 +96,25 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	return nil
 }
 
-// askChannels asks for the patterns of channels that the user may use: it may have a right to the channels of its locks
-// but not to that of the scratch name.
-func (t *trial) askChannels(a *asker, user string) error {
+// askPatterns asks for the patterns of channels and keys that the user may use: it may have a right to those of its
+// locks but not to those of the scratch name or of another name.
+func (t *trial) askPatterns(a *asker, user string) error {
 	reply, err := a.conn.Do(a.ctx, "acl", "getuser", user)
 	if err != nil && !node.IsReply(err) {
 		return err
 	}
 	fields, _ := reply.([]any)
 	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i] == "channels" {
-			patterns := strings.FieldsFunc(fmt.Sprint(fields[i+1]), func(r rune) bool { return strings.ContainsRune("[] &", r) })
+		patterns := strings.FieldsFunc(fmt.Sprint(fields[i+1]), func(r rune) bool { return strings.ContainsRune("[] &~", r) })
+		switch fields[i] {
+		case "channels":
 			t.channels = &patterns
+		case "keys":
+			t.keys = &patterns
+		case "selectors":
+			if len(patterns) > 0 {
+				t.keys = nil // the selectors have others
+			}
 		}
 	}
 	return nil

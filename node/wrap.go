@@ -35,8 +35,8 @@ import (
 //
 // go-redis trusts the replies of a server: it takes the memory that a length asks for, and panics at a type that it
 // does not expect. The node turns a panic into a failed vote where it can. It cannot where go-redis reads in a
-// goroutine of its own, as when it loads the slots of a Cluster. For the servers of a Cluster, Wrap adds a hook to the
-// client.
+// goroutine of its own, as when it loads the slots of a Cluster or listens to a Sentinel. For the servers of a Cluster,
+// Wrap adds a hook to the client.
 //
 // A failover client has no address. The name of its node is "sentinel" without [WithName].
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
