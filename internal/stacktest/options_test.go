@@ -246,6 +246,39 @@ func TestOptionsOfACallHoldForThatCall(t *testing.T) {
 	})
 }
 
+// The node timeout and the drift of a call are those of its TTL, in every operation of its lock.
+func TestTheTermsOfACallFollowItsTTL(t *testing.T) {
+	t.Parallel()
+	for _, own := range []time.Duration{2 * time.Second, 4 * time.Second, ttl} {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			w.warm(t, l)
+			opts := []redlock.LockOption{redlock.WithTTL(own), redlock.WithoutKeepalive()}
+			lk := lock(t, l, "x", opts...)
+			assert.Equal(t, own-own/100-2*time.Millisecond, time.Until(lk.Until()))
+			fails := func(what string, f func() error) {
+				t.Helper()
+				synctest.Wait()
+				began := time.Now()
+				require.ErrorIs(t, f(), redlock.ErrNoQuorum, what)
+				assert.Equal(t, own/20, time.Since(began), "%s with a TTL of %v", what, own)
+				w.Heal()
+				time.Sleep(own / 8) // the masters answer again
+				w.Master(0).Freeze()
+				w.Master(1).Freeze()
+			}
+			w.Master(0).Freeze()
+			w.Master(1).Freeze()
+			fails("TryLock", func() error {
+				_, err := l.TryLock(t.Context(), "y", opts...)
+				return err
+			})
+			fails("Extend", func() error { return lk.Extend(t.Context()) })
+			fails("Unlock", func() error { return lk.Unlock(t.Context()) })
+		})
+	}
+}
+
 // PX takes whole milliseconds, and the validity must not include the rest.
 func TestTTLIsAWholeNumberOfMilliseconds(t *testing.T) {
 	t.Parallel()
