@@ -14,7 +14,7 @@ import (
 type hold struct {
 	who history.ID
 	// asked is the Invoked of the acquisition, acquired its return.
-	asked, acquired history.Event
+	asked, acquired *history.Event
 	beliefs         []Interval
 	// ended is the end of the last belief.
 	ended time.Duration
@@ -34,11 +34,11 @@ type Interval struct {
 	Begin, End time.Duration
 	Expired    bool
 	// Acquired is the acquisition.
-	Acquired history.Event
+	Acquired *history.Event
 
 	hold *hold
 	// from and to are the events that bound it. If the deadline ended it, to is the event that set the deadline.
-	from, to history.Event
+	from, to *history.Event
 }
 
 // Intervals returns the intervals of all holders, in the order of the acquisitions.
@@ -101,23 +101,23 @@ func holds(events []history.Event) []*hold {
 		case e.Kind == history.Invoked:
 			asked[id] = e
 		case e.Kind == history.Acquired:
-			h := &hold{who: id, asked: *e, acquired: *e}
+			h := &hold{who: id, asked: e, acquired: e}
 			if call, ok := asked[id]; ok {
-				h.asked = *call
+				h.asked = call
 			}
 			all = append(all, h)
 			open[id] = &openBelief{until: e.Until, Interval: Interval{
-				Who: id, Mode: e.Mode, Begin: e.T, Acquired: *e, hold: h, from: *e, to: *e,
+				Who: id, Mode: e.Mode, Begin: e.T, Acquired: e, hold: h, from: e, to: e,
 			}}
 		case o == nil: // not held
 		case e.Kind == history.Extended:
-			o.extend(*e)
+			o.extend(e)
 		case e.Kind == history.ReleaseCalled:
 			o.hold.called = e
-			o.finish(e.T, *e)
+			o.finish(e.T, e)
 		case e.Kind == history.Released:
 			if o.hold.called == nil {
-				o.finish(e.T, *e)
+				o.finish(e.T, e)
 			}
 			o.hold.returned = e
 			delete(open, id)
@@ -138,7 +138,7 @@ type openBelief struct {
 }
 
 // finish ends the belief at its deadline or at end, whichever comes first.
-func (o *openBelief) finish(end time.Duration, by history.Event) {
+func (o *openBelief) finish(end time.Duration, by *history.Event) {
 	if o.until <= end {
 		end = o.until
 	} else {
@@ -151,7 +151,7 @@ func (o *openBelief) finish(end time.Duration, by history.Event) {
 	}
 }
 
-func (o *openBelief) extend(e history.Event) {
+func (o *openBelief) extend(e *history.Event) {
 	if o.hold.called != nil {
 		return // an extension that returns during the unlock changes no belief
 	}
@@ -222,6 +222,6 @@ func endedAt(h *hold) time.Duration    { return h.ended }
 
 // Share reports whether two acquisitions may hold a name at the same time.
 func Share(a, b history.Event) bool {
-	g := groupOf(a.Mode, &hold{who: a.ID(), acquired: a})
-	return g == groupOf(b.Mode, &hold{who: b.ID(), acquired: b})
+	g := groupOf(a.Mode, &hold{who: a.ID(), acquired: &a})
+	return g == groupOf(b.Mode, &hold{who: b.ID(), acquired: &b})
 }

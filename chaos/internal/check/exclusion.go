@@ -32,7 +32,7 @@ func overlaps(v *Verdict, name string, all []Interval) {
 	for _, b := range all {
 		g := groupOf(b.Mode, b.hold)
 		if last, ok := latest.outside(g); ok && b.Begin < last.End {
-			v.find(name, []history.Event{last.from, last.to, b.from, b.to},
+			v.find(name, []history.Event{*last.from, *last.to, *b.from, *b.to},
 				"%q was held by two for %v: %s from %s to %s, %s from %s to %s", name, min(b.End, last.End)-b.Begin,
 				holderText(last), moment(last.Begin), moment(last.End), holderText(b), moment(b.Begin), moment(b.End))
 		}

@@ -31,7 +31,7 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 	for _, h := range holds(events) {
 		if h.acquired.Fence == 0 {
 			if h.asked.Fencing {
-				v.find(h.acquired.Name, []history.Event{h.asked, h.acquired}, "%q: %s asked for a fencing token, and got none",
+				v.find(h.acquired.Name, []history.Event{*h.asked, *h.acquired}, "%q: %s asked for a fencing token, and got none",
 					h.acquired.Name, who(h.who))
 			}
 			continue
@@ -99,7 +99,7 @@ func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
 }
 
 func stale(v *Verdict, name string, before, after *hold, than string) {
-	v.find(name, []history.Event{before.acquired, after.asked, after.acquired},
+	v.find(name, []history.Event{*before.acquired, *after.asked, *after.acquired},
 		"%q: %s got the token %d, %s the %d that %s had %s before it asked", name, who(after.who), after.acquired.Fence, than,
 		before.acquired.Fence, who(before.who), secs(after.asked.T-before.acquired.T))
 }
@@ -115,7 +115,7 @@ func unique(v *Verdict, n nameHolds) {
 		case o == nil:
 			first[h.acquired.Fence] = h
 		case fenceGroup(o) != fenceGroup(h):
-			v.find(n.name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both got the token %d",
+			v.find(n.name, []history.Event{*o.acquired, *h.acquired}, "%q: %s and %s both got the token %d",
 				n.name, who(o.who), who(h.who), h.acquired.Fence)
 		}
 	}

@@ -48,9 +48,9 @@ func unequal(v *Verdict, n nameHolds) {
 	for _, h := range n.holds {
 		switch o := first[term(h)]; {
 		case term(h) == 0:
-			v.find(n.name, []history.Event{h.asked, h.acquired}, "%q: %s leads without a term", n.name, who(h.who))
+			v.find(n.name, []history.Event{*h.asked, *h.acquired}, "%q: %s leads without a term", n.name, who(h.who))
 		case o != nil:
-			v.find(n.name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both lead in term %d",
+			v.find(n.name, []history.Event{*o.acquired, *h.acquired}, "%q: %s and %s both lead in term %d",
 				n.name, who(o.who), who(h.who), term(h))
 		default:
 			first[term(h)] = h
@@ -71,7 +71,7 @@ func growing(v *Verdict, n nameHolds, comes, counts func(*hold) time.Duration) {
 			if largest == nil || term(h) >= term(largest) { // an equal one is found by unequal
 				return
 			}
-			v.find(n.name, []history.Event{largest.acquired, h.asked, h.acquired},
+			v.find(n.name, []history.Event{*largest.acquired, *h.asked, *h.acquired},
 				"%q: %s leads in term %d from %s on, after %s in term %d from %s to %s",
 				n.name, who(h.who), term(h), moment(h.acquired.T), who(largest.who), term(largest),
 				moment(largest.acquired.T), moment(largest.ended))
@@ -99,7 +99,7 @@ func deposed(v *Verdict, events []history.Event, leaders []*hold) int {
 		if e.Kind == history.Written {
 			writes++
 			if had && term(h) < term(n.leader) {
-				v.find(e.Name, []history.Event{h.acquired, n.leader.acquired, n.event, e},
+				v.find(e.Name, []history.Event{*h.acquired, *n.leader.acquired, n.event, e},
 					"%q: the register took a write of %s, leader of term %d, at %s, after %s, leader of term %d, had used it at %s",
 					e.Name,
 					who(h.who), term(h), moment(e.T), who(n.leader.who), term(n.leader), moment(n.event.T))

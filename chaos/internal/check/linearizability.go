@@ -140,12 +140,12 @@ func proof(holds []*hold) []history.Event {
 	var events []history.Event
 	for _, h := range holds {
 		if h.asked.Kind == history.Invoked {
-			events = append(events, h.asked)
+			events = append(events, *h.asked)
 		}
-		events = append(events, h.acquired)
+		events = append(events, *h.acquired)
 		for _, b := range h.beliefs {
 			if b.to.Kind != history.Acquired {
-				events = append(events, b.to)
+				events = append(events, *b.to)
 			}
 		}
 	}

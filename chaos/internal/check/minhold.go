@@ -27,7 +27,7 @@ func MinHold(events []history.Event) Verdict {
 			}
 			judged[h] = true
 			if next := h.intruder(n.holds); next != nil {
-				v.find(n.name, []history.Event{h.acquired, *h.returned, next.asked, next.acquired},
+				v.find(n.name, []history.Event{*h.acquired, *h.returned, *next.asked, *next.acquired},
 					"%q was to stay taken for %v after %s acquired it at %s, and %s acquired it at %s, %v too early", n.name,
 					h.acquired.MinHold,
 					who(h.who), moment(h.acquired.T), who(next.who), moment(next.acquired.T), h.keeps()-next.acquired.T)

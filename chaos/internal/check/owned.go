@@ -43,7 +43,7 @@ func owned(v *Verdict, n nameHolds, unoverlapped map[history.ID]bool, faults *tr
 				continue
 			}
 			if o.acquired.Fence != h.acquired.Fence {
-				v.find(n.name, []history.Event{longest.from, h.asked, h.acquired, longest.to},
+				v.find(n.name, []history.Event{*longest.from, *h.asked, *h.acquired, *longest.to},
 					"%q: %s holds it already as %s with the token %d, and %s got %d", n.name, owner, who(o.who),
 					o.acquired.Fence, who(h.who), h.acquired.Fence)
 			}

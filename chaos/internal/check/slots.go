@@ -71,7 +71,7 @@ func shared(v *Verdict, name string, all []Interval) {
 		}
 		last, had := longest[s]
 		if had && b.Begin < last.End {
-			v.find(name, []history.Event{last.from, last.to, b.from, b.to},
+			v.find(name, []history.Event{*last.from, *last.to, *b.from, *b.to},
 				"%q: %s with the token %d and %s with %d both had slot %d of %d for %v from %s on",
 				name, who(last.hold.who), last.hold.acquired.Fence, who(b.hold.who), b.hold.acquired.Fence,
 				s.number, s.of, min(b.End, last.End)-b.Begin, moment(b.Begin))
@@ -118,7 +118,7 @@ func (b Interval) slots() int { return b.hold.acquired.Slots }
 func bounds(all []Interval) []history.Event {
 	var events []history.Event
 	for _, b := range all {
-		events = append(events, b.from, b.to)
+		events = append(events, *b.from, *b.to)
 	}
 	history.Sort(events)
 	return events

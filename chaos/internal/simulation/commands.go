@@ -46,6 +46,9 @@ func (l labels) of(e simnet.Event) string {
 	case len(e.Args) < 2:
 		return ""
 	case strings.EqualFold(e.Args[0], "EVAL"):
+		if known, ok := read.Load(e.Args[1]); ok {
+			return known.([2]string)[1]
+		}
 		return l[digest(e.Args[1])]
 	case strings.EqualFold(e.Args[0], "EVALSHA"):
 		return l[e.Args[1]]

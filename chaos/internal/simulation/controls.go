@@ -57,7 +57,7 @@ func Controls() []Control {
 		{"readers without a new fence", check.ByFencing, "", "counters lost under a lock", 5},
 		{"new fence for each nested hold", check.ByFencing, "holds it already", everywhere, 60},
 		{"counters that never expire", check.ByResidue, "has no end", "calm", 20},
-		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 60},
+		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 200},
 		{"first of several names only", check.ByExclusion, "", "calm", 50},
 		{"intents that outlive their writer", check.ByLiveness, "kept out for", "a dead writer's intent", 15},
 		{"writers without intents", check.ByLiveness, "keeps others out", "readers without a gap", 5},
