@@ -18,7 +18,10 @@ import (
 // kindOf returns the kind of the locks that a way acquires.
 func kindOf(way string) string {
 	for _, k := range []struct{ prefix, kind string }{
-		{"RW.R", "reader"}, {"RW.TryR", "reader"}, {"RW.", "writer"}, {"Reentrant.", "reentrant"},
+		{"RW.R", "reader"},
+		{"RW.TryR", "reader"},
+		{"RW.", "writer"},
+		{"Reentrant.", "reentrant"},
 		{"Semaphore.", "semaphore"},
 	} {
 		if strings.HasPrefix(way, k.prefix) {
