@@ -33,7 +33,7 @@ var rightRules = []rule{
 		id: MissingKeyPattern, title: "the right to a key is missing", severity: Danger,
 		when: "the user may not use keys that begin with `redlock:`, as the scratch name, fences and intents do; " +
 			"or no other keys",
-		why: "Only mutexes without fencing can be locked, and only if the user may use their names.",
+		why: "A lock needs a right to its name and, unless it is a mutex without fencing, to keys that begin with redlock:.",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			refused := m.refusedFor(forbiddenKey)
 			if len(refused) == 0 && m.noName() {
