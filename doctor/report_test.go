@@ -47,6 +47,24 @@ func TestFindingsAreGrouped(t *testing.T) {
 	assert.Len(t, titled(report, "a right is missing"), 2, "the fixes differ")
 }
 
+// The reason of a finding about several masters names one of them, if it is not the same for all.
+func TestTheReasonOfAGroupNamesItsMaster(t *testing.T) {
+	t.Parallel()
+	calls := func(name string, n int) doctor.Seen {
+		return doctor.Seen{Name: name, Info: fmt.Sprintf("cmdstat_keys:calls=%d,usec=1", n)}
+	}
+	for want, masters := range map[string][]doctor.Seen{
+		"KEYS: 3 times. ":      {calls("a:1", 3), calls("b:1", 3)},
+		"a:1: KEYS: 3 times. ": {calls("a:1", 3), calls("b:1", 4)},
+		"b:1: KEYS: 4 times. ": {calls("b:1", 4), calls("a:1", 3), calls("c:1", 3)},
+	} {
+		found := titled(doctor.Judge(0, masters...), "KEYS is used")
+		require.Len(t, found, 1)
+		assert.Len(t, found[0].Nodes, len(masters))
+		assert.True(t, strings.HasPrefix(found[0].Why, want), "%q, not %q", found[0].Why, want)
+	}
+}
+
 // Every text fits on a terminal, whatever the server says.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
