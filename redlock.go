@@ -202,18 +202,22 @@ func (l *Locker) reportHealth(master string, err error) {
 	}
 }
 
-// logRefusal logs that a master answers but refuses releases, or lets the user run no scripts, or that this is over.
+// logRefusal logs that a master answers but refuses releases, or is not asked for locks, or that this is over.
 func (l *Locker) logRefusal(master string, r *node.RefusalError) {
 	var right *node.RightError
 	lacksRight, noMaster := errors.As(r.Err, &right), errors.As(r.Err, new(*node.RoleError))
+	several := errors.As(r.Err, new(*node.SeveralServersError))
 	switch {
+	case several && r.Over:
+		l.journal.repeat(slog.LevelInfo, master, "redlock: an address leads to one server again, which is asked for locks",
+			"master", master)
 	case noMaster && r.Over:
 		l.journal.repeat(slog.LevelInfo, master, "redlock: a server is a master again, and is asked for locks",
 			"master", master)
 	case lacksRight && r.Over:
 		l.journal.repeat(slog.LevelInfo, master, "redlock: a master allows scripts again, and is asked for locks",
 			"master", master)
-	case lacksRight, noMaster:
+	case lacksRight, noMaster, several:
 		l.journal.repeat(slog.LevelWarn, master, "redlock: a master is not asked for locks",
 			"master", master, "error", r.Err)
 	case r.Over:

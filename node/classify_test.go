@@ -240,7 +240,7 @@ func TestAReplyOfAnUnexpectedKindIsUnknown(t *testing.T) {
 		})
 		null := node.NewScript(`return nil`).Op("odd", nil, []string{"a"})
 		assert.Equal(t, node.Unknown, r.ask(null).result().Verdict)
-		assert.Equal(t, 2, r.m.ConnsEver(), "later replies over such a connection may belong to other calls")
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "later replies over such a connection may belong to other calls")
 		assert.Equal(t, []string{"suspect", "well", "suspect"}, r.healthReports())
 	})
 }

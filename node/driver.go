@@ -129,7 +129,8 @@ func (p *pipe) next() (t task, fx effects) {
 func (p *pipe) use(l link, now time.Time, fx *effects) {
 	p.conn.link, p.conn.verified, p.state.window.rtt = l, false, minRTT{}
 	p.conn.roleAt = now
-	p.noteRole(l.server(), fx)
+	p.noteBar(l.server(), fx)
+	p.state.servers.use(l.server().RunID)
 	if report := p.state.rights.handshake(l.server().scripts, now); report != nil {
 		fx.reports = append(fx.reports, report)
 	}
@@ -150,7 +151,11 @@ func (p *pipe) rest() {
 
 // connect makes a connection. It reports whether the driver has more to do.
 func (p *pipe) connect(patience time.Duration) bool {
+	began := p.clock.Now()
 	l, err := p.open(patience)
+	if err == nil {
+		p.compareFirst(l, p.clock.Now().Sub(began), patience)
+	}
 	fx, ok := p.connected(l, err, p.clock.Now())
 	p.apply(fx)
 	return ok
@@ -180,15 +185,20 @@ func (p *pipe) connected(l link, err error, now time.Time) (fx effects, ok bool)
 // send puts the next batch into the connection, and returns the task to write it.
 func (p *pipe) send(now time.Time, fx *effects) task {
 	l := p.conn.link
-	batch, dropped := p.state.calls.load(l.server(), p.state.rights, now)
+	p.checkServers(now)
+	batch, dropped := p.state.calls.load(l.server(), p.state.bar(l.server()), p.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
 	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
 		return task{do: doNothing}
 	}
 	p.batches.count(len(batch))
 	if p.asksRole(l, now) {
-		batch = p.state.calls.askRole(len(batch), now)
+		batch = p.state.calls.ask(askRole, len(batch), now)
 		p.conn.roleAt = now
+	}
+	if p.state.servers.doubt {
+		batch = p.state.calls.ask(askServer, len(batch), now)
+		p.state.servers.doubt = false
 	}
 	for _, c := range batch {
 		l.put(c.bytes())
@@ -246,8 +256,8 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	out := settlement{state: s, server: l.server(), now: now, deliveries: p.scratch}
 	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))
 	s.calls.retry(out.retry)
-	if out.changedRole {
-		l.changeRole(out.server)
+	if out.changed {
+		l.change(out.server)
 	}
 	switch {
 	case out.ended:
@@ -255,7 +265,7 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 		p.lost(&out, &fx)
 	case out.answered:
 		p.conn.verified, p.conn.server = true, out.server
-		p.noteRole(out.server, &fx)
+		p.noteBar(out.server, &fx)
 		fx.healthy(s.health.answer())
 	}
 	s.recovery.add(out.unanswered)

@@ -100,13 +100,7 @@ func (d *dialer) examine(ctx context.Context) *Connection {
 // welcome is the handshake of an examiner. The reply to INFO shows why a server refuses the connection, or that it is
 // no Redis server. The right to INFO may be missing.
 func (d *dialer) welcome(ctx context.Context, conn net.Conn) (*session, error) {
-	return d.handshake(ctx, conn, step{[]any{"info", "server"}, func(reply any) error {
-		_, err := acceptText(reply)
-		if refusesInfo(err) {
-			return nil
-		}
-		return err
-	}})
+	return d.handshake(ctx, conn, askInfo(new(string), new(error)))
 }
 
 // use calls f with the session, which it makes first if there is none. The session ends with ctx, with the node, after

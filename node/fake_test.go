@@ -41,11 +41,15 @@ func (h *holes) first() *hole {
 	return h.all[0]
 }
 
-// last is the latest connection.
+// last is the latest connection that is open, or the first one.
 func (h *holes) last() *hole {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.all[len(h.all)-1]
+	last := len(h.all) - 1
+	for last > 0 && h.all[last].isClosed() {
+		last--
+	}
+	return h.all[last]
 }
 
 // hole is a connection whose bytes may be lost or arrive late.

@@ -140,7 +140,7 @@ func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
 			v := r.ask(acquire(token(i), "me"), window(guarded)).result()
 			assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
 		}
-		assert.Equal(t, 5, r.m.ConnsEver())
+		assert.Equal(t, 5+comparing, r.m.ConnsEver())
 	})
 }
 
@@ -292,12 +292,12 @@ func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 			require.Equal(t, node.Granted, r.ask(acquire(token(i), "me"), window(guarded)).result().Verdict)
 			time.Sleep(5 * time.Millisecond)
 		}
-		assert.Equal(t, 2, r.m.Count("INFO"), "server and replication")
+		assert.Equal(t, 2+comparing, r.m.Count("INFO"), "server and replication")
 		r.m.Reset()
 		r.ask(acquire("b", "me")).result()
 		r.ask(acquire("c", "me")).result()
-		assert.Equal(t, 2, r.m.ConnsEver())
-		assert.Equal(t, 4, r.m.Count("INFO"))
+		assert.Equal(t, 2+comparing, r.m.ConnsEver())
+		assert.Equal(t, 4+comparing, r.m.Count("INFO"))
 	})
 }
 
@@ -320,7 +320,7 @@ func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
 		}
 		var young *node.RestartError
 		require.ErrorAs(t, v.Err, &young)
-		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO"))
+		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO")+2*comparing)
 	})
 }
 

@@ -78,13 +78,7 @@ func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) 
 	var info, replication string
 	var refused error // of INFO
 	var right scriptRight
-	steps := []step{{[]any{"info", "server"}, func(reply any) (err error) {
-		info, err = acceptText(reply)
-		if refusesInfo(err) {
-			refused, err = err, nil
-		}
-		return err
-	}}, {[]any{"info", "replication"}, func(reply any) error {
+	steps := []step{askInfo(&info, &refused), {[]any{"info", "replication"}, func(reply any) error {
 		replication, _ = acceptText(reply) // without it the role is unknown
 		return nil
 	}}}
@@ -98,7 +92,7 @@ func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) 
 			return nil
 		}})
 	}
-	s, err := d.handshake(ctx, conn, steps...)
+	s, err := d.handshakeSeen(ctx, conn, &info, steps...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -112,6 +106,30 @@ func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) 
 	identity := d.known.learn(info+"\n"+replication, refused, d.clock.Now())
 	identity.scripts = right
 	s.identity = &identity
+	return s, nil
+}
+
+// askInfo is the step that reads INFO server into info, or why the server refuses that into refused. It fails if the
+// server refuses the connection.
+func askInfo(info *string, refused *error) step {
+	return step{[]any{"info", "server"}, func(reply any) (err error) {
+		*info, err = acceptText(reply)
+		if refusesInfo(err) {
+			*refused, err = err, nil
+		}
+		return err
+	}}
+}
+
+// handshakeSeen is a handshake whose steps read INFO server into info. It reports the server that it saw.
+func (d *dialer) handshakeSeen(ctx context.Context, conn net.Conn, info *string, steps ...step) (*session, error) {
+	asked := d.clock.Now()
+	s, err := d.handshake(ctx, conn, steps...)
+	if err != nil {
+		return nil, err
+	}
+	s.identity.RunID = parseInfo(*info)["run_id"]
+	d.saw(sighting{runID: s.identity.RunID, asked: asked, answered: d.clock.Now()})
 	return s, nil
 }
 

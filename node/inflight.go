@@ -39,9 +39,12 @@ func (f *inflight) retry(calls []*Call) {
 }
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain rechecks of
-// missing rights. load drops the calls that are canceled, late, or refused, and returns their votes. Until load returns
-// a call for the first time, the master has certainly not executed it; from then on it may have.
-func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
+// missing rights. load drops the calls that are canceled, late, or refused, and returns their votes. It drops all calls
+// for a vote if bar is not nil. Until load returns a call for the first time, the master has certainly not executed it;
+// from then on it may have.
+func (f *inflight) load(
+	server *Server, bar error, missing rights, now time.Time,
+) (batch []*Call, dropped []delivery) {
 	first, taken := len(f.written), 0
 	for _, c := range f.queue {
 		if len(f.written)-first == maxBatch {
@@ -49,7 +52,7 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 		}
 		err := c.staleReason(server, now)
 		if err == nil && c.votes() {
-			err = server.notMaster()
+			err = bar
 		}
 		if err == nil && !c.flight.voted {
 			recheck, wait, refused := missing.check(c.Op, now)
@@ -203,20 +206,20 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	return failed
 }
 
-// inFlight returns how many calls were written, without the questions of the node itself for the role.
+// inFlight returns how many calls were written, without the questions of the node itself.
 func (f *inflight) inFlight() (n int) {
 	for _, c := range f.written {
-		if c.Op != askRole {
+		if !c.Op.isQuestion() {
 			n++
 		}
 	}
 	return n
 }
 
-// askRole puts the question for the role ahead of the last n written calls, and returns it with them.
-func (f *inflight) askRole(n int, now time.Time) (batch []*Call) {
+// ask puts a question of the node itself ahead of the last n written calls, and returns it with them.
+func (f *inflight) ask(o *Op, n int, now time.Time) (batch []*Call) {
 	first := len(f.written) - n
-	question := &Call{Request: Request{Op: askRole, Asked: now}, flight: flight{voted: true, sent: now}}
+	question := &Call{Request: Request{Op: o, Asked: now}, flight: flight{voted: true, sent: now}}
 	f.written = slices.Insert(f.written, first, question)
 	return f.written[first:]
 }

@@ -19,8 +19,8 @@ type link interface {
 	streams() bool
 	// server returns the identity of the server that sent the latest replies.
 	server() *Server
-	// changeRole records that the server has another role. It is s from now on.
-	changeRole(s *Server)
+	// change records that the server has another role, or is another one. It is s from now on.
+	change(s *Server)
 	// close ends the link at once, even while flush or receive runs. The kernel discards what it has not sent.
 	close()
 }

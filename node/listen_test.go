@@ -92,7 +92,7 @@ func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 			r.eventually(soon, "a message for the other", func() bool { return kept.notified.Load() == int64(i+2) })
 			assert.EqualValues(t, 2, l.notified.Load())
 		}
-		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "one to listen, one to ask")
 	})
 }
 
@@ -238,7 +238,7 @@ func TestAListenerOutlivesALongSilence(t *testing.T) {
 		r.publish(channel)
 		time.Sleep(10 * time.Millisecond)
 		assert.EqualValues(t, 2, l.notified.Load())
-		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "one to listen, one to ask")
 	})
 }
 

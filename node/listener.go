@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -151,7 +150,7 @@ func (e *connectFailure) Unwrap() error { return e.error }
 func (ls *listener) pause() {
 	ls.backoff = min(max(2*ls.backoff, resubscribeMin), resubscribeMax)
 	over := make(chan struct{})
-	timer := ls.clock.AfterFunc(ls.backoff-rand.N(ls.backoff/2), func() { close(over) })
+	timer := ls.clock.AfterFunc(shortened(ls.backoff), func() { close(over) })
 	defer timer.Stop()
 	select {
 	case <-over:

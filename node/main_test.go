@@ -30,6 +30,8 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 const (
+	// comparing is the number of connections that a node makes to one server only to compare it. They ask for INFO once.
+	comparing = 1
 	// timeout is the deadline of a call, unless a test says otherwise.
 	timeout = 100 * time.Millisecond
 	// ttl outlives every fault of these tests, so that no key goes away by itself.

@@ -15,6 +15,7 @@ import (
 type pipe struct {
 	clock       clock.Clock
 	open        func(patience time.Duration) (link, error) // makes a connection, see [dialer.open]
+	sight       func() (runID string, err error)           // see [dialer.sight]; nil: not possible
 	spawn       func(func() error)                         // starts a goroutine
 	onHealth    func(error)                                // see [Node.Bind]
 	tickAlarm   *clock.Alarm                               // calls tick when something is due
@@ -37,7 +38,7 @@ type connection struct {
 	server        *Server       // that answered last; nil: none has
 	verified      bool          // link has carried an answer
 	roleAt        time.Time     // when the server's role was last asked over link
-	notMaster     error         // why the server that answered last is no master; nil: it is one
+	barred        error         // why the server that answered last gets no calls for a vote; nil: it gets them
 	silentSince   time.Time     // the last reply, or a later write or connect of the driver with no reply due
 	writer        link          // the link that a goroutine writes to; nil: none
 	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it

@@ -35,10 +35,10 @@ type refusal struct {
 }
 
 // RefusalError reports that a master answers but refuses releases, or that it no longer does. If the master is not
-// asked for locks, because it refuses the script that would release them or is no master, Err is a *[RightError] or a
-// *[RoleError].
+// asked for locks, because it refuses the script that would release them, is no master, or is one of several servers,
+// Err is a *[RightError], a *[RoleError] or a *[SeveralServersError].
 type RefusalError struct {
-	// Err is the master's error reply, a *RightError around it, or a *RoleError.
+	// Err is the master's error reply, a *RightError around it, a *RoleError, or a *SeveralServersError.
 	Err error
 	// Over is set if the master no longer refuses.
 	Over bool

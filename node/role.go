@@ -70,19 +70,18 @@ func (s *settlement) learnRole(r reply) {
 	if role := roleOf(text); role != "" && role != s.server.Role {
 		changed := *s.server
 		changed.Role = role
-		s.server = &changed
-		s.changedRole = true
+		s.server, s.changed = &changed, true
 	}
 }
 
-// noteRole reports that the server ceased to be a master, or is one again.
-func (p *pipe) noteRole(s *Server, fx *effects) {
-	err := s.notMaster()
-	switch was := p.conn.notMaster; {
+// noteBar reports that the server ceased to be asked for votes, or is asked again.
+func (p *pipe) noteBar(s *Server, fx *effects) {
+	err := p.state.bar(s)
+	switch was := p.conn.barred; {
 	case err != nil && was == nil:
 		fx.reports = append(fx.reports, &RefusalError{Err: err})
 	case err == nil && was != nil:
 		fx.reports = append(fx.reports, &RefusalError{Err: was, Over: true})
 	}
-	p.conn.notMaster = err
+	p.conn.barred = err
 }

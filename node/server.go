@@ -45,15 +45,16 @@ func (s Server) restarted(window time.Duration, now time.Time) error {
 	return nil
 }
 
-// guard turns a grant to c that does not count into Unknown: the operation was executed, so it must be released. The
-// window must have passed when c was sent, not only when the reply is read, which may be much later.
-func (s *Server) guard(v Vote, c *Call) Vote {
+// guard turns a grant to c that does not count into Unknown: the operation was executed, so it must be released. bar is
+// why no vote counts. The window must have passed when c was sent, not only when the reply is read, which may be much
+// later.
+func (s *Server) guard(v Vote, c *Call, bar error) Vote {
 	if v.Verdict != Granted {
 		return v
 	}
 	var err error
 	if c.votes() {
-		err = s.notMaster()
+		err = bar
 	}
 	if err == nil && c.Window > 0 {
 		err = s.Trusted(c.Window, c.flight.sent)

@@ -38,7 +38,7 @@ type session struct {
 	readBy  time.Time // the read deadline
 
 	used     time.Time   // when the session was opened, or last received from
-	readOnly atomic.Bool // the master has become a replica, or a replica a master
+	readOnly atomic.Bool // the master has become a replica, or a replica a master, or it is another server
 }
 
 var _ link = (*session)(nil)
@@ -135,9 +135,9 @@ func (s *session) decode(size *int) (v any, err error) {
 func (s *session) streams() bool   { return !s.readOnly.Load() }
 func (s *session) server() *Server { return s.identity }
 
-// changeRole makes the next request use another connection: the name of the server may lead to another one by now, and
-// a server that became a master gets a restart window when it is identified.
-func (s *session) changeRole(as *Server) {
+// change makes the next request use another connection: the name of the server may lead to another one by now, and a
+// server that became a master, or replaced another one behind a proxy, gets a restart window when it is identified.
+func (s *session) change(as *Server) {
 	s.identity = as
 	s.readOnly.Store(true)
 }

@@ -10,6 +10,7 @@ type state struct {
 	window   window
 	late     lateDelivery
 	rights   rights
+	servers  servers
 	refusals refusals
 	recovery recovery
 }
@@ -31,8 +32,8 @@ type settlement struct {
 	lostSince  time.Time // when the first such call was written
 	onlyPing   bool      // the connection carried only a PING when it ended
 	malformed  error     // a reply that its operation cannot return, which ends the connection
-	// changedRole reports that the server has another role than before.
-	changedRole bool
+	// changed reports that the server has another role than before, or is another one.
+	changed bool
 }
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
@@ -80,6 +81,8 @@ func (s *settlement) settle(c *Call, r reply) {
 		switch {
 		case c.Op == askRole:
 			s.learnRole(r)
+		case c.Op == askServer:
+			s.learnServer(c, r)
 		case !s.rechecked(c, r):
 			s.reply(c, r)
 		}
@@ -90,7 +93,7 @@ func (s *settlement) settle(c *Call, r reply) {
 	case ping:
 		s.onlyPing = true
 		return
-	case askRole:
+	case askRole, askServer:
 		return
 	}
 	if r.result == inDoubt && !s.lost {
@@ -172,7 +175,11 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if c.flight.repeated && v.Verdict == Denied && !c.Delivery.Keeps {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
-	s.vote(c, s.server.guard(v, c))
+	bar := s.state.bar(s.server)
+	if c.Op.anyRole && v.Err == nil {
+		v.Err = s.state.servers.err()
+	}
+	s.vote(c, s.server.guard(v, c, bar))
 	if !c.Delivery.Durable {
 		return
 	}

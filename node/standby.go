@@ -13,6 +13,7 @@ func (p *pipe) tryStandby() error {
 	old, silentSince := p.silent()
 	l, err := p.open(0)
 	if err == nil {
+		p.beginCompare(l)
 		over := make(chan struct{})
 		p.clock.AfterFunc(thawGrace, func() { close(over) })
 		<-over

@@ -47,7 +47,8 @@ func (d *dialer) subscribe(ctx context.Context) (subscription, error) {
 
 // greet is the handshake of a connection that carries no requests.
 func (d *dialer) greet(ctx context.Context, conn net.Conn) (*session, error) {
-	return d.handshake(ctx, conn)
+	var info string
+	return d.handshakeSeen(ctx, conn, &info, askInfo(&info, new(error)))
 }
 
 // wireSubscription is a subscription over a session. The server owes it a reply for each channel of a command.

@@ -60,7 +60,7 @@ func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
 			assert.Equal(t, node.Granted, b.result().Verdict, "%v", b.vote.Err)
 		}
 		assert.Empty(t, r.healthReports(), "the master is not suspect")
-		assert.Equal(t, 4, r.m.ConnsEver())
+		assert.Equal(t, 4+comparing, r.m.ConnsEver())
 		time.Sleep(time.Minute)
 		assert.Equal(t, 4, r.m.Count("EVALSHA"), "no release is repeated, since no call was in doubt")
 	})
@@ -79,7 +79,7 @@ func TestABusyTunnelIsNotVerified(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond)
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
 		assert.Equal(t, 1, r.m.Count("PING"))
-		assert.Equal(t, 1, r.m.ConnsEver())
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
 	})
 }
 
@@ -130,7 +130,7 @@ func TestAnUnusedTunnelIsVerified(t *testing.T) {
 		r.m.Delay(timeout, 0) // the connection is there when the call is over
 		assert.Equal(t, node.Failed, r.ask(acquire("a", "me")).result().Verdict)
 		time.Sleep(5 * time.Second)
-		require.Equal(t, 1, r.m.ConnsEver())
+		require.Equal(t, 1+comparing, r.m.ConnsEver())
 		r.m.Delay(0, 0)
 		r.m.Reset()
 		time.Sleep(time.Second)

@@ -204,7 +204,7 @@ func (w *wrapped) flush() error {
 
 func (w *wrapped) receive() ([]reply, error) { return w.replies, nil }
 func (w *wrapped) streams() bool             { return false }
-func (w *wrapped) changeRole(*Server)        {} // exec learns it
+func (w *wrapped) change(*Server)            {} // exec learns it
 
 func (w *wrapped) exec(cmds []redis.Cmder) error {
 	if w.cluster != nil {

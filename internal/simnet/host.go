@@ -132,9 +132,7 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: err}
 	}
-	h.net.mu.Lock()
-	m := h.net.byAddr[addr]
-	h.net.mu.Unlock()
+	m := h.net.at(addr)
 	if m == nil {
 		return fail(os.NewSyscallError("connect", syscall.EHOSTUNREACH))
 	}

@@ -61,7 +61,7 @@ type Net struct {
 	masters []*Master
 
 	mu      sync.Mutex
-	byAddr  map[string]*Master
+	byAddr  map[string][]*Master // the next one first
 	hosts   map[string]*Host
 	conns   map[*conn]struct{}
 	changed chan struct{} // closed and replaced whenever a fault begins or ends
@@ -102,7 +102,7 @@ func NewAt(t TB, seed uint64, addrs []string, uptime time.Duration) *Net {
 	t.Helper()
 	w := &Net{
 		seed:    seed,
-		byAddr:  make(map[string]*Master),
+		byAddr:  make(map[string][]*Master),
 		hosts:   make(map[string]*Host),
 		conns:   make(map[*conn]struct{}),
 		changed: make(chan struct{}),
@@ -110,7 +110,7 @@ func NewAt(t TB, seed uint64, addrs []string, uptime time.Duration) *Net {
 	for i, addr := range addrs {
 		m := newMaster(w, i, addr, uptime)
 		w.masters = append(w.masters, m)
-		w.byAddr[m.addr] = m
+		w.byAddr[m.addr] = []*Master{m}
 	}
 	t.Cleanup(func() {
 		time.Sleep(lull)
@@ -140,11 +140,29 @@ func (w *Net) URLs() []string {
 	return urls
 }
 
-// Alias makes addr another address of the i-th master.
-func (w *Net) Alias(addr string, i int) {
+// Alias makes addr another address of the masters with these indices, which take its connections in turn, as behind a
+// load balancer. Existing connections remain.
+func (w *Net) Alias(addr string, indices ...int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.byAddr[addr] = w.masters[i]
+	w.byAddr[addr] = nil
+	for _, i := range indices {
+		w.byAddr[addr] = append(w.byAddr[addr], w.masters[i])
+	}
+}
+
+// at returns the master that takes the next connection to addr; nil if there is none.
+func (w *Net) at(addr string) *Master {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.byAddr[addr]
+	if len(all) == 0 {
+		return nil
+	}
+	next := all[0]
+	copy(all, all[1:])
+	all[len(all)-1] = next
+	return next
 }
 
 // Dial connects the host "client" to the master at addr. It suits redis.Options.Dialer and node.WithDialer.

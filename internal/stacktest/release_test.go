@@ -96,10 +96,12 @@ func TestReleaseLeavesTheOtherHolders(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
 				_, stays := take(t, w.locker(t, "one"))
+				synctest.Wait() // all masters have answered
 				_, goes := take(t, w.locker(t, "two"))
-				require.NoError(t, w.locker(t, "operator").Release(t.Context(), "x", goes))
-				synctest.Wait()
-				holding, err := w.locker(t, "operator").Inspect(t.Context(), "x")
+				operator := w.locker(t, "operator")
+				require.NoError(t, operator.Release(t.Context(), "x", goes))
+				synctest.Wait() // it is connected to all masters
+				holding, err := operator.Inspect(t.Context(), "x")
 				require.NoError(t, err)
 				require.Len(t, holding.Holders, 1)
 				assert.Equal(t, stays, holding.Holders[0].Token)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -71,6 +72,7 @@ func (e *env) shares() {
 	seen := &cohorts{byToken: make(map[string]*cohort)}
 	var all []func()
 	for client, c := range e.schedule.Clients {
+		e.worker(client).free(locker.Request{Mode: kinds.Mutex, Names: []string{"connect"}}).sure()
 		for range c.Workers {
 			w := e.worker(client)
 			all = append(all, func() { w.grab(e, seen, client) })
