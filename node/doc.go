@@ -17,13 +17,15 @@
 // majorities. It has three parts:
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
-//     acquire. Three other connections exist at times: a standby that proves a silent master, one that repeats releases,
-//     and the subscription to release messages. While a batch is on the wire, further requests gather and leave as the
-//     next batch. A request whose caller gave up before it was written is dropped. When a deadline passes, the caller
-//     gets [Unknown], but the connection remains open: the late reply is read, and the release follows at once.
+//     acquire. Three other connections exist at times: a standby, which proves a silent master, one that repeats
+//     releases, and the subscription to release messages. While a batch is on the wire, further requests gather and
+//     leave as the next batch. A request whose caller gave up before it was written is dropped. When a deadline passes,
+//     the caller gets [Unknown], but the connection remains open: the late reply is read, and the release follows at
+//     once.
 //   - Health. A master is suspect if it refuses, cannot be reached, or was silent for half of the time of a request
 //     whose deadline has passed. Requests to it then fail at once, except that one is sent from time to time to try it.
-//     Releases wait until the master has answered, and are repeated while a late delivery of what they undo is possible.
+//     Releases wait until the master has answered. They are repeated while a late delivery of what they undo is
+//     possible.
 //   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
 //     process has been up for longer than the request's window. The node identifies the process once per connection,
 //     because no connection outlives it.
