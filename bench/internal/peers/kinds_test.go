@@ -48,7 +48,7 @@ func TestEveryKindIsWhatItsRowSays(t *testing.T) {
 				for _, held := range names {
 					h, err := p.locker.Inspect(t.Context(), held)
 					require.NoError(t, err)
-					assert.Equal(t, want.kind, h.Kind)
+					assert.EqualValues(t, want.kind, h.Kind)
 					assert.Equal(t, want.depth, h.Depth)
 				}
 				require.NoError(t, lock.Unlock(t.Context()))

@@ -42,7 +42,7 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 			for _, n := range names {
 				held, err := l.Inspect(t.Context(), n)
 				require.NoError(t, err)
-				assert.Equal(t, is, held.Kind, "%s of %q", name, n)
+				assert.EqualValues(t, is, held.Kind, "%s of %q", name, n)
 			}
 			require.NoError(t, lock.Unlock(t.Context()))
 		}
