@@ -24,14 +24,13 @@ func (s *settlement) learnServer(c *Call, r reply) {
 	}
 }
 
-// sight makes a connection only to see which server it reaches.
-func (d *dialer) sight(ctx context.Context) (runID string, err error) {
+// sight makes a connection only to see which server it reaches. The caller must close it with done.
+func (d *dialer) sight(ctx context.Context) (runID string, done func(), err error) {
 	s, err := d.attempt(ctx, d.attemptTimeout(), d.greet)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	s.close()
-	return s.identity.RunID, nil
+	return s.identity.RunID, s.close, nil
 }
 
 // saw records the server that a connection reached.
@@ -50,7 +49,7 @@ func (p *pipe) noteServers(fx *effects) {
 	case p.closing.closed:
 	case p.conn.link != nil:
 		p.noteBar(p.conn.link.server(), fx)
-	case p.state.servers.several != nil:
+	default:
 		p.noteBar(nil, fx)
 	}
 }
@@ -93,8 +92,12 @@ func (p *pipe) beginCompare(l link) (done chan struct{}) {
 // compare connects until it is settled whether there are several servers, but not often.
 func (p *pipe) compare() {
 	for i := range comparisons {
-		id, err := p.sight()
-		if err != nil || p.settled(id, i == 0) {
+		id, done, err := p.sight()
+		if err != nil {
+			return
+		}
+		done()
+		if p.settled(id, i == 0) {
 			return
 		}
 	}
@@ -117,11 +120,23 @@ func (p *pipe) checkServers(now time.Time) {
 	}
 }
 
-// onlyServer returns the server that all of many connections reach; "" if they reach several, or none.
+// onlyServer returns the server that all connections of a check reach; "" if they reach several, or none. The
+// connections stay open until the check ends. Otherwise a load balancer that prefers the server with the fewest
+// connections would lead each to the server that the pipe's connection does not use.
 func (p *pipe) onlyServer() (runID string) {
+	var open []func()
+	defer func() {
+		for _, done := range open {
+			done()
+		}
+	}()
 	for i := range agreeing {
-		id, err := p.sight()
-		if err != nil || i > 0 && id != runID {
+		id, done, err := p.sight()
+		if err != nil {
+			return ""
+		}
+		open = append(open, done)
+		if i > 0 && id != runID {
 			return ""
 		}
 		runID = id
@@ -140,5 +155,14 @@ func (p *pipe) serversChecked(runID string) (fx effects) {
 		l.change(l.server())
 	}
 	p.noteServers(&fx)
+	p.wakeForCheck(&fx)
 	return fx
+}
+
+// wakeForCheck makes tick run when the next check is due, if the last one has reached one server: then the checks do
+// not wait for requests.
+func (p *pipe) wakeForCheck(fx *effects) {
+	if s := &p.state.servers; s.several != nil && s.checks > 0 && !s.checking {
+		fx.wake(s.retryAt)
+	}
 }

@@ -37,7 +37,7 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
 	n := newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe)
 	n.zone, n.connect = zone, d.examine
-	n.pipe.sight = func() (string, error) { return d.sight(n.ctx) }
+	n.pipe.sight = func() (string, func(), error) { return d.sight(n.ctx) }
 	d.saw = n.pipe.saw
 	if o.CredentialsProviderContext == nil {
 		n.user = cmp.Or(o.Username, "default")

@@ -14,13 +14,13 @@ import (
 // goroutine, because none may start once close has returned, and adding a command to the buffer of a connection.
 type pipe struct {
 	clock       clock.Clock
-	open        func(patience time.Duration) (link, error) // makes a connection, see [dialer.open]
-	sight       func() (runID string, err error)           // see [dialer.sight]; nil: not possible
-	spawn       func(func() error)                         // starts a goroutine
-	onHealth    func(error)                                // see [Node.Bind]
-	tickAlarm   *clock.Alarm                               // calls tick when something is due
-	windowAlarm *clock.Alarm                               // calls sendAhead when the window opens
-	scratch     []delivery                                 // the driver's, reused
+	open        func(patience time.Duration) (link, error)    // makes a connection, see [dialer.open]
+	sight       func() (runID string, done func(), err error) // see [dialer.sight]; nil: not possible
+	spawn       func(func() error)                            // starts a goroutine
+	onHealth    func(error)                                   // see [Node.Bind]
+	tickAlarm   *clock.Alarm                                  // calls tick when something is due
+	windowAlarm *clock.Alarm                                  // calls sendAhead when the window opens
+	scratch     []delivery                                    // the driver's, reused
 	votes       votes
 
 	mu       sync.Mutex
@@ -194,6 +194,10 @@ func (p *pipe) expire(now time.Time) (fx effects) {
 	s.calls.push(s.late.takeDue(now)...)
 	s.calls.push(s.refusals.due(now)...)
 	p.wakeForRepetitions(&fx)
+	if s.servers.checks > 0 {
+		p.checkServers(now)
+	}
+	p.wakeForCheck(&fx)
 	p.startDriver(now, &fx)
 	p.startRecovery(now, &fx)
 	p.checkDrained()

@@ -25,7 +25,8 @@ const (
 	compareWait    = 50 * time.Millisecond
 	compareWaitMin = 20 * time.Millisecond
 	// The node checks whether a URL still leads to several servers after severalMin, then at doubling intervals up to
-	// severalMax, each shortened by up to a half at random, while requests are made.
+	// severalMax, each shortened by up to a half at random: while requests are made, and after a check that has reached
+	// one server.
 	severalMin = 500 * time.Millisecond
 	severalMax = 8 * time.Second
 	// A check makes up to agreeing connections. The node believes that there is only one server when all of them have

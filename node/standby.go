@@ -48,6 +48,9 @@ func (p *pipe) standbyTried(old link, silentSince time.Time, l link, err error, 
 		fx.close = append(fx.close, old)
 	default:
 		fx.close = append(fx.close, l)
+		if p.conn.link != nil { // beginCompare took l for the pipe's connection
+			p.state.servers.use(p.conn.link.server().RunID)
+		}
 	}
 	return fx
 }
