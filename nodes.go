@@ -21,8 +21,8 @@ const (
 	NodeRestarting State = "restarting"
 	// NodeSuspect: it failed and has not answered since, or is loading its dataset.
 	NodeSuspect State = "suspect"
-	// NodeBarred: it is no master, does not identify itself (INFO), or refuses the scripts that release locks. An operator
-	// must act.
+	// NodeBarred: it is no master, does not identify itself (INFO), refuses the scripts that release locks, or its address
+	// leads to several servers. An operator must act.
 	NodeBarred State = "barred"
 	// NodeUnknown: it has not been asked yet, or has not answered yet.
 	NodeUnknown State = "unknown"
@@ -85,7 +85,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows := make([]NodeStatus, len(answers))
 	var failed []*NodeError
 	for i, an := range answers {
-		rows[i] = l.status(an)
+		rows[i] = l.status(an, l.masters[i].Stats())
 		var why *NodeError
 		if errors.As(rows[i].Err, &why) {
 			failed = append(failed, why)
@@ -98,10 +98,15 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	return rows, nil
 }
 
-func (l *Locker) status(an quorum.Answer) NodeStatus {
+// status returns the row of a master whose node has stats.
+func (l *Locker) status(an quorum.Answer, stats node.Stats) NodeStatus {
 	s, ok := an.Vote.Data.(node.Status)
 	if !ok {
-		return NodeStatus{NodeState: newNodeState(an.Node, NodeSuspect, nodeError(an, "status"))}
+		state := NodeSuspect
+		if l.nodeState(an.Node, stats).State == NodeBarred { // it refuses INFO
+			state = NodeBarred
+		}
+		return NodeStatus{NodeState: newNodeState(an.Node, state, nodeError(an, "status"))}
 	}
 	var row NodeStatus
 	row.Reachable = true
@@ -109,6 +114,8 @@ func (l *Locker) status(an quorum.Answer) NodeStatus {
 	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.RunID()
 	state, err := l.trust(an.Vote.Server)
 	switch {
+	case an.Vote.Err == nil && err == nil && stats.Barred != nil: // it refuses the scripts
+		state, err = NodeBarred, stats.Barred
 	case an.Vote.Err != nil:
 		state, err = NodeBarred, an.Vote.Err
 	case s.Role != "master":

@@ -195,8 +195,8 @@ const (
 	VerdictUnknown Verdict = "unknown" // it may have been executed
 )
 
-// NodeEvent is a change of a master's health: it stopped answering, so that its State is NodeSuspect, or it answers
-// again.
+// NodeEvent is a change of a master's health: it stopped answering if State is NodeSuspect, and otherwise it answers
+// again. Err is then nil unless the master may not vote, as after a restart.
 type NodeEvent struct{ NodeState }
 
 // voted returns the function that a quorum calls with every vote; nil if there is no Vote hook.

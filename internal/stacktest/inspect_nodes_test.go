@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -198,4 +199,29 @@ func TestACanceledInspectReturnsTheContextsError(t *testing.T) {
 		w.Heal()
 		time.Sleep(time.Second)
 	})
+}
+
+// Nodes and Stats say the same of a master that refuses what a vote needs.
+func TestNodesAndStatsAgreeOnAMasterThatRefuses(t *testing.T) {
+	t.Parallel()
+	for _, commands := range [][]string{{"EVALSHA", "EVAL"}, {"INFO"}} {
+		t.Run(commands[0], func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				w.Master(0).Reply(fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0]), commands...)
+				l := w.locker(t, "a")
+				unlock(t, lock(t, l, "x"))
+				time.Sleep(time.Second)
+				rows, err := l.Nodes(t.Context())
+				require.NoError(t, err)
+				stats := l.Stats().Nodes
+				for i := range rows {
+					assert.Equal(t, stats[i].State, rows[i].State, i)
+					assert.Equal(t, stats[i].MayVote, rows[i].MayVote, i)
+					assert.Equal(t, stats[i].Err == nil, rows[i].Err == nil, i)
+				}
+				assert.Equal(t, redlock.NodeBarred, rows[0].State)
+			})
+		})
+	}
 }
