@@ -15,7 +15,7 @@ import (
 // returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if too many masters
 // have faults that only an operator can fix. Such faults are a wrong password, a missing right, INFO refused, a
 // certificate that does not verify, a server that is not Redis, fencing tokens that are used up, one server under two
-// addresses, and a Cluster that keeps the names of a LockAll in different slots. When ctx ends, the error matches
+// addresses, and a Cluster that keeps the names of a LockAll in different hash slots. When ctx ends, the error matches
 // ctx.Err() and also what Lock was waiting for: [ErrHeld] or [ErrNoQuorum].
 //
 // On an error nothing is held, and anything that was set is being released on every master.

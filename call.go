@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// call is one call that acquires a lock of any kind: a Lock or a TryLock. It is counted and traced as an acquisition.
+// call is one acquisition (see [Trace]): a Lock or a TryLock of any kind.
 type call struct {
 	locker *Locker
 	ctx    context.Context
@@ -159,7 +159,7 @@ func (c *call) awaitTurn() (turn waitqueue.Wakeup, nudged bool, err error) {
 }
 
 // awaitAttempt waits until the caller, which has the turn, asks the masters. It reports whether to ask one master
-// before the others. firstDenied is that of the last attempt.
+// before the others. firstDenied reports whether the first node denied the last attempt.
 func (c *call) awaitAttempt(turn waitqueue.Wakeup, firstDenied bool) (first bool, err error) {
 	if turn.Action == waitqueue.Ask {
 		var yieldingEnds <-chan struct{}
@@ -344,8 +344,8 @@ func (c *call) gaveUp() error {
 	return failed("lock", c.target.Names, why...)
 }
 
-// failed ends a call without a lock. If a hook panicked, err is nil, and the lock may have been acquired. Then failed
-// releases it, since the caller never gets it.
+// failed ends a call whose caller gets no lock. If err is nil, a hook panicked; if the call had acquired the lock by
+// then, failed releases the lock.
 func (c *call) failed(err error) {
 	if c.lock != nil {
 		defer c.lock.abandon()

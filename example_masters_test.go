@@ -53,9 +53,9 @@ func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
 	})
 }
 
-// report does its work under a lock on the Redis of a client that the program has already.
+// report does its work under a lock on the Redis of a client that the program already has.
 func report(ctx context.Context, client redis.UniversalClient, work func(context.Context) error) error {
-	locker, err := redlock.Wrap(client) // of one server, of Sentinel or of a Cluster; a program needs one Locker
+	locker, err := redlock.Wrap(client) // a client of one server, Sentinel or a Cluster; one Locker per program
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// phase is where a Lock is in its life:
+// phase is a state in the life of a Lock:
 //
 //	held ── lose ──▶ lingering ── clear, close ──▶ cleared ── unlock ──▶ released
 //	                     └────────── unlock ────────────────────────────────▲
@@ -181,8 +181,8 @@ func (l *Lock) linger() {
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
 // reach the masters after the release. The release in turn follows every extension, so no late extension restores the
-// lock. If keepUntil is not zero, the name stays taken until then. A message tells the waiters of other Lockers so, who
-// expect the end of the TTL.
+// lock. If keepUntil is not zero, the name stays taken until then. A message wakes the waiters of other Lockers, which
+// would otherwise wait for the end of the TTL.
 func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	now := l.cfg.clock.Now()
 	defer l.hold.Released(now, silently) // also if a callback panics
@@ -204,9 +204,8 @@ func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	l.lease.Release(silently, decided)
 }
 
-// minHoldEnd returns until when the name must stay taken: the end of the minimum hold plus its drift, since the
-// masters' clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not
-// have the lock yet.
+// minHoldEnd returns the end of the minimum hold, plus the drift, because the masters' clocks may be faster. It returns
+// the zero time without a minimum hold, after it, or if the caller does not have the lock yet.
 func (l *Lock) minHoldEnd() time.Time {
 	d := l.cfg.terms.MinHold
 	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // d == 0 is tested apart: heldFor may be -1 ns

@@ -264,7 +264,7 @@ type lockKey struct{}
 // owner, or a permit of a semaphore. Of a LockAll, Release deletes one name. The token that begins with "min-hold:"
 // ends a minimum hold. All other holders of the name keep it. See [Lock.Token], and [Holder.Token] of [Locker.Inspect].
 //
-// Release repeats the request to a master that does not answer like [Lock.Unlock], and returns:
+// Like [Lock.Unlock], Release repeats the request to a master that does not answer. It returns:
 //
 //   - nil if a majority of the masters answered, and no majority lacked the token.
 //   - [ErrLost] if a majority does not have the token. The other masters have deleted it.

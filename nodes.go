@@ -41,7 +41,7 @@ type NodeState struct {
 	Err error
 }
 
-// NodeStatus is what one master answered now. Err is a *NodeError.
+// NodeStatus is a master's answer to [Locker.Nodes]. Err is a *NodeError.
 type NodeStatus struct {
 	NodeState
 	// Reachable reports whether the master answered within the node timeout.
@@ -54,8 +54,8 @@ type NodeStatus struct {
 }
 
 // Nodes returns the state of every master, in the order in which they were given. It waits for all of them, for at most
-// two node timeouts: it asks twice, the first time to connect and the second time to measure the round trip. On
-// [ErrNoQuorum] fewer than a majority may vote at the moment; the rows and [NodeErrors] say why.
+// two node timeouts: it asks twice, the first time to connect and the second time to measure the round trip. It returns
+// the rows and [ErrNoQuorum] if fewer than a majority may vote now; [NodeErrors] returns the reasons.
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows, err := l.nodes(ctx)
 	if err != nil {

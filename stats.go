@@ -83,9 +83,9 @@ type Histogram struct {
 type NodeStats struct {
 	NodeState
 
-	// Granted, Denied, Failed and Unknown count the master's votes by verdict, over all operations. Denied are refusals: a
-	// release that finds nothing to release, and an inspection of a held name, do not count. Failed is certainly not
-	// executed; Unknown may have been executed.
+	// Granted, Denied, Failed and Unknown count the master's votes by verdict, over all operations. Denied does not count
+	// a release that finds nothing to release, or an inspection of a held name. A Failed request was certainly not
+	// executed; an Unknown one may have been.
 	Granted, Denied, Failed, Unknown int64
 	// Dropped is how many requests were not sent because their round had ended. This is normal.
 	Dropped int64

@@ -33,7 +33,8 @@ type Trace struct {
 	// Extended is called when an extension, by the keepalive or by [Lock.Extend], succeeded or failed. It may come after
 	// HoldEnd.
 	Extended func(context.Context, ExtendedEvent)
-	// HoldEnd is called when a lock ends: immediately before it is released or handed over, or when it was lost.
+	// HoldEnd is called when a lock ends: immediately before it is released or handed over, or when it is lost or its
+	// Locker is closed.
 	HoldEnd func(context.Context, HoldEndEvent)
 	// Unlocked is called when an Unlock ends.
 	Unlocked func(context.Context, UnlockedEvent)

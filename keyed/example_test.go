@@ -13,7 +13,7 @@ import (
 
 // The code of docs/locks.md; a test of the root compares them.
 
-// storage adds locks by key to files: such a method set is what certmagic asks of its storage.
+// storage adds locks by key to files: certmagic requires these methods of its storage.
 type storage struct {
 	files
 	*keyed.Keyed // Lock, TryLock, Unlock

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -11,8 +12,8 @@ var askServer = Command("server", func(any) Vote { return grant() }, "info", "se
 // isQuestion reports whether the operation is a question of the node itself that goes ahead of a batch.
 func (o *Op) isQuestion() bool { return o == askRole || o == askServer }
 
-// learnServer reads the reply to askServer, which replies to later calls of the batch follow. A proxy may keep the
-// connection while it replaces the server.
+// learnServer reads the reply to askServer, which precedes the replies to the batch. A proxy may keep the connection
+// while it replaces the server.
 func (s *settlement) learnServer(c *Call, r reply) {
 	text, _ := r.value.(string)
 	id := parseInfo(text)["run_id"]
@@ -49,14 +50,14 @@ func (p *pipe) noteServers(fx *effects) {
 	case p.closing.closed:
 	case p.conn.link != nil:
 		p.noteBar(p.conn.link.server(), fx)
-	default:
+	case p.state.servers.several != nil || errors.As(p.conn.barred, new(*SeveralServersError)):
 		p.noteBar(nil, fx)
 	}
 }
 
-// compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits
-// for the result, so that the first grant does not count if there are several servers, unless that takes long. took is
-// how long it took to make l, and patience how long it might take.
+// compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
+// limited time for the result: if there are several servers, not even the first grant may count. took is how long it
+// took to make l, and patience how long it might take.
 func (p *pipe) compareFirst(l link, took, patience time.Duration) {
 	done := p.beginCompare(l)
 	if done == nil || took > compareWait {
@@ -89,7 +90,7 @@ func (p *pipe) beginCompare(l link) (done chan struct{}) {
 	return done
 }
 
-// compare connects until it is settled whether there are several servers, but not often.
+// compare connects, at most comparisons times, until it is settled whether there are several servers.
 func (p *pipe) compare() {
 	for i := range comparisons {
 		id, done, err := p.sight()

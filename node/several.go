@@ -18,9 +18,9 @@ import (
 // The node cannot notice a load balancer that leads all of its connections to one server.
 
 const (
-	// comparisons is how often the node connects to compare servers, if it finds two at the first time.
+	// comparisons bounds the connections that the node makes for one comparison.
 	comparisons = 4
-	// The first batch waits for the comparison for compareWait, or for as much of it as its calls allow, but for
+	// The first batch waits for the comparison: at most compareWait, less if its calls are due sooner, but at least
 	// compareWaitMin. It does not wait if it took longer than compareWait to connect.
 	compareWait    = 50 * time.Millisecond
 	compareWaitMin = 20 * time.Millisecond
@@ -117,7 +117,7 @@ func (s *servers) setDoubt() {
 	s.doubt = s.several == nil && s.main != "" && s.seen[0].runID != "" && s.seen[0].runID != s.main
 }
 
-// settled reports whether a comparison is over that has just reached a server; first: for the first time.
+// settled reports whether the comparison is over after a connection to runID. first marks its first connection.
 func (s *servers) settled(runID string, first bool) bool {
 	return s.several != nil || s.seen[1].runID == "" || first && runID == s.main
 }

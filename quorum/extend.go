@@ -21,8 +21,8 @@ func (l *Lease) Extend(done func(error)) {
 	l.mu.Lock()
 	op := l.ops.Extend(l.terms, l.fence)
 	l.mu.Unlock()
-	// A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
-	// token, after other holders.
+	// A node drops an extension that it has not written when the lease ends: otherwise the extension could restore the
+	// keys, and an old fencing token, after other holders.
 	l.q.ask(l.terms.request(op), &extending{lease: l, ended: l.ended, done: done})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Terms are what was requested of one lease, from the call to the masters.
+// Terms are the parameters of one lease.
 type Terms struct {
 	// TTL is the TTL that the operations give the keys.
 	TTL time.Duration
@@ -31,7 +31,7 @@ type Terms struct {
 const (
 	// minConnect is how long a node may connect, at least.
 	minConnect = time.Second
-	// connectSlack is how much later the vote of a node that did not connect is due, so that it says why.
+	// connectSlack is added so that a node that fails to connect can still report the reason.
 	connectSlack = 100 * time.Millisecond
 )
 
@@ -195,9 +195,9 @@ func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
 	return v
 }
 
-// counted reserves a node for the lease after a vote that counted and granted. It ends the reservations of nodes of
-// which two are one server: when an address is corrected, another server answers there, on which the lease never had
-// its keys.
+// counted reserves a node for the lease after a vote that counted and granted. If two nodes are one server, it ends the
+// reservations of both: once their addresses are corrected, another server answers for one of them, and that server
+// never had the keys.
 func (l *Lease) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
 	granted := t.votes[index].Verdict == node.Granted
 	if !granted && len(duplicates) == 0 {

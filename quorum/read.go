@@ -23,9 +23,9 @@ func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, e
 	return q.read(ctx, request{op: op, timeout: timeout, connect: connectTime(timeout)}, early, nil, nil)
 }
 
-// Probe is like [Quorum.Read], for a waiter, which has asked the nodes before. If op may leave an intent, res records
-// on which nodes; otherwise res is nil. If the waiter listens to releases, listener records on which nodes the lock is
-// not free; otherwise it is nil.
+// Probe is [Quorum.Read] for a waiter. It gives a node no extra time to connect, because the waiter has asked the nodes
+// before. If op may leave an intent, res records on which nodes; otherwise res is nil. If the waiter listens to
+// releases, listener records on which nodes the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
 	ctx context.Context, op *node.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {

@@ -45,9 +45,9 @@ func (l *Lease) mayBlock() bool {
 }
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that
-// no lease has. The result is nil only if a majority keeps them: unlike for Release, the answer of a node that did not
-// have the token does not count. The grant of a server within its restart window counts as it does for Extend. A node
-// that executes Keep late counts the time that is left now from then.
+// no lease has. The result is nil only if a majority keeps them; unlike in Release, a denial does not count. The grant
+// of a server within its restart window counts as it does for Extend. A node that executes Keep late counts the time
+// that is left now from then.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
 	e := &ending{

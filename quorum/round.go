@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// round asks all nodes one question. It sends the requests, counts the votes, and tells the question once that they
-// decide.
+// round asks all nodes one question. It sends the requests, counts the votes, and calls question.decided once they
+// decide the round.
 type round struct {
 	request
 	question question
@@ -28,7 +28,7 @@ type request struct {
 	window  time.Duration
 }
 
-// question is what a round asks, and what becomes of the answers. The round calls prepare and vote for each node, from
+// question prepares the calls of a round and handles the votes. The round calls prepare and vote for each node, from
 // several goroutines at the same time.
 type question interface {
 	// prepare completes the call to a node. If it returns a vote, the node is not asked.
