@@ -208,7 +208,8 @@ func TestNodesAndStatsAgreeOnAMasterThatRefuses(t *testing.T) {
 		t.Run(commands[0], func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
-				w.Master(0).Reply(fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0]), commands...)
+				refusal := fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0])
+				w.Master(0).Reply(refusal, commands...)
 				l := w.locker(t, "a")
 				unlock(t, lock(t, l, "x"))
 				time.Sleep(time.Second)
