@@ -17,7 +17,7 @@ func (o *Op) isQuestion() bool { return o == askRole || o == askServer }
 func (s *settlement) learnServer(c *Call, r reply) {
 	text, _ := r.value.(string)
 	id := parseInfo(text)["run_id"]
-	s.state.servers.see(sighting{runID: id, asked: c.flight.sent, answered: s.now})
+	s.state.servers.see(observation{runID: id, asked: c.flight.sent, answered: s.now})
 	if id != "" && id != s.server.RunID {
 		changed := *s.server
 		changed.RunID, changed.Up = id, s.now
@@ -25,8 +25,8 @@ func (s *settlement) learnServer(c *Call, r reply) {
 	}
 }
 
-// sight makes a connection only to see which server it reaches. The caller must close it with done.
-func (d *dialer) sight(ctx context.Context) (runID string, done func(), err error) {
+// reach makes a connection only to see which server it reaches. The caller must close it with done.
+func (d *dialer) reach(ctx context.Context) (runID string, done func(), err error) {
 	s, err := d.attempt(ctx, d.attemptTimeout(), d.greet)
 	if err != nil {
 		return "", nil, err
@@ -35,7 +35,7 @@ func (d *dialer) sight(ctx context.Context) (runID string, done func(), err erro
 }
 
 // saw records the server that a connection reached.
-func (p *pipe) saw(x sighting) {
+func (p *pipe) saw(x observation) {
 	fx := effects{now: x.answered}
 	defer func() { p.apply(fx) }()
 	p.mu.Lock()
@@ -78,7 +78,7 @@ func (p *pipe) compareFirst(l link, took, patience time.Duration) {
 func (p *pipe) beginCompare(l link) (done chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.state.servers.use(l.server().RunID) || p.sight == nil || p.closing.closed {
+	if !p.state.servers.use(l.server().RunID) || p.reach == nil || p.closing.closed {
 		return nil
 	}
 	done = make(chan struct{})
@@ -93,7 +93,7 @@ func (p *pipe) beginCompare(l link) (done chan struct{}) {
 // compare connects, at most comparisons times, until it is settled whether there are several servers.
 func (p *pipe) compare() {
 	for i := range comparisons {
-		id, done, err := p.sight()
+		id, done, err := p.reach()
 		if err != nil {
 			return
 		}
@@ -132,7 +132,7 @@ func (p *pipe) onlyServer() (runID string) {
 		}
 	}()
 	for i := range agreeing {
-		id, done, err := p.sight()
+		id, done, err := p.reach()
 		if err != nil {
 			return ""
 		}

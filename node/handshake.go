@@ -129,7 +129,7 @@ func (d *dialer) handshakeSeen(ctx context.Context, conn net.Conn, info *string,
 		return nil, err
 	}
 	s.identity.RunID = parseInfo(*info)["run_id"]
-	d.saw(sighting{runID: s.identity.RunID, asked: asked, answered: d.clock.Now()})
+	d.saw(observation{runID: s.identity.RunID, asked: asked, answered: d.clock.Now()})
 	return s, nil
 }
 

@@ -37,7 +37,7 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
 	n := newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe)
 	n.zone, n.connect = zone, d.examine
-	n.pipe.sight = func() (string, func(), error) { return d.sight(n.ctx) }
+	n.pipe.reach = func() (string, func(), error) { return d.reach(n.ctx) }
 	d.saw = n.pipe.saw
 	if o.CredentialsProviderContext == nil {
 		n.user = cmp.Or(o.Username, "default")
@@ -58,7 +58,7 @@ type dialer struct {
 	options *redis.Options // of the URL
 	dial    Dialer
 	clock   clock.Clock
-	saw     func(sighting) // is told the reply to INFO server of each connection that is not an examiner's
+	saw     func(observation) // is told the reply to INFO server of each connection that is not an examiner's
 
 	mu             sync.Mutex    // the driver, tryStandby and the recovery may connect at the same time
 	known          identities    // the server that answered last

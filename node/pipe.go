@@ -15,7 +15,7 @@ import (
 type pipe struct {
 	clock       clock.Clock
 	open        func(patience time.Duration) (link, error)    // makes a connection, see [dialer.open]
-	sight       func() (runID string, done func(), err error) // see [dialer.sight]; nil: not possible
+	reach       func() (runID string, done func(), err error) // see [dialer.reach]; nil: not possible
 	spawn       func(func() error)                            // starts a goroutine
 	onHealth    func(error)                                   // see [Node.Bind]
 	tickAlarm   *clock.Alarm                                  // calls tick when something is due

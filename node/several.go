@@ -48,8 +48,8 @@ func (e *SeveralServersError) Error() string {
 		"give each master an address of its own", e.RunIDs[0], e.RunIDs[1])
 }
 
-// A sighting is a reply to INFO server.
-type sighting struct {
+// An observation is a reply to INFO server.
+type observation struct {
 	runID           string // "": unknown
 	asked, answered time.Time
 }
@@ -69,10 +69,10 @@ type servers struct {
 	backoff  time.Duration // between two checks
 }
 
-// seenServer is a server with its last sighting.
+// seenServer is a server with its last observation.
 type seenServer struct {
-	sighting
-	since time.Time // the end of its first sighting
+	observation
+	since time.Time // the end of its first observation
 }
 
 // use records the server of the pipe's connection. It reports whether the node must compare it with the server that
@@ -87,8 +87,8 @@ func (s *servers) use(runID string) (compare bool) {
 	return compare
 }
 
-// see records a sighting over any connection.
-func (s *servers) see(x sighting) {
+// see records an observation over any connection.
+func (s *servers) see(x observation) {
 	switch x.runID {
 	case "":
 		return
@@ -103,7 +103,7 @@ func (s *servers) see(x sighting) {
 		s.seen[0], s.seen[1] = seenServer{since: x.answered}, kept
 	}
 	this, other := &s.seen[0], &s.seen[1]
-	this.sighting = x
+	this.observation = x
 	if s.several == nil && other.runID != "" && this.since.Before(other.asked) && !x.asked.Before(other.answered) {
 		s.several = &SeveralServersError{RunIDs: [2]string{this.runID, other.runID}}
 		s.only, s.checks, s.backoff = "", 0, severalMin

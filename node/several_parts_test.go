@@ -7,35 +7,35 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// seen is a sighting of a server that was asked and answered at these seconds.
-func seen(runID string, asked, answered float64) sighting {
-	return sighting{runID, at(asked), at(answered)}
+// seen is an observation of a server that was asked and answered at these seconds.
+func seen(runID string, asked, answered float64) observation {
+	return observation{runID, at(asked), at(answered)}
 }
 
 func TestTheProofThatThereAreSeveralServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		sightings []sighting
-		several   bool
+		observations []observation
+		several      bool
 	}{
-		"one":                          {[]sighting{seen("A", 0, 1), seen("A", 2, 3), seen("A", 4, 5)}, false},
-		"a restart":                    {[]sighting{seen("A", 0, 1), seen("B", 2, 3), seen("B", 4, 5)}, false},
-		"two restarts":                 {[]sighting{seen("A", 0, 1), seen("B", 2, 3), seen("C", 4, 5)}, false},
-		"the first answers again":      {[]sighting{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)}, true},
-		"at once":                      {[]sighting{seen("A", 0, 1), seen("B", 2, 3), seen("A", 3, 5)}, true},
-		"it was asked before":          {[]sighting{seen("A", 0, 1), seen("B", 2, 4), seen("A", 3, 5)}, false},
-		"it was not seen before":       {[]sighting{seen("A", 0, 3), seen("B", 2, 4), seen("A", 5, 6)}, false},
-		"it was seen at the same time": {[]sighting{seen("A", 0, 2), seen("B", 2, 4), seen("A", 5, 6)}, false},
+		"one":                          {[]observation{seen("A", 0, 1), seen("A", 2, 3), seen("A", 4, 5)}, false},
+		"a restart":                    {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("B", 4, 5)}, false},
+		"two restarts":                 {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("C", 4, 5)}, false},
+		"the first answers again":      {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)}, true},
+		"at once":                      {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 3, 5)}, true},
+		"it was asked before":          {[]observation{seen("A", 0, 1), seen("B", 2, 4), seen("A", 3, 5)}, false},
+		"it was not seen before":       {[]observation{seen("A", 0, 3), seen("B", 2, 4), seen("A", 5, 6)}, false},
+		"it was seen at the same time": {[]observation{seen("A", 0, 2), seen("B", 2, 4), seen("A", 5, 6)}, false},
 		"it was not seen before, but is next": {
-			[]sighting{seen("A", 0, 3), seen("B", 2, 4), seen("B", 5, 6), seen("A", 7, 8)}, true,
+			[]observation{seen("A", 0, 3), seen("B", 2, 4), seen("B", 5, 6), seen("A", 7, 8)}, true,
 		},
 		"one of three, that of the requests": {
-			[]sighting{seen("M", 0, 1), seen("B", 2, 3), seen("C", 4, 5), seen("M", 6, 7)}, true,
+			[]observation{seen("M", 0, 1), seen("B", 2, 3), seen("C", 4, 5), seen("M", 6, 7)}, true,
 		},
-		"unknown": {[]sighting{seen("A", 0, 1), seen("", 2, 3), seen("A", 4, 5)}, false},
+		"unknown": {[]observation{seen("A", 0, 1), seen("", 2, 3), seen("A", 4, 5)}, false},
 	} {
 		s := servers{main: "M"}
-		for _, x := range c.sightings {
+		for _, x := range c.observations {
 			assert.NoError(t, s.err(), name)
 			s.see(x)
 		}
@@ -65,7 +65,7 @@ func TestWhenTheServerOfTheRequestsIsAskedAgain(t *testing.T) {
 func TestWhenThereIsOneServerAgain(t *testing.T) {
 	t.Parallel()
 	var s servers
-	for _, x := range []sighting{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)} {
+	for _, x := range []observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)} {
 		assert.False(t, s.due(at(9)))
 		s.see(x)
 	}

@@ -115,8 +115,6 @@ func (e *ending) vote(index int, _ *node.Call, v node.Vote) node.Vote {
 	return v
 }
 
-func (e *ending) enough(t *tally) bool { return t.majorityAgrees() }
-
 func (e *ending) decided(r *round) { e.done(confirmed(r, e.suffices)) }
 
 // confirmed returns the result of a decided release. For suffices, see ending.
@@ -156,8 +154,6 @@ func (q *releasing) prepare(_ int, c *node.Call) *node.Vote {
 	c.Delivery.Durable, c.Delivery.KeyTTL = true, q.life
 	return nil
 }
-
-func (q *releasing) enough(t *tally) bool { return t.majorityAgrees() }
 
 func (q *releasing) decided(r *round) {
 	_, err := confirmed(r, (*tally).answered)

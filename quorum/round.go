@@ -44,13 +44,13 @@ type question interface {
 	decided(r *round)
 }
 
-// plain is a question that a majority of answers decides. It is the base of the other questions.
+// plain is a question that a majority decides by granting or denying. Other questions embed it.
 type plain struct{}
 
 func (plain) prepare(int, *node.Call) *node.Vote              { return nil }
 func (plain) vote(_ int, _ *node.Call, v node.Vote) node.Vote { return v }
 func (plain) counted(*tally, int, *node.Call, [][2]int)       {}
-func (plain) enough(t *tally) bool                            { return t.answered() }
+func (plain) enough(t *tally) bool                            { return t.majorityAgrees() }
 func (plain) decided(*round)                                  {}
 
 // newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
