@@ -38,7 +38,7 @@ SCHEDULES ?= 5000
 ORDERS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all race verify integration fuzz mutate sim exact orders model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
+.PHONY: help build test test-all race verify integration fuzz mutate sim exact orders model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy as-user fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -140,10 +140,13 @@ lint: tidy-check ## go mod tidy, golangci-lint (.golangci.yml) and actionlint; c
 	go run $(GOLANGCI) run $(PACKAGES)
 
 tidy-check:
-	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
+	@.ci/modules tidy -diff
 
 tidy: ## go mod tidy in every module
-	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@.ci/modules tidy
+
+as-user: ## pack the modules, and use them from elsewhere: library, command, adapters, chaos, bench; needs redis-server
+	@.ci/modules use
 
 fmt: ## format every Go file
 	@for m in $(MODULES); do (cd $$m && go run $(GOLANGCI) fmt ./...) || exit 1; done

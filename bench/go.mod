@@ -8,8 +8,8 @@ require (
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
-	github.com/redlock-go/redlock v0.0.0
-	github.com/redlock-go/redlock/internal/redisbox v0.0.0
+	github.com/redlock-go/redlock v0.1.0
+	github.com/redlock-go/redlock/internal/redisbox v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.24.0
@@ -70,9 +70,4 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-)
-
-replace (
-	github.com/redlock-go/redlock => ..
-	github.com/redlock-go/redlock/internal/redisbox => ../internal/redisbox
 )

@@ -6,8 +6,8 @@ require (
 	github.com/bsm/redislock v0.10.0
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/redlock-go/redlock v0.0.0
-	github.com/redlock-go/redlock/internal/redisbox v0.0.0
+	github.com/redlock-go/redlock v0.1.0
+	github.com/redlock-go/redlock/internal/redisbox v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 )
@@ -65,9 +65,4 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-)
-
-replace (
-	github.com/redlock-go/redlock => ..
-	github.com/redlock-go/redlock/internal/redisbox => ../internal/redisbox
 )

@@ -3,7 +3,7 @@ module github.com/redlock-go/redlock/contrib/otel
 go 1.26.0
 
 require (
-	github.com/redlock-go/redlock v0.0.0
+	github.com/redlock-go/redlock v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
@@ -29,5 +29,3 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
-
-replace github.com/redlock-go/redlock => ../..

@@ -2,9 +2,7 @@ module github.com/redlock-go/redlock/examples/fencing
 
 go 1.26.0
 
-require github.com/redlock-go/redlock v0.0.0
-
-replace github.com/redlock-go/redlock => ../..
+require github.com/redlock-go/redlock v0.1.0
 
 require (
 	github.com/redis/go-redis/v9 v9.23.0
