@@ -182,26 +182,45 @@ type outage struct {
 
 // noteAttempt records how an attempt of a call that waits, which took that long, ended.
 func (l *Locker) noteAttempt(took time.Duration, err error) {
-	o := &l.outage
-	var permanent *quorum.PermanentError
 	switch {
-	case errors.Is(err, ErrNoQuorum) && !errors.As(err, &permanent): // a permanent error ends the wait
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.reason = err
-		if !o.present.Swap(true) {
-			o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
-		}
-	case o.present.Load() && (err == nil || errors.Is(err, ErrHeld)):
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.present.Store(false)
-		o.timer.Stop()
-		if o.said {
-			l.journal.log(slog.LevelInfo, "redlock: a majority of the masters answers again")
-		}
-		o.said = false
+	case err == nil:
+		l.endOutage()
+	case errors.Is(err, ErrNoQuorum):
+		l.noteOutage(took, err)
+	case errors.Is(err, ErrHeld):
+		l.endOutage()
 	}
+}
+
+// noteOutage records that no majority answered an attempt. A permanent error ends the wait, so it does not count.
+func (l *Locker) noteOutage(took time.Duration, err error) {
+	var permanent *quorum.PermanentError
+	if errors.As(err, &permanent) {
+		return
+	}
+	o := &l.outage
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reason = err
+	if !o.present.Swap(true) {
+		o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
+	}
+}
+
+// endOutage records that a majority answered an attempt.
+func (l *Locker) endOutage() {
+	o := &l.outage
+	if !o.present.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.present.Store(false)
+	o.timer.Stop()
+	if o.said {
+		l.journal.log(slog.LevelInfo, "redlock: a majority of the masters answers again")
+	}
+	o.said = false
 }
 
 // sayOutage writes that calls wait, if they still do. It is the one line that a Locker without a logger writes.

@@ -46,7 +46,8 @@ func (system) suspendedAt(now time.Time) time.Duration {
 		}
 	}
 	total := largest(bootAhead(read) - atStart)
-	readAt.Store(&now)
+	at := now // escapes instead of now, which would be allocated at every call
+	readAt.Store(&at)
 	return total
 }
 

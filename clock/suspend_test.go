@@ -130,3 +130,8 @@ func TestAStoppedTimerDoesNotFire(t *testing.T) {
 		assert.EqualValues(t, 1, fired.Load())
 	})
 }
+
+func TestReadingTheClockAllocatesNothing(t *testing.T) {
+	c := clock.CountSuspensions(clock.System)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() { c.Now() }))
+}

@@ -108,21 +108,26 @@ func (r *round) start() {
 // submitFrom asks the node at index and all later nodes, except the first one. It asks them even if submitting to one
 // panics: a node that refuses a call votes at once, and the OnVote callback may panic.
 func (r *round) submitFrom(index int, now time.Time) {
-	if index == len(r.calls) {
-		return
-	}
-	defer r.submitFrom(index+1, now)
-	if index != r.decider.first {
-		r.submit(index, now)
+	defer func() {
+		if index < len(r.calls) {
+			r.submitFrom(index, now)
+		}
+	}()
+	for index < len(r.calls) {
+		i := index
+		index++
+		if i != r.decider.first {
+			r.submit(i, now)
+		}
 	}
 }
 
-// submit asks one node.
+// submit asks one node. It sets the fields of the call one by one: a literal would be built on the stack, which then
+// would have to grow for each round.
 func (r *round) submit(index int, now time.Time) {
 	c := &r.calls[index]
-	*c = node.Call{Request: node.Request{
-		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Connect: r.connect, Window: r.window,
-	}}
+	c.Op, c.Voter, c.Index = r.op, r, index
+	c.Asked, c.Deadline, c.Connect, c.Window = now, now.Add(r.timeout), r.connect, r.window
 	if v := r.question.prepare(index, c); v != nil {
 		r.Vote(index, *v)
 		return
