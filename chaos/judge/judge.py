@@ -1,194 +1,183 @@
 #!/usr/bin/env python3
-"""Judges a history.edn of the chaos harness, and shares no code with its checkers.
+"""Judges a history.jsonl of the chaos harness, and shares no code with its checkers.
 
-  python3 chaos/judge/judge.py chaos-report/.../history.edn    (or a file that gzip compressed)
+  python3 chaos/judge/judge.py chaos-report/.../history.jsonl
 
-Exclusion: from the ok of an acquire to the invoke of its release no other holder has the key, unless both may share it.
-(The lock is then linearizable as a mutex: let each acquire take effect at its ok, each release at its invoke.)
+A holder believes in its lock from the return of Lock until Unlock is called, or until the last deadline that it knows.
+
+Exclusion: while a holder believes, no other holder of the name does, unless both may share it.
 Slots: a semaphore never has more permits than slots, and no slot has two. Two permits have one slot if their tokens
 leave the same remainder when divided by the number of slots.
-Fencing: of two holds with a token that exclude each other, one whose acquire was invoked after the other's was ok has
+Fencing: of two holds with a token that exclude each other, one that was asked for after the other had been acquired has
 the larger token; a reader's may equal the other's. No two such holds have the same token, readers excepted. The permits
-of a semaphore are compared in the same way, although they share the key.
-Register: each cas of a register "fenced/..." finds the value that it expects.
+of a semaphore are compared in the same way, although they share the name.
+Register: each write that a fenced register takes is made of the value that the register has.
 
 Prints what it examined. Exit status: 0 no violation, 1 a violation, 2 no history.
 """
 
-import gzip
+import json
 import math
-import re
 import sys
 from collections import defaultdict
 
-FIELD = re.compile(r':([a-z]+) (nil|:[a-z]+|-?\d+|"(?:[^"\\]|\\.)*"|\[-?\d+ -?\d+\])(?:, |}$)')
-
-
-def parse(line):
-    """Returns the op of a line: an EDN map with keywords, integers, strings, nil and pairs of integers."""
-    op, rest = {}, line[1:]
-    while rest:
-        m = FIELD.match(rest)
-        if not m:
-            raise ValueError(f"not an op: {line}")
-        key, text = m.groups()
-        if text == "nil":
-            op[key] = None
-        elif text[0] == ":":
-            op[key] = text[1:]
-        elif text[0] == '"':
-            op[key] = re.sub(r"\\(.)", r"\1", text[1:-1])
-        elif text[0] == "[":
-            op[key] = [int(n) for n in text[1:-1].split()]
-        else:
-            op[key] = int(text)
-        rest = rest[m.end():]
-    return op
-
 
 def read(path):
-    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
-        ops = [parse(line.rstrip("\n")) for line in file]
-    if [op["index"] for op in ops] != list(range(len(ops))):
-        raise ValueError("the indices are not 0, 1, 2, ...")
-    if any(a["time"] > b["time"] for a, b in zip(ops, ops[1:])):
+    with open(path, encoding="utf-8") as file:
+        events = [json.loads(line) for line in file]
+    if any(a["t"] > b["t"] for a, b in zip(events, events[1:])):
         raise ValueError("the times decrease")
-    return ops
+    return events
 
 
-def holds(ops):
-    """Returns the holds of each key: asked, begin and end, token, and who may share."""
-    found, asked, open_ = defaultdict(list), {}, {}
-    for op in ops:
-        who = (op["key"], op["process"])
-        if op["f"] == "acquire" and op["type"] == "invoke":
-            asked[who] = op
-        elif op["f"] == "acquire" and op["type"] == "ok":
-            open_[who] = {
-                "asked": asked[who]["time"], "begin": op["time"], "end": None, "token": op["value"], "op": op,
-                "sharing": sharing(op),
-            }
-            found[op["key"]].append(open_[who])
-        elif op["f"] == "release" and op["type"] == "invoke":
-            open_.pop(who)["end"] = op["time"]
+def identity(e):
+    return e.get("client", ""), e.get("life", 0), e.get("worker", 0), e.get("op", 0)
+
+
+class Hold:
+    """A time in which a holder believes in its lock. Several holds of one acquisition have one identity."""
+
+    def __init__(self, acquired, asked, begin):
+        self.id, self.asked, self.begin, self.end = identity(acquired), asked, begin, math.inf
+        self.token, self.mode = acquired.get("fence", 0), acquired.get("mode", "mutex")
+        self.slots, self.owner = acquired.get("slots", 0), acquired.get("owner", "")
+
+    def sharing(self):
+        """Returns what two holds must have in common to share a name; None for a hold that shares it with no other."""
+        return {
+            "reader": "readers", "reentrant": ("owner", self.owner), "semaphore": ("slots", self.slots),
+        }.get(self.mode)
+
+    def fenced_with(self):
+        """Like sharing, but each permit of a semaphore has a token of its own."""
+        return None if self.mode == "semaphore" else self.sharing()
+
+    def excludes(self, other):
+        return self.sharing() is None or self.sharing() != other.sharing()
+
+    def __str__(self):
+        return f'{".".join(map(str, self.id))} ({self.mode}, token {self.token}) from {self.begin} to {self.end}'
+
+
+def holds(events):
+    """Returns the holds of each name."""
+    found, asked, acquired, until, now = defaultdict(list), {}, {}, {}, {}
+
+    def begin(who, e, at):
+        now[who] = Hold(acquired[who], at if e is not acquired[who] else asked.get(who, at), at)
+        for name in acquired[who].get("names") or [acquired[who]["name"]]:
+            found[name].append(now[who])
+
+    for e in events:
+        who = identity(e)
+        if e["kind"] == "invoked":
+            asked[who] = e["t"]
+        elif e["kind"] == "acquired":
+            acquired[who], until[who] = e, e["until"]
+            if until[who] > e["t"]:
+                begin(who, e, e["t"])
+        elif who not in until:
+            continue
+        elif e["kind"] == "extended":
+            if who in now and until[who] <= e["t"]:
+                now.pop(who).end = until[who]
+            until[who] = max(e["until"], e["t"])
+            if who not in now and until[who] > e["t"]:
+                begin(who, e, e["t"])
+        elif e["kind"] in ("release-called", "released"):
+            end = min(until.pop(who), e["t"])
+            if who in now:
+                now.pop(who).end = end
+    for who, h in now.items():
+        h.end = until[who]
     return found
-
-
-def sharing(op):
-    """Returns what two holds must have in common to share a key; None for a hold that shares it with no other."""
-    if op["mode"] == "reader":
-        return "readers"
-    if op["mode"] == "reentrant":
-        return ("owner", op["owner"])
-    if op["mode"] == "semaphore":
-        return ("slots", op["slots"])
-    return None
-
-
-def excludes(a, b):
-    return a["sharing"] is None or a["sharing"] != b["sharing"]
 
 
 def overlaps(all_):
     """Returns each hold, with the holds that began earlier and have not ended."""
     active = []
-    for h in sorted(all_, key=lambda h: (h["begin"], ends(h))):
-        active = [o for o in active if ends(o) > h["begin"]]
+    for h in sorted(all_, key=lambda h: (h.begin, h.end)):
+        active = [o for o in active if o.end > h.begin]
         yield h, active
         active.append(h)
 
 
-def ends(h):
-    return math.inf if h["end"] is None else h["end"]
-
-
-def exclusion(key, all_):
+def exclusion(name, all_):
     for h, active in overlaps(all_):
         for o in active:
-            if excludes(h, o):
-                yield f'{key}: {describe(h)} while {describe(o)}'
+            if h.excludes(o):
+                yield f"{name}: {h} while {o}"
 
 
-def slots(key, all_):
-    for h, active in overlaps(h for h in all_ if h["op"]["mode"] == "semaphore"):
-        n, others = h["op"]["slots"], [o for o in active if o["sharing"] == h["sharing"]]
-        if len(others) >= n:
-            yield f'{key}: {describe(h)} while {len(others)} others have the {n} slots'
+def slots(name, all_):
+    for h, active in overlaps(h for h in all_ if h.mode == "semaphore"):
+        others = [o for o in active if o.sharing() == h.sharing()]
+        if len(others) >= h.slots:
+            yield f"{name}: {h} while {len(others)} others have the {h.slots} slots"
         for o in others:
-            if h["token"] and o["token"] and (h["token"] - o["token"]) % n == 0:
-                yield f'{key}: one slot for {describe(h)} and {describe(o)}'
+            if h.token and o.token and (h.token - o.token) % h.slots == 0:
+                yield f"{name}: one slot for {h} and {o}"
 
 
-def fencing(key, all_):
-    first = {}  # a hold goes on in the same process after it was extended late, with the same token
+def fencing(name, all_):
+    first = {}  # a holder that was extended late believes again, with the same token
     for h in all_:
-        if h["token"]:
-            first.setdefault(h["op"]["process"], h)
-    owners = {}  # of each token, the holds that are no readers
-    begun = sorted(first.values(), key=lambda h: h["begin"])
+        if h.token:
+            first.setdefault(h.id, h)
+    owners = defaultdict(list)  # of each token, the holds that are no readers
+    begun = sorted(first.values(), key=lambda h: h.begin)
     largest = {}  # of the holds that have begun, for each group that shares
-    for h in sorted(first.values(), key=lambda h: h["asked"]):
-        while begun and begun[0]["begin"] < h["asked"]:
+    for h in sorted(first.values(), key=lambda h: h.asked):
+        while begun and begun[0].begin < h.asked:
             o = begun.pop(0)
-            group = fenced_with(o)
-            if group not in largest or largest[group]["token"] < o["token"]:
+            group = o.fenced_with()
+            if group not in largest or largest[group].token < o.token:
                 largest[group] = o
-        reads = h["op"]["mode"] == "reader"
+        reads = h.mode == "reader"
         for group, o in largest.items():
-            if group is not None and group == fenced_with(h):
+            if group is not None and group == h.fenced_with():
                 continue
-            if h["token"] < o["token"] or (h["token"] == o["token"] and not reads):
-                yield f'{key}: no larger token for {describe(h)} after {describe(o)}'
+            if h.token < o.token or (h.token == o.token and not reads):
+                yield f"{name}: no larger token for {h} after {o}"
         if not reads:
-            for o in owners.setdefault(h["token"], []):
-                if fenced_with(h) is None or fenced_with(h) != fenced_with(o):
-                    yield f'{key}: one token for {describe(h)} and {describe(o)}'
-            owners[h["token"]].append(h)
+            for o in owners[h.token]:
+                if h.fenced_with() is None or h.fenced_with() != o.fenced_with():
+                    yield f"{name}: one token for {h} and {o}"
+            owners[h.token].append(h)
 
 
-def fenced_with(h):
-    """Like sharing, but each permit of a semaphore has a token of its own."""
-    return None if h["op"]["mode"] == "semaphore" else h["sharing"]
-
-
-def register(key, ops):
+def register(name, writes):
     value = 0
-    for op in ops:
-        if op["f"] == "cas" and op["type"] == "ok":
-            if op["value"][0] != value:
-                yield f'{key}: {op["value"]} at {op["time"]} over {value}: an update is lost'
-            value = op["value"][1]
-
-
-def describe(h):
-    return f'process {h["op"]["process"]} ({h["op"]["mode"]}, token {h["token"]}) from {h["begin"]} to {h["end"]}'
+    for e in writes:
+        if e.get("from", 0) != value:
+            yield f'{name}: {e["value"]}, made of {e.get("from", 0)}, at {e["t"]} over {value}: an update is lost'
+        value = e["value"]
 
 
 def main(path):
     try:
-        ops = read(path)
-    except (OSError, ValueError, KeyError) as err:
+        events = read(path)
+        all_holds = holds(events)
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as err:
         print(f"no history: {err}", file=sys.stderr)
         return 2
-    if not ops:
+    if not events:
         print("no history: the file is empty", file=sys.stderr)
         return 2
-    findings, n, tokens, writes = [], 0, 0, 0
-    for key, all_ in holds(ops).items():
+    findings, n, tokens = [], 0, 0
+    for name, all_ in all_holds.items():
         n += len(all_)
-        tokens += sum(1 for h in all_ if h["token"])
-        findings += [f"exclusion: {f}" for f in exclusion(key, all_)]
-        findings += [f"slots: {f}" for f in slots(key, all_)]
-        findings += [f"fencing: {f}" for f in fencing(key, all_)]
-    registers = defaultdict(list)
-    for op in ops:
-        if op["f"] in ("read", "cas"):
-            registers[op["key"]].append(op)
-    for key, of in registers.items():
-        if key.startswith("fenced/"):
-            writes += sum(1 for op in of if op["f"] == "cas" and op["type"] == "ok")
-            findings += [f"register: {f}" for f in register(key, of)]
-    print(f"{len(ops)} ops, {n} holds, {tokens} with a token, {writes} writes to fenced registers")
+        tokens += sum(1 for h in all_ if h.token)
+        for judge in (exclusion, slots, fencing):
+            findings += [f"{judge.__name__}: {f}" for f in judge(name, all_)]
+    written = defaultdict(list)
+    for e in events:
+        if e["kind"] == "written" and e["register"] == "fenced":
+            written[e["name"]].append(e)
+    for name, writes in written.items():
+        findings += [f"register: {f}" for f in register(name, writes)]
+    writes = sum(map(len, written.values()))
+    print(f"{len(events)} events, {n} holds, {tokens} with a token, {writes} writes to fenced registers")
     for f in findings:
         print(f)
     return 1 if findings else 0

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/edn"
 	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/ghosts"
@@ -42,7 +41,7 @@ type player struct {
 	plan     []faults.Step
 }
 
-// play plays the scenario, judges the history, and saves it in the formats of the report. It returns what it has of the
+// play plays the scenario, judges the history, and saves it. It returns what it has of the
 // history even if it could not be saved.
 func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) ([]history.Event, error) {
 	p := &player{Options: o, scenario: s, masters: m}
@@ -78,8 +77,7 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) (
 		return nil, errors.Join(ctx.Err(), closing, err)
 	}
 	out.Verdicts = p.judge(events) // they stand even if the history cannot be saved
-	err = errors.Join(closing, err, history.Save(filepath.Join(o.Dir, "history.jsonl"), events),
-		edn.Save(filepath.Join(o.Dir, "history.edn"), events))
+	err = errors.Join(closing, err, history.Save(filepath.Join(o.Dir, "history.jsonl"), events))
 	if err != nil {
 		return events, err // the parts are kept
 	}

@@ -74,7 +74,7 @@ func TestAScenarioLeavesAReport(t *testing.T) {
 	assert.Empty(t, out.Wrong())
 	assert.True(t, out.Good())
 	for _, file := range []string{
-		"report.html", "verdict.txt", "history.jsonl", "history.edn", "logs/master-0.log", "logs/c0-0.log",
+		"report.html", "verdict.txt", "history.jsonl", "logs/master-0.log", "logs/c0-0.log",
 	} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}

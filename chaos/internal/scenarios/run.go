@@ -160,7 +160,6 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	run.Events, run.Notes = events, append(out.notes(o.Runner), masters.Notes()...)
 	run.Files = []report.File{
 		{Path: "history.jsonl", What: "every event, a line each"},
-		{Path: "history.edn", What: "the operations, as Jepsen's checkers read them"},
 		{Path: "logs", What: "what masters and clients have logged"},
 	}
 	return out, errors.Join(err, report.Save(run))
