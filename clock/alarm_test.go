@@ -2,7 +2,6 @@ package clock_test
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -210,32 +209,4 @@ func TestStopWaitsForTheCallThatRuns(t *testing.T) {
 func TestAnUnusedAlarmStops(t *testing.T) {
 	t.Parallel()
 	clock.NewAlarm(clock.System, func() {}).Stop()
-}
-
-func TestNoRequestIsLostWhileTheAlarmRings(t *testing.T) {
-	t.Parallel()
-	var wanted, seen atomic.Int64
-	rung := make(chan struct{}, 1)
-	a := clock.NewAlarm(clock.System, func() {
-		seen.Store(wanted.Load())
-		select {
-		case rung <- struct{}{}:
-		default:
-		}
-	})
-	defer a.Stop()
-	var callers sync.WaitGroup
-	for range 4 {
-		callers.Go(func() {
-			for range 2000 {
-				wanted.Add(1)
-				a.By(time.Now())
-				runtime.Gosched()
-			}
-		})
-	}
-	callers.Wait()
-	for seen.Load() != wanted.Load() {
-		<-rung
-	}
 }
