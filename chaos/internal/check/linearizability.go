@@ -178,7 +178,7 @@ func described(holds []*hold, begin time.Duration) string {
 const pictured = 120
 
 // Picture writes porcupine's picture, an HTML page, of one name: the first that no order explains, or else the name
-// with the most holds, of which it shows the first ones. It returns the name. If nothing was ever held, it writes
+// with the most holds, of which it shows the first ones. It also shows which masters had faults. It returns the name. If nothing was ever held, it writes
 // nothing and returns "".
 func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
 	var largest nameHolds
@@ -199,6 +199,15 @@ func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, 
 		shown = largest.holds[:min(pictured, len(largest.holds))]
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, operations(shown), limit)
+	from, to := shown[0].asked.T, shown[len(shown)-1].ended
+	for _, o := range Outages(events, history.Healthy) {
+		if o.On == "masters" && o.From < to && from < o.To {
+			info.AddAnnotations([]porcupine.Annotation{{
+				Tag: fmt.Sprintf("master %d", o.Target), Start: int64(max(o.From, from)), End: int64(min(o.To, to)),
+				Description: o.Fault, BackgroundColor: "#ffcc66",
+			}})
+		}
+	}
 	return largest.name, porcupine.Visualize(model, info, w)
 }
 

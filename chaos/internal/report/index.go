@@ -2,11 +2,12 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
 // Index describes all runs of one command so far.
@@ -67,7 +68,6 @@ type Simulated struct {
 	Wall, Virtual      time.Duration
 	Holds, HandedOver  int64
 	Commands           int64
-	Profiles           map[string]int
 	Violations         []Violation
 	// NoVerdict says why the schedules prove nothing, or "" if they do.
 	NoVerdict string
@@ -80,9 +80,6 @@ type Violation struct {
 	// File is the path of the full report, relative to the index. Replay is the command that repeats the schedule.
 	File, Replay string
 }
-
-// Injected returns the number of injections in a history, counted for each target.
-func Injected(events []history.Event) int { return len(outages(events)) }
 
 // Result returns the result in a few words.
 func (r Run) Result() string {
@@ -102,35 +99,9 @@ func (r Run) Result() string {
 
 // Class returns the style of the result: good, bad, open or none.
 func (r Run) Class() string {
-	switch {
-	case r.Pending || r.Skipped != "":
-		return "none"
-	case r.NoVerdict != "":
-		return "open"
-	case len(r.Unkept) > 0:
-		return "bad"
-	default:
-		return "good"
-	}
-}
-
-// Lost returns how many of how many updates the register lost that accepts every write, or "" if no update was written.
-func (r Run) Lost() string {
-	var lost, of int
-	for _, v := range r.Verdicts {
-		for _, f := range v.Figures {
-			switch f.What {
-			case check.LostByTrusting:
-				lost = f.N
-			case check.TakenByTrusting:
-				of = f.N
-			}
-		}
-	}
-	if of == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d", lost, of)
+	return map[string]string{
+		"as promised": "good", "not as promised": "bad", "no verdict": "open", "skipped": "none", "not played": "none",
+	}[r.Result()]
 }
 
 // cell shows the verdict of one checker on one scenario.
@@ -180,4 +151,95 @@ func (x Index) bad() bool {
 	return slices.ContainsFunc(x.Played, func(p Run) bool { return p.Class() == "bad" }) ||
 		slices.ContainsFunc(x.controls(), missed) ||
 		slices.ContainsFunc(x.Simulated, func(s Simulated) bool { return len(s.Violations) > 0 })
+}
+
+// checkers returns the checkers that gave a verdict: those of the catalog in its order, then the others.
+func (x Index) checkers() []string {
+	asked := map[string]bool{}
+	for _, p := range x.Played {
+		for _, v := range p.Verdicts {
+			asked[v.Checker] = true
+		}
+	}
+	var known []string
+	for _, c := range check.Catalog() {
+		if asked[c.Name] {
+			known = append(known, c.Name)
+			delete(asked, c.Name)
+		}
+	}
+	return append(known, slices.Sorted(maps.Keys(asked))...)
+}
+
+func (x Index) stamp() (class, text string) {
+	switch {
+	case x.Good():
+		return "good", "✓ PASS"
+	case x.bad():
+		return "bad", "✕ FAIL"
+	case x.Ended:
+		return "open", "? NO VERDICT"
+	default:
+		return "open", "… UNFINISHED"
+	}
+}
+
+// summary returns the most important results.
+func (x Index) summary() []string {
+	var all []string
+	if x.NoVerdict != "" {
+		all = append(all, "No verdict: "+x.NoVerdict)
+	}
+	if !x.Ended {
+		all = append(all, "The run has not ended, or was killed: these are the results so far.")
+	}
+	if n := len(x.Played); n > 0 {
+		counts := map[string]int{}
+		for _, p := range x.Played {
+			counts[p.Result()]++
+		}
+		var parts []string
+		for _, r := range []string{"as promised", "not as promised", "no verdict", "skipped", "not played"} {
+			if counts[r] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
+			}
+		}
+		all = append(all, fmt.Sprintf("%s: %s.", plural(n, "scenario"), strings.Join(parts, ", ")))
+		var wrong list
+		for _, p := range x.Played {
+			if p.Class() == "bad" {
+				wrong.add(p.Name + " on " + p.Backend)
+			}
+		}
+		all = appendText(all, wrong.after("Not as promised"))
+	}
+	if n := len(x.controls()); n > 0 {
+		var missed list
+		for _, c := range x.controls() {
+			if !c.Caught {
+				missed.add(c.Lock)
+			}
+		}
+		all = append(all, fmt.Sprintf("%s: %d caught.", plural(n, "control"), n-len(missed)))
+		all = appendText(all, missed.after("Not caught"))
+	}
+	for _, s := range x.Simulated {
+		all = append(all, fmt.Sprintf("%s: %s.", plural(s.Schedules, "schedule"), plural(len(s.Violations), "violation")))
+	}
+	return all
+}
+
+// appendText appends text unless it is "".
+func appendText(all []string, text string) []string {
+	if text == "" {
+		return all
+	}
+	return append(all, text)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

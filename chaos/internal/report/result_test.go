@@ -24,8 +24,7 @@ func headline(t *testing.T, page string) (summary string, results map[string]str
 	rows := regexp.MustCompile(
 		`<th scope="row">([^<]*)</th><td class="result"><span class="sign">.</span> ([a-z ]+)</td><td>`,
 	)
-	verdicts, _, _ := strings.Cut(page, "Who held what")
-	for _, row := range rows.FindAllStringSubmatch(verdicts, -1) {
+	for _, row := range rows.FindAllStringSubmatch(page, -1) {
 		results[row[1]] = row[2]
 	}
 	return found[1], results
@@ -100,22 +99,34 @@ func TestTheHeadlineOfTheIndexNamesWhatFailed(t *testing.T) {
 	assert.NotContains(t, got, "Not caught")
 }
 
-func TestThePageOfTheModelLinksBackAndKnowsTheDark(t *testing.T) {
+func TestThePictureLinksBackAndShowsTheFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := judged(madeUp(500, true))
+	run := judged(true)
 	run.Folder = dir
 	require.NoError(t, report.Save(run))
-	got, err := os.ReadFile(filepath.Join(dir, "linearizability.html"))
-	require.NoError(t, err)
-	assert.Contains(t, string(got), `<a href="report.html">← report of made-up</a>`)
-	assert.Contains(t, string(got), "<title>linearizability · made-up</title>")
-	assert.Contains(t, string(got), "prefers-color-scheme: dark")
+	for file, says := range map[string][]string{
+		"report.html": {`href="linearizability.html"`},
+		"verdict.txt": {"kept in " + dir + ": history.jsonl, logs/, linearizability.html"},
+		"linearizability.html": {
+			`<a href="report.html">← report of made-up</a>`, "<title>linearizability · made-up</title>", "acquires",
+			"clock-jump", "master 2",
+		},
+	} {
+		got, err := os.ReadFile(filepath.Join(dir, file))
+		require.NoError(t, err)
+		for _, text := range says {
+			assert.Contains(t, string(got), text, file)
+		}
+	}
+	dir = t.TempDir()
+	require.NoError(t, report.Save(report.Run{Folder: dir}))
+	assert.NoFileExists(t, filepath.Join(dir, "linearizability.html"))
 }
 
 func TestTheReportLinksToTheIndex(t *testing.T) {
 	t.Parallel()
-	run := judged(madeUp(300, false))
+	run := judged(false)
 	_, refers := parsed(t, page(t, run))
 	assert.NotContains(t, refers, "../index.html")
 	run.Index = "../index.html"

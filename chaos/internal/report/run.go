@@ -1,5 +1,5 @@
-// Package report describes the result of a run: in a few lines of text, on a page with a timeline, and in a table of
-// what is promised under which fault.
+// Package report describes the result of a run: in a few lines of text, on a page, and in the index of all runs of a
+// command. The picture is porcupine's.
 package report
 
 import (

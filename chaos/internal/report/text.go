@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
@@ -14,7 +15,7 @@ const mostFindings = 5
 // Text writes the verdict of every checker, and the command that repeats the run.
 func Text(w io.Writer, run Run) error {
 	var b strings.Builder
-	c := since(run.Events)
+	begin := beginning(run.Events)
 	for _, v := range run.Verdicts {
 		line(&b, v.Checker, run.result(v).text, v.Looked)
 		if v.Undecided != "" {
@@ -27,7 +28,7 @@ func Text(w io.Writer, run Run) error {
 			}
 			fmt.Fprintf(&b, "    %s\n", f.Text)
 			for _, e := range f.Events {
-				fmt.Fprintf(&b, "      %s\n", event(e, c))
+				fmt.Fprintf(&b, "      %s\n", event(e, begin))
 			}
 		}
 	}
@@ -37,8 +38,8 @@ func Text(w io.Writer, run Run) error {
 	for _, n := range run.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
-	if c.begin != 0 {
-		fmt.Fprintf(&b, "times count from the first event, at %.6f s on the history's clock\n", c.begin.Seconds())
+	if begin != 0 {
+		fmt.Fprintf(&b, "times count from the first event, at %.6f s on the history's clock\n", begin.Seconds())
 	}
 	fmt.Fprintf(&b, "seed %d; again: %s\n", run.Seed, run.Replay)
 	if run.Folder != "" {
@@ -61,9 +62,17 @@ func line(b *strings.Builder, what, verdict, text string) {
 	fmt.Fprintf(b, "%-15s %-10s %s\n", what, verdict, text)
 }
 
+// beginning returns the time of the first event.
+func beginning(events []history.Event) time.Duration {
+	if len(events) == 0 {
+		return 0
+	}
+	return events[0].T
+}
+
 // event returns one line for an event, with times since the start of the run.
-func event(e history.Event, c clock) string {
-	text := fmt.Sprintf("%.6f %s", (e.T - c.begin).Seconds(), e.Kind)
+func event(e history.Event, begin time.Duration) string {
+	text := fmt.Sprintf("%.6f %s", (e.T - begin).Seconds(), e.Kind)
 	if e.Client != "" {
 		text += fmt.Sprintf(" %s.%d/%d/%d", e.Client, e.Life, e.Worker, e.Op)
 	}
@@ -86,7 +95,7 @@ func event(e history.Event, c clock) string {
 		text += fmt.Sprintf(" %s register, %d made of %d", e.Register, e.Value, e.From)
 	}
 	if e.Until != 0 {
-		text += fmt.Sprintf(" until %.6f", (e.Until - c.begin).Seconds())
+		text += fmt.Sprintf(" until %.6f", (e.Until - begin).Seconds())
 	}
 	if e.Kind == history.Keys || e.Kind == history.Sockets {
 		text += fmt.Sprintf(" at master %d", e.Master)

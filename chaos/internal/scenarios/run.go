@@ -150,7 +150,7 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 		return out, err
 	}
 	events, err := play(ctx, s, o, &out, masters)
-	out.Took, out.Faults = time.Since(out.Began), report.Injected(events)
+	out.Took, out.Faults = time.Since(out.Began), len(check.Outages(events, history.Healthy))
 	err = errors.Join(err, masters.Close())
 	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err

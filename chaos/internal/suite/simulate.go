@@ -44,7 +44,7 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 	}
 	s := report.Simulated{
 		From: c.flags.seed, Planned: n * max(b.Orders, 1), Schedules: sum.Schedules, Wall: sum.Wall, Virtual: sum.Virtual,
-		Holds: sum.Holds, HandedOver: sum.HandedOver, Commands: sum.Commands, Profiles: sum.Profiles,
+		Holds: sum.Holds, HandedOver: sum.HandedOver, Commands: sum.Commands,
 	}
 	if err != nil {
 		s.NoVerdict = err.Error()
