@@ -1,6 +1,5 @@
 /*
- * The rules of the fencing tokens: what a client and a master may do. fencing.pml visits every order of these steps;
- * replay.pml follows the steps that the code took.
+ * The rules of the fencing tokens: what a client and a master may do. fencing.pml visits every order of these steps.
  *
  * Each rule has a switch, NO_..., that removes it.
  */

@@ -76,7 +76,6 @@ var All = append(rewrittenLocks,
 			r.Mode = kinds.Mutex
 		}
 	}),
-	wrapped("larger counter counted", countLarger),
 	with("pauses of 50 µs", redlock.WithRetry(50*time.Microsecond, 50*time.Microsecond)),
 	with("pauses of a millisecond", redlock.WithRetry(time.Millisecond, time.Millisecond)),
 	Lock{Name: "nothing closed", Unclosed: true},

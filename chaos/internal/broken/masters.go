@@ -58,15 +58,6 @@ func countHealed(w *Wrapping) {
 	}
 }
 
-// countLarger counts the masters that answer a write-back with a larger counter.
-func countLarger(w *Wrapping) {
-	w.vote = func(_ int, c *node.Call, v *node.Vote) {
-		if c.Op.Name == "raise" && v.Verdict == node.Denied && v.Number > 0 {
-			v.Verdict = node.Granted
-		}
-	}
-}
-
 // extendAlways grants every extension, whatever the masters answer, and also if they do not.
 func extendAlways(w *Wrapping) {
 	w.vote = func(_ int, c *node.Call, v *node.Vote) {

@@ -106,10 +106,6 @@ var rewrittenLocks = []Lock{
 	rewritten("permits that are not released", permitNotReleased),
 	rewritten("releases without messages",
 		edit{"", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'"}),
-	// A write-back sets the counter to its number, also to a smaller one.
-	rewritten("counters that decrease",
-		edit{"mutex_raise", "math.max(last[i], token)", "token"},
-		edit{"mutex_raise", "return raiseAll(n + 1, 2 * n, f, ARGV[4])", "raiseAll(n + 1, 2 * n, f, ARGV[4])\nreturn f"}),
 	// Permits get fencing tokens as they come, whichever slot they are for.
 	rewritten("permits with the same fence", edit{"permit_acquire", "if past > 0 then", "if false then"}),
 	rewritten("slots counted by each master", countSlots...),

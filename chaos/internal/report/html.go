@@ -90,7 +90,7 @@ func Save(run Run) error {
 	if name != "" {
 		run.Files = append(run.Files[:len(run.Files):len(run.Files)], File{
 			Path: "linearizability.html",
-			What: fmt.Sprintf("who held %q and when, which masters had faults, and the order that explains it, if there is one", name),
+			What: fmt.Sprintf("who held %q, which masters had faults, and the order that explains it, if there is one", name),
 		})
 		if err := write("linearizability.html", framed(picture.String(), run.Name)); err != nil {
 			return err

@@ -89,11 +89,9 @@ func TestTheChangelogCountsTheBrokenLocks(t *testing.T) {
 	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(naive.All)+len(broken.All)))
 }
 
-// A broken lock that no control tries proves nothing. The replays of the models are controls, too.
+// A broken lock that no control tries proves nothing.
 func TestEveryBrokenLockIsAControl(t *testing.T) {
 	t.Parallel()
-	replays, err := os.ReadFile("../simulation/replay_test.go")
-	require.NoError(t, err)
 	var tried, all []string
 	for _, c := range controls.Own() {
 		tried = append(tried, c.Lock)
@@ -104,10 +102,8 @@ func TestEveryBrokenLockIsAControl(t *testing.T) {
 	for _, l := range broken.All {
 		all = append(all, l.Name)
 	}
-	assert.Subset(t, all, tried)
-	for _, name := range all {
-		assert.True(t, slices.Contains(tried, name) || strings.Contains(string(replays), `"`+name+`"`), name)
-	}
+	slices.Sort(tried)
+	assert.ElementsMatch(t, all, slices.Compact(tried))
 }
 
 // Each checker has two controls, and testdata names an edit of the checker that only one of them exposes.
