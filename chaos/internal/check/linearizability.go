@@ -178,8 +178,8 @@ func described(holds []*hold, begin time.Duration) string {
 const pictured = 120
 
 // Picture writes porcupine's picture, an HTML page, of one name: the first that no order explains, or else the name
-// with the most holds, of which it shows the first ones. It also shows the faults of masters. It returns the name. If nothing was ever held, it writes
-// nothing and returns "".
+// with the most holds, of which it shows the first ones. It also shows the faults of masters, and returns the name. If
+// nothing was ever held, it writes nothing and returns "".
 func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
 	var largest nameHolds
 	var shown []*hold
