@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -22,7 +22,7 @@ type call struct {
 	target kind.Target
 	try    bool
 	id     uint64
-	origin *node.Origin // marks the requests for the Vote hook; nil: there is none
+	origin *wire.Origin // marks the requests for the Vote hook; nil: there is none
 	began  time.Time
 	ended  bool  // it is counted as ended
 	lock   *Lock // the lock that was acquired; nil: none

@@ -87,7 +87,7 @@ func TestTheDesignNamesWhatIsThere(t *testing.T) {
 	text := read(t, "docs/design.md")
 	declares := func(file, names string) {
 		if _, err := os.Stat(file); err != nil {
-			file = filepath.Join("node", file)
+			file = filepath.Join("internal/wire", file)
 		}
 		code := read(t, file)
 		for _, name := range regexp.MustCompile(`[\w.]+`).FindAllString(names, -1) {

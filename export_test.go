@@ -6,12 +6,12 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Gather is what Inspect makes of votes, and of those of look with a majority of need.
-func Gather(votes []node.Vote, need int) Holding {
+func Gather(votes []wire.Vote, need int) Holding {
 	var h Holding
 	answers := make([]quorum.Answer, len(votes))
 	for i, v := range votes {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -118,7 +118,7 @@ func nodeHolding(an quorum.Answer) NodeHolding {
 }
 
 // read asks every master who holds a name. origin marks the requests for the Vote hook, unless it is nil.
-func (l *Locker) read(ctx context.Context, name string, origin *node.Origin) ([]quorum.Answer, error) {
+func (l *Locker) read(ctx context.Context, name string, origin *wire.Origin) ([]quorum.Answer, error) {
 	if err := mutexOf(name).Check(); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/waitqueue"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -122,7 +122,7 @@ func (l *Lock) Err() error {
 }
 
 // origin returns the mark of the hold's requests for the Vote hook; nil without the hook.
-func (l *Lock) origin() *node.Origin { return l.cfg.origin(l.base, l.id, l.kind()) }
+func (l *Lock) origin() *wire.Origin { return l.cfg.origin(l.base, l.id, l.kind()) }
 
 // endError returns the error that the lock has ended with; nil while it is held.
 func (l *Lock) endError() error {

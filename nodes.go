@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -71,7 +72,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	defer l.end()
 	// Asked twice: the first time pays for the connection, the second measures the round trip.
 	var answers []quorum.Answer
-	op := mark(node.StatusOp(), l.cfg.origin(ctx, 0, nil))
+	op := mark(wire.StatusOp(), l.cfg.origin(ctx, 0, nil))
 	for range 2 {
 		var err error
 		answers, err = l.quorum.Read(ctx, op, l.cfg.timeout(), false)
@@ -99,8 +100,8 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 }
 
 // status returns the row of a master whose node has stats.
-func (l *Locker) status(an quorum.Answer, stats node.Stats) NodeStatus {
-	s, ok := an.Vote.Data.(node.Status)
+func (l *Locker) status(an quorum.Answer, stats wire.Stats) NodeStatus {
+	s, ok := an.Vote.Data.(wire.Status)
 	if !ok {
 		state := NodeSuspect
 		if l.nodeState(an.Node, stats).State == NodeBarred { // it refuses INFO
@@ -141,7 +142,7 @@ func newNodeState(master string, state State, err error) NodeState {
 }
 
 // nodeState returns the NodeState of a master with stats.
-func (l *Locker) nodeState(master string, s node.Stats) NodeState {
+func (l *Locker) nodeState(master string, s wire.Stats) NodeState {
 	switch {
 	case s.Suspect != nil:
 		return newNodeState(master, NodeSuspect, s.Suspect)
@@ -167,7 +168,7 @@ func (l *Locker) nodeStateAfter(master string, err error) NodeState {
 }
 
 // trust returns whether the grants of a server count, and why not.
-func (l *Locker) trust(s *node.Server) (State, error) {
+func (l *Locker) trust(s *wire.Server) (State, error) {
 	if !l.cfg.guard {
 		return NodeVoting, nil
 	}

@@ -43,6 +43,7 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/waitqueue"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -53,7 +54,7 @@ type Locker struct {
 	quorum   *quorum.Quorum
 	queues   *waitqueue.Queues
 	schedule *keepalive.Schedule
-	masters  []*node.Node
+	masters  []*wire.Node
 	activity activity
 	journal  journal
 	outage   outage
@@ -135,15 +136,17 @@ func configure(opts []Option) (config, error) {
 }
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
-	l := &Locker{cfg: cfg, masters: masters, activity: newActivity(), opened: cfg.clock.Now(), ending: make(chan struct{})}
+	l := &Locker{cfg: cfg, activity: newActivity(), opened: cfg.clock.Now(), ending: make(chan struct{})}
 	l.journal.logger, l.journal.clock = cfg.written(), cfg.clock
 	nodes := make([]quorum.Node, len(masters))
 	for i, m := range masters {
-		if m != nil { // a nil *node.Node would not be a nil quorum.Node
-			nodes[i] = m
-			if m.Clustered() {
-				l.cluster = m.Name()
-			}
+		if m == nil {
+			continue // quorum.New reports it
+		}
+		n := wire.New(m)
+		nodes[i], l.masters = n, append(l.masters, n)
+		if n.Clustered() {
+			l.cluster = n.Name()
 		}
 	}
 	l.cfg.scripts = kind.DefaultScripts

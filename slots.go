@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -66,7 +66,7 @@ func (c *call) likelySlots() (free []int) {
 }
 
 // readSlots returns the slots that the masters' votes show as free. It also sets slots.differ, and slots.err.
-func (c *call) readSlots(votes []node.Vote) (free []int) {
+func (c *call) readSlots(votes []wire.Vote) (free []int) {
 	occupancy := kind.NewOccupancy(c.target.Slots, c.locker.quorum.Size())
 	for _, v := range votes {
 		occupancy.Add(v)
@@ -80,8 +80,8 @@ func (c *call) readSlots(votes []node.Vote) (free []int) {
 }
 
 // votesOf returns the votes of the answers.
-func votesOf(answers []quorum.Answer) []node.Vote {
-	votes := make([]node.Vote, len(answers))
+func votesOf(answers []quorum.Answer) []wire.Vote {
+	votes := make([]wire.Vote, len(answers))
 	for i, an := range answers {
 		votes[i] = an.Vote
 	}

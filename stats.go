@@ -7,7 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/histogram"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -119,8 +119,8 @@ func (l *Locker) nodeStats(index int) NodeStats {
 	s := n.Stats()
 	return NodeStats{
 		NodeState: l.nodeState(n.Name(), s),
-		Granted:   s.Votes[node.Granted], Denied: s.Votes[node.Denied],
-		Failed: s.Votes[node.Failed], Unknown: s.Votes[node.Unknown],
+		Granted:   s.Votes[wire.Granted], Denied: s.Votes[wire.Denied],
+		Failed: s.Votes[wire.Failed], Unknown: s.Votes[wire.Unknown],
 		Dropped: s.Dropped, Latency: histogramOf(&s.Latency),
 		Queued: s.Queued, InFlight: s.InFlight, Batches: s.Batches, Requests: s.Requests,
 		Unconfirmed: s.Unconfirmed, Duplicates: l.quorum.Duplicates(index),

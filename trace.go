@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -201,11 +201,11 @@ const (
 type NodeEvent struct{ NodeState }
 
 // voted returns the function that a quorum calls with every vote; nil if there is no Vote hook.
-func (t *Trace) voted() func(string, *node.Op, node.Vote) {
+func (t *Trace) voted() func(string, *wire.Op, wire.Vote) {
 	if !t.votes() {
 		return nil
 	}
-	return func(master string, op *node.Op, v node.Vote) {
+	return func(master string, op *wire.Op, v wire.Vote) {
 		e := VoteEvent{
 			Event: Event{Name: op.Lock},
 			Node:  master, Op: Op(op.Name), Verdict: Verdict(v.Verdict.String()), Took: v.Took, Err: v.Err,
@@ -213,7 +213,7 @@ func (t *Trace) voted() func(string, *node.Op, node.Vote) {
 		ctx := context.Background()
 		if o := op.Origin; o != nil {
 			ctx, e.ID, e.Kind = o.Context, o.ID, Kind(o.Kind)
-			if o.Fencing && v.Verdict == node.Granted && (op.Name == "acquire" || op.Name == "raise") {
+			if o.Fencing && v.Verdict == wire.Granted && (op.Name == "acquire" || op.Name == "raise") {
 				e.Fence = uint64(v.Number)
 			}
 		}
@@ -226,11 +226,11 @@ func (t *Trace) votes() bool { return t != nil && t.Vote != nil }
 
 // origin returns the mark that tells the Vote hook to which acquisition or hold a request belongs; nil without a hook.
 // ctx is the context that the hook gets. k is nil if the request belongs to neither.
-func (c *config) origin(ctx context.Context, id uint64, k *kind.Kind) *node.Origin {
+func (c *config) origin(ctx context.Context, id uint64, k *kind.Kind) *wire.Origin {
 	if !c.trace.votes() {
 		return nil
 	}
-	o := &node.Origin{Context: context.WithoutCancel(ctx), ID: id, Fencing: c.terms.Fencing}
+	o := &wire.Origin{Context: context.WithoutCancel(ctx), ID: id, Fencing: c.terms.Fencing}
 	if k != nil {
 		o.Kind = k.Name
 	}
@@ -240,37 +240,37 @@ func (c *config) origin(ctx context.Context, id uint64, k *kind.Kind) *node.Orig
 // tracedOps are the operations of a lock, marked with their origin.
 type tracedOps struct {
 	quorum.Ops
-	origin *node.Origin
+	origin *wire.Origin
 }
 
 // traced returns ops marked with origin, or ops itself if origin is nil.
-func traced(ops quorum.Ops, origin *node.Origin) quorum.Ops {
+func traced(ops quorum.Ops, origin *wire.Origin) quorum.Ops {
 	if origin == nil {
 		return ops
 	}
 	return tracedOps{ops, origin}
 }
 
-func (t tracedOps) Acquire(terms *quorum.Terms, asked time.Time) *node.Op {
+func (t tracedOps) Acquire(terms *quorum.Terms, asked time.Time) *wire.Op {
 	return mark(t.Ops.Acquire(terms, asked), t.origin)
 }
 
-func (t tracedOps) Raise(terms *quorum.Terms, fence int64) *node.Op {
+func (t tracedOps) Raise(terms *quorum.Terms, fence int64) *wire.Op {
 	return mark(t.Ops.Raise(terms, fence), t.origin)
 }
 
-func (t tracedOps) Extend(terms *quorum.Terms, fence int64) *node.Op {
+func (t tracedOps) Extend(terms *quorum.Terms, fence int64) *wire.Op {
 	return mark(t.Ops.Extend(terms, fence), t.origin)
 }
 
-func (t tracedOps) Release(announce bool) *node.Op { return mark(t.Ops.Release(announce), t.origin) }
+func (t tracedOps) Release(announce bool) *wire.Op { return mark(t.Ops.Release(announce), t.origin) }
 
-func (t tracedOps) Keep(rest time.Duration) *node.Op {
+func (t tracedOps) Keep(rest time.Duration) *wire.Op {
 	return mark(t.Ops.Keep(rest), t.origin)
 }
 
 // mark sets the origin of a new operation, and returns the operation.
-func mark(op *node.Op, origin *node.Origin) *node.Op {
+func mark(op *wire.Op, origin *wire.Origin) *wire.Op {
 	op.Origin = origin
 	return op
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/seam"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -21,7 +22,7 @@ var errCluster = errors.New("it is a Cluster that serves as one master, which is
 	"examine its servers by their own URLs")
 
 // observe examines one master for a little longer than the span.
-func observe(ctx context.Context, n *node.Node, d seam.Deployment, span time.Duration) *master {
+func observe(ctx context.Context, n *wire.Node, d seam.Deployment, span time.Duration) *master {
 	m := &master{name: n.Name(), zone: n.Zone(), user: n.User(), config: map[string]string{}}
 	if n.Clustered() {
 		m.failure = errCluster
@@ -77,13 +78,13 @@ func (m *master) sentinel() bool { return m.info["redis_mode"] == "sentinel" }
 // askInfo asks for INFO and keeps the connection.
 func (o *observer) askInfo(a *asker) error {
 	reply, err := a.conn.Do(a.ctx, "info", "all")
-	if node.IsReply(err) {
+	if wire.IsReply(err) {
 		reply, err = a.conn.Do(a.ctx, "info")
 	}
 	o.m.remote = a.conn.Remote()
-	if node.IsReply(err) {
+	if wire.IsReply(err) {
 		// The other questions may be allowed, unless the reply was to the connection.
-		if _, err2 := a.conn.Do(a.ctx, "time"); err2 != nil && (!node.IsReply(err2) || err2.Error() == err.Error()) {
+		if _, err2 := a.conn.Do(a.ctx, "time"); err2 != nil && (!wire.IsReply(err2) || err2.Error() == err.Error()) {
 			return err
 		}
 		a.refused, o.m.info = append(a.refused, refusal{"INFO", err}), map[string]string{}
@@ -126,7 +127,7 @@ func (o *observer) askQuestions(a *asker) error {
 	numsub, err := a.conn.Do(a.ctx, "pubsub", "numsub", sentinelChannel)
 	var more [][]any
 	switch pair, ok := numsub.([]any); {
-	case err != nil && !node.IsReply(err):
+	case err != nil && !wire.IsReply(err):
 		return err
 	case ok && len(pair) == 2:
 		n, _ := pair[1].(int64)
@@ -161,13 +162,13 @@ func (o *observer) askQuestions(a *asker) error {
 	return nil
 }
 
-func (o *observer) readConfig(answer node.Answer) {
+func (o *observer) readConfig(answer wire.Answer) {
 	if pair, ok := answer.Reply.([]any); ok && len(pair) == 2 {
 		o.m.config[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
 	}
 }
 
-func (o *observer) readClient(answer node.Answer) {
+func (o *observer) readClient(answer wire.Answer) {
 	text, _ := answer.Reply.(string)
 	fields := parseFields(text, " ")
 	if strings.HasPrefix(fields["laddr"], "/") { // a socket in this host's file system
@@ -179,7 +180,7 @@ func (o *observer) readClient(answer node.Answer) {
 }
 
 // countSentinels counts the connections that a Sentinel has to a server that it watches.
-func (o *observer) countSentinels(answer node.Answer) {
+func (o *observer) countSentinels(answer wire.Answer) {
 	text, _ := answer.Reply.(string)
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(parseFields(line, " ")["name"], "sentinel-") {
@@ -188,7 +189,7 @@ func (o *observer) countSentinels(answer node.Answer) {
 	}
 }
 
-func (o *observer) readPauses(latest, slowLog node.Answer) {
+func (o *observer) readPauses(latest, slowLog wire.Answer) {
 	events, _ := latest.Reply.([]any)
 	for _, e := range events {
 		if f, ok := e.([]any); ok && len(f) >= 4 {

@@ -10,25 +10,26 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
 // observer observes one master for a span.
 type observer struct {
 	ctx        context.Context
-	node       *node.Node
+	node       *wire.Node
 	clock      clock.Clock
 	m          *master
 	span       time.Duration
 	began, end time.Time // of the span
 
-	conn *node.Connection // that answered INFO
+	conn *wire.Connection // that answered INFO
 }
 
 // asker asks one master over a connection of its own.
 type asker struct {
 	ctx     context.Context
-	conn    *node.Connection
+	conn    *wire.Connection
 	refused []refusal
 	keep    bool // do not close conn
 }
@@ -48,7 +49,7 @@ func (o *observer) over(ask func(*asker) error) (refused []refusal, err error) {
 		}
 		now := o.clock.Now()
 		again := silent(err) && now.Before(o.end.Add(grace)) ||
-			o.m.info != nil && !node.IsReply(err) && now.Before(o.end)
+			o.m.info != nil && !wire.IsReply(err) && now.Before(o.end)
 		if err == nil || !again || clock.Sleep(o.ctx, o.clock, o.span/groupsPerSpan) != nil {
 			return a.refused, err
 		}
@@ -63,13 +64,13 @@ func silent(err error) bool {
 }
 
 // ask executes commands in one round trip. It notes the error replies, and returns the error of the connection.
-func (a *asker) ask(commands ...[]any) ([]node.Answer, error) {
+func (a *asker) ask(commands ...[]any) ([]wire.Answer, error) {
 	answers := a.conn.DoAll(a.ctx, commands)
 	for i, answer := range answers {
 		switch {
 		case dismissal(answer.Err):
 			return nil, answer.Err
-		case node.IsReply(answer.Err):
+		case wire.IsReply(answer.Err):
 			a.refused = append(a.refused, refusal{strings.TrimSpace(fmt.Sprintln(commands[i]...)), answer.Err})
 		case answer.Err != nil:
 			return nil, answer.Err
@@ -80,5 +81,5 @@ func (a *asker) ask(commands ...[]any) ([]node.Answer, error) {
 
 // dismissal reports whether an error reply refuses not a command but the connection.
 func dismissal(err error) bool {
-	return node.IsReply(err) && strings.Contains(err.Error(), "ERR max number of clients")
+	return wire.IsReply(err) && strings.Contains(err.Error(), "ERR max number of clients")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 var rightRules = []rule{
@@ -63,7 +63,7 @@ var rightRules = []rule{
 		fix: "see its log, and docs/errors.md on this error",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			refused := m.refusedFor(otherRefusal)
-			if err := m.trial.failure; err != nil && !node.IsReply(err) {
+			if err := m.trial.failure; err != nil && !wire.IsReply(err) {
 				refused = append(refused, refusal{"a lock", err})
 				fix = ifSo(silent(err), "`CLIENT UNPAUSE`, if its clients are paused; otherwise see its log, and `SLOWLOG GET`")
 			}
@@ -147,7 +147,7 @@ func reasonFor(err error) reason {
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 	}
-	forbidden, unknown := node.MissingCommand(err)
+	forbidden, unknown := wire.MissingCommand(err)
 	switch denied := forbidden || has("executing the script can't"); {
 	case unknown:
 		return unknownCommand

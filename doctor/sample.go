@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 const (
@@ -77,7 +77,7 @@ func (t *sampler) step() error {
 	case err == nil: // its round trip is a part of the outage
 		t.o.m.outages = append(t.o.m.outages, outage{took: s.answered.Sub(t.since), err: t.failure})
 		t.failure = nil
-	case node.IsReply(err) && !dismissal(err):
+	case wire.IsReply(err) && !dismissal(err):
 		return err
 	default:
 		if t.failure == nil {
@@ -121,7 +121,7 @@ func (t *sampler) take(asked time.Time) (s sample, _ error) {
 		switch err := answers[1+i].Err; {
 		case err == nil:
 			q.read(&s, answers[1+i].Reply)
-		case !node.IsReply(err):
+		case !wire.IsReply(err):
 			return s, err
 		default:
 			q.refused = true

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -69,7 +69,7 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	questions = append(questions, lockCommands(name)...)
 	channel := len(questions)
 	questions = append(questions, []any{"publish", kind.Channel(name), ""}, []any{"pttl", kind.NewToken("doctor")})
-	var answers []node.Answer
+	var answers []wire.Answer
 	for part := range slices.Chunk(questions, batch) {
 		answers = append(answers, a.conn.DoAll(a.ctx, part)...)
 	}
@@ -77,8 +77,8 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	for i, answer := range answers {
 		err := answer.Err
 		switch {
-		case err == nil, node.IsReply(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
-		case !node.IsReply(err), dismissal(err):
+		case err == nil, wire.IsReply(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
+		case !wire.IsReply(err), dismissal(err):
 			return err
 		case i > channel:
 			if reasonFor(err) == forbiddenKey {
@@ -100,7 +100,7 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 // locks but not to those of the scratch name or of another name.
 func (t *trial) askPatterns(a *asker, user string) error {
 	reply, err := a.conn.Do(a.ctx, "acl", "getuser", user)
-	if err != nil && !node.IsReply(err) {
+	if err != nil && !wire.IsReply(err) {
 		return err
 	}
 	fields, _ := reply.([]any)
@@ -121,7 +121,7 @@ func (t *trial) askPatterns(a *asker, user string) error {
 }
 
 // operations returns the operations of a lock's life, for each kind, with and without fencing.
-func operations(name string, ttl time.Duration) (ops []*node.Op) {
+func operations(name string, ttl time.Duration) (ops []*wire.Op) {
 	for _, k := range kind.All {
 		for _, fencing := range []bool{false, true} {
 			claim := &kind.Claim{

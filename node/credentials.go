@@ -44,10 +44,3 @@ func (s *settings) applyCredentials(o *redis.Options) error {
 	o.CredentialsProviderContext = s.credentials
 	return nil
 }
-
-// credentialsError reports that the function of [WithCredentials] failed.
-type credentialsError struct{ err error }
-
-func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
-
-func (e *credentialsError) Unwrap() error { return e.err }

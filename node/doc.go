@@ -1,39 +1,5 @@
-// Package node is the client's side of one Redis master.
+// Package node describes the masters of a redlock.Locker.
 //
-// # For users
-//
-// A program makes its masters with [Open] or [Wrap] and passes them to redlock.New. Besides these two functions, it
-// uses the options, [Node.Name], and the errors: the Err variables, the error types, and [Permanent].
-//
-// Everything else is the interface between this package and package quorum. It is exported because these are two
-// packages, and may change without notice: the other methods of [Node], and [Call], [Request], [Delivery], [Voter],
-// [Vote], [Verdict], [Op], [Origin], [Command], [Script], [NewScript], [ReadNumber], [Server], [Status] and [StatusOp];
-// for package redlock, [Stats], whose figures users find in redlock.NodeStats; for package doctor, [Connection],
-// [Answer], [IsReply] and [MissingCommand].
-//
-// # How it works
-//
-// A [Node] answers each [Request] with exactly one [Vote], at the latest at the request's deadline. It knows nothing of
-// majorities. It has three parts:
-//
-//   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
-//     acquire. Other connections exist at times: a standby, which proves a silent master, one that repeats releases,
-//     the subscription to release messages, and those that only show which server the address leads to. While a batch
-//     is on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
-//     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
-//     reply is read, and the release follows at once.
-//   - Health. A master is suspect if it refuses, cannot be reached, or was silent for half of the time of a request
-//     whose deadline has passed. Requests to it then fail at once, except that one is sent from time to time to try it.
-//     Releases wait until the master has answered. They are repeated while a late delivery of what they undo is
-//     possible.
-//   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
-//     process has been up for longer than the request's window. The node identifies the process once per connection,
-//     because no connection outlives it.
-//
-// # How it is built
-//
-// The parts that decide need no goroutine, no lock and no clock: [inflight], [health], [window], [lateDelivery],
-// [rights], [refusals] and [recovery], which together are the [state], and the [settlement] of replies. The [pipe]
-// guards the state with its mutex, and acts. Below it are the connections: [session] over a connection of its own,
-// [wrapped] over a client of go-redis.
+// A program makes its masters with [Open] or [Wrap] and passes them to redlock.New. A call's error may match one of the
+// errors of this package; [Permanent] reports whether only an operator can fix its cause.
 package node

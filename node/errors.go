@@ -1,17 +1,15 @@
 package node
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/replyerr"
 )
 
 var (
@@ -28,9 +26,6 @@ var (
 	// ErrNotRedis reports that the server does not speak the Redis protocol.
 	ErrNotRedis = errors.New("this is not a Redis server: check the address, and the scheme (rediss:// for TLS)")
 )
-
-// errNotConnected is the error of a request for which no connection was made in time.
-var errNotConnected = fmt.Errorf("connecting: %w", ErrTimeout)
 
 // SuspectError reports that a master was not asked because it failed shortly before.
 type SuspectError struct {
@@ -83,6 +78,59 @@ func (e *RightError) Error() string {
 // Unwrap returns Err.
 func (e *RightError) Unwrap() error { return e.Err }
 
+// RoleError reports that a server was not asked, or that its grant does not count, because it is not a master.
+type RoleError struct {
+	// Role is what the server reports in INFO, such as "slave".
+	Role string
+}
+
+func (e *RoleError) Error() string {
+	return fmt.Sprintf("its role is %q: give the address of a master", e.Role)
+}
+
+// SeveralServersError reports that a server was not asked, or that its grant does not count, because connections to the
+// address of this master reach several servers.
+type SeveralServersError struct {
+	// RunIDs are the run ids of two of them.
+	RunIDs [2]string
+}
+
+func (e *SeveralServersError) Error() string {
+	return fmt.Sprintf("its address leads to several servers (run_id %.8s… and %.8s…): "+
+		"give each master an address of its own", e.RunIDs[0], e.RunIDs[1])
+}
+
+// RefusalError reports that a master answers but refuses releases, or that it no longer does. If the master is not
+// asked for locks, because it refuses the script that would release them, is no master, or is one of several servers,
+// Err is a *[RightError], a *[RoleError] or a *[SeveralServersError].
+type RefusalError struct {
+	// Err is the master's error reply, a *RightError around it, a *RoleError, or a *SeveralServersError.
+	Err error
+	// Over is set if the master no longer refuses.
+	Over bool
+}
+
+func (e *RefusalError) Error() string {
+	if e.Over {
+		return "no longer: " + e.Err.Error()
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *RefusalError) Unwrap() error { return e.Err }
+
+// SubscriptionError reports that a master refuses or ends subscriptions, so that waiters are not woken by its messages.
+type SubscriptionError struct {
+	// Err is the master's error reply, or why the connection ended.
+	Err error
+}
+
+func (e *SubscriptionError) Error() string { return "no subscription: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SubscriptionError) Unwrap() error { return e.Err }
+
 // Permanent reports whether only an operator can fix the cause of err: a wrong password, a missing right, INFO refused,
 // a database that the server lacks, protected mode, a certificate that the client or the server does not accept, a
 // server that is not Redis or does not use TLS as the URL says, fencing tokens that are used up, or keys that a Redis
@@ -92,19 +140,12 @@ func Permanent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var right *RightError
 	var plain tls.RecordHeaderError
-	var login *stepError
+	var login interface{ Permanent() bool }
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
-		errors.As(err, &plain) || errors.As(err, &login) && login.permanent() ||
-		rejectsCertificate(err) || errors.As(err, &right) || redis.IsAuthError(err) ||
-		hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT", "DENIED", "ERR DB index") ||
+		errors.As(err, &plain) || errors.As(err, &login) && login.Permanent() ||
+		replyerr.RejectsCertificate(err) || errors.As(err, &right) || redis.IsAuthError(err) ||
+		replyerr.HasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT", "DENIED", "ERR DB index") ||
 		refusedInScript(err) || fenceUsedUp(err)
-}
-
-// rejectsCertificate reports whether err is the TLS alert of a server that does not accept the client's certificate, or
-// that got none. Package crypto/tls has no type for it outside of QUIC.
-func rejectsCertificate(err error) bool {
-	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
 // refusedInScript reports whether err is the reply to a script that may not run one of its commands. The reply has no
@@ -121,84 +162,4 @@ func refusedInScript(err error) bool {
 func fenceUsedUp(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && strings.Contains(reply.Error(), "USEDUP the fencing tokens of ")
-}
-
-// hasPrefix reports whether err is, or wraps, an error reply of Redis that begins with one of the words.
-func hasPrefix(err error, words ...string) bool {
-	if err == nil {
-		return false // does not allocate
-	}
-	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	for _, w := range words {
-		if strings.HasPrefix(reply.Error(), w) {
-			return true
-		}
-	}
-	return false
-}
-
-// connectError returns the error of a failed attempt to connect with a readable text. ctx is that of the attempt.
-func connectError(ctx context.Context, err error) error {
-	var noCredentials *credentialsError
-	cause := context.Cause(ctx)
-	late := errors.Is(cause, context.DeadlineExceeded) || cause == nil && timedOut(err)
-	// An error of late attempts does not wrap err, which may match context.DeadlineExceeded as if the caller's context
-	// had ended.
-	switch {
-	case errors.As(err, &noCredentials) && late:
-		return fmt.Errorf("no credentials: %w", ErrTimeout)
-	case cause != nil && !late: // the node was closed
-		return ErrClosed
-	case noCredentials != nil:
-		return noCredentials
-	case late && errors.As(err, new(*handshakeTLSError)):
-		return fmt.Errorf("connecting: %w to the TLS handshake: rediss:// needs a port with TLS", ErrTimeout)
-	case late:
-		return fmt.Errorf("connecting: %w", ErrTimeout)
-	case errors.Is(err, ErrNotRedis):
-		return err
-	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
-		return fmt.Errorf("%w (%w)", ErrNotRedis, err) // of a wrapped client
-	default:
-		return fmt.Errorf("connecting: %w", err)
-	}
-}
-
-// handshakeTLSError is the error of a TLS handshake.
-type handshakeTLSError struct{ err error }
-
-func (e *handshakeTLSError) Error() string {
-	return "TLS: " + strings.TrimPrefix(e.err.Error(), "tls: ")
-}
-
-func (e *handshakeTLSError) Unwrap() error { return e.err }
-
-// tlsError returns the error of a TLS handshake.
-func tlsError(err error) error {
-	var header tls.RecordHeaderError
-	switch {
-	case errors.As(err, &header):
-		return fmt.Errorf("%w: it does not use TLS there: it answers %q", ErrNotRedis, header.RecordHeader[:])
-	case errors.Is(err, io.EOF):
-		return &handshakeTLSError{errNoAnswer}
-	default:
-		return &handshakeTLSError{err}
-	}
-}
-
-// hungUp reports whether err is that of a connection that the master accepted and then ended.
-func hungUp(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, errNoAnswer) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &op) && (op.Op == "read" || op.Op == "write") && !op.Timeout()
-}
-
-// timedOut reports whether err is that of a passed deadline: of a context, of a connection, or of a dialer.
-func timedOut(err error) bool {
-	var nerr net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		(errors.As(err, &nerr) && nerr.Timeout())
 }

@@ -1,90 +1,105 @@
 package node
 
 import (
-	"context"
-	"io"
-	"sync/atomic"
-	"time"
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
 
-	"github.com/redlock-go/redlock/clock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/target"
 )
 
-// Node is the client's side of one Redis master. It belongs to at most one Locker, which binds and closes it.
-//
-// Users need only Name. The other methods are for package quorum, see the package documentation.
-type Node struct {
-	name      string
-	zone      string
-	user      string
-	clustered bool
-	connect   func(context.Context) *Connection
-	own       io.Closer // the client of a wrapped Cluster, if the node made it; else nil
-	pipe      *pipe
-	listener  *listener
+// Node is a master, for redlock.New. It belongs to at most one Locker, which closes it.
+type Node struct{ target target.Target }
 
-	bound  atomic.Bool
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-}
-
-func newNode(
-	name string, clk clock.Clock,
-	open func(ctx context.Context, patience time.Duration) (link, error),
-	subscribe func(context.Context) (subscription, error),
-) *Node {
-	n := &Node{name: name}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.pipe = newPipe(clk, func(patience time.Duration) (link, error) { return open(n.ctx, patience) })
-	n.listener = newListener(n.ctx, clk, subscribe)
-	return n
-}
+func init() { target.Register(func(n any) *target.Target { return &n.(*Node).target }) }
 
 // Name returns the name given with [WithName], by default the master's address without user and password.
-func (n *Node) Name() string { return n.name }
+func (n *Node) Name() string { return n.target.Name }
 
-// Clustered reports whether the node is a Cluster, so that the keys of one script must be in one of its slots.
-func (n *Node) Clustered() bool { return n.clustered }
-
-// Bind must be called once, before the first Submit. A second call returns ErrBound. The node starts its goroutines
-// with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls onHealth with the failure when
-// the master becomes suspect, with nil when the master has recovered, with a *[RefusalError] when the master begins or
-// ceases to refuse releases, and with a *[SubscriptionError] when it refuses subscriptions or ends each.
-func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
-	if n.bound.Swap(true) {
-		return ErrBound
+// Open makes a node for the master at a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
+// unix://[user:password@]/path/to/socket[?db=n]. A user must have a password, which may be empty (user:@); the default
+// user may be left out (:password@). Open does not connect: the node connects on first use. The URL's password appears
+// in no error and no log. The query parameter zone=NAME names the failure domain of the master, such as an availability
+// zone, for package doctor.
+func Open(rawURL string, opts ...Option) (*Node, error) {
+	o, zone, err := parse(rawURL)
+	if err != nil {
+		return nil, err
 	}
-	n.pipe.spawn, n.pipe.onHealth = spawn, func(err error) {
-		if err == nil {
-			n.listener.retryNow()
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.applyTLS(o), s.applyCredentials(o)); err != nil {
+		return nil, err
+	}
+	if err := checkUser(rawURL); err != nil {
+		return nil, err
+	}
+	return &Node{target.Target{Name: cmp.Or(s.name, o.Addr), Zone: zone, Clock: s.clock, URL: o, Dial: s.dialer}}, nil
+}
+
+// Wrap makes a node that uses an existing client: one with a TLS configuration of its own, a Sentinel failover client,
+// or the client of a Cluster that serves as one master. The node uses the client's pool and never closes the client.
+//
+// The node's requests are not repeated, whatever MaxRetries says: a client that repeats SET NX by itself takes its own
+// key for another client's. They have a ReadTimeout, of 3 s if the client has none. Other users of the client do not
+// notice. A Cluster's client cannot share its connections in this way: unless its MaxRedirects is -1, it does not retry
+// and has a ReadTimeout, the node makes a client of its own with the same options, but without its hooks.
+//
+// The node cannot observe the connections of a wrapped client, so it asks for the server's identity with every batch.
+// That costs two commands per batch, and over a Cluster a round trip. The node cannot close these connections either:
+// Close of its Locker may take longer, by the client's own timeouts for a silent connection.
+//
+// After a second without a request the node sends a PING first, because the server may have closed the connection, and
+// go-redis does not notice that under TLS. If the client has other users, a request may still get a connection that
+// they left idle. Set ConnMaxIdleTime below the server's timeout in that case.
+//
+// go-redis trusts the replies of a server: it takes the memory that a length asks for, and panics at a type that it
+// does not expect. The node turns a panic into a failed vote where it can. It cannot where go-redis reads in a
+// goroutine of its own, as when it loads the slots of a Cluster or listens to a Sentinel. For the servers of a Cluster,
+// Wrap adds a hook to the client.
+//
+// A failover client has no address. The name of its node is "sentinel" without [node.WithName].
+func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
+	if s.tls != nil {
+		return nil, errors.New("redlock: Wrap takes no TLS configuration: set TLSConfig in the options of the client")
+	}
+	if s.credentials != nil {
+		return nil, errors.New("redlock: Wrap takes no credentials: " +
+			"set CredentialsProviderContext in the options of the client")
+	}
+	var label string
+	switch c := client.(type) {
+	case nil:
+		return nil, errNoClient
+	case *redis.Client:
+		if c == nil {
+			return nil, errNoClient
 		}
-		onHealth(err)
+		if label = c.Options().Addr; label == failoverAddr {
+			label = "sentinel"
+		}
+	case *redis.ClusterClient:
+		if c == nil {
+			return nil, errNoClient
+		}
+		label = strings.Join(c.Options().Addrs, "+")
+	default:
+		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
+			"give it a *redis.Client or a *redis.ClusterClient", client)
 	}
-	n.listener.spawn, n.listener.report = spawn, onHealth
-	return nil
+	return &Node{target.Target{Name: cmp.Or(s.name, label), Clock: s.clock, Client: client}}, nil
 }
 
-// Submit sends a request to the master. It never blocks. The vote goes to the request's Voter, at the latest at the
-// request's Deadline, or later by its Connect. The caller must not change the call afterwards, nor submit it again.
-func (n *Node) Submit(c *Call) { n.pipe.submit(c) }
+// failoverAddr is what go-redis returns as the address of every failover client.
+const failoverAddr = "FailoverClient"
 
-// Suspect reports whether the master failed and has not answered since.
-func (n *Node) Suspect() bool { return n.pipe.isSuspect() }
-
-// Listen calls notify with every message on the channel, and with "" after every (re)subscription, since a message may
-// have been missed before. It returns without waiting for the subscription, which stop ends.
-func (n *Node) Listen(channel string, notify func(message string)) (stop func()) {
-	return n.listener.listen(channel, notify)
-}
-
-// Close waits until the master has answered every request, at most until the deadline, and closes the connections.
-// Requests that are still open get their vote. Close returns how many durable requests were not confirmed, or would
-// have to be repeated after the deadline. The goroutines have ended when their owner's Wait returns.
-func (n *Node) Close(deadline time.Time) (unconfirmed int) {
-	unconfirmed = n.pipe.close(deadline)
-	n.cancel()
-	n.listener.close()
-	if n.own != nil {
-		_ = n.own.Close()
-	}
-	return unconfirmed
-}
+var errNoClient = errors.New("redlock: Wrap needs a client")

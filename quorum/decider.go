@@ -1,6 +1,6 @@
 package quorum
 
-import "github.com/redlock-go/redlock/node"
+import "github.com/redlock-go/redlock/internal/wire"
 
 // NoFirst in place of a node's index makes Acquire ask all nodes at once.
 const NoFirst = -1
@@ -15,14 +15,14 @@ type decider struct {
 
 // add counts a vote. enough reports whether the votes decide the round if the first node does not. add reports whether
 // the vote decides the round, which happens once, and whether the other nodes are to be asked now.
-func (d *decider) add(index int, v node.Vote, enough func(*tally) bool) (decided, askRest bool) {
+func (d *decider) add(index int, v wire.Vote, enough func(*tally) bool) (decided, askRest bool) {
 	s := d.tally.add(index, v)
 	switch {
 	case d.done:
 		return false, false
 	case d.first == index && !d.fannedOut:
 		// A denial by the first node decides. A failure does not: the others can be a majority without it.
-		d.done = v.Verdict == node.Denied || s == lost
+		d.done = v.Verdict == wire.Denied || s == lost
 		askRest = !d.done && len(d.tally.votes) > 1
 		d.fannedOut = askRest
 		d.done = d.done || s == won && !askRest // the only node granted

@@ -3,7 +3,7 @@ package quorum
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // DeniedError reports that a node denied the acquire: a majority answered and at least one node denied, or the first
@@ -20,7 +20,7 @@ type DeniedError struct {
 }
 
 // Votes returns the votes of the nodes that have answered so far, in the order of the nodes.
-func (e *DeniedError) Votes() (votes []node.Vote) {
+func (e *DeniedError) Votes() (votes []wire.Vote) {
 	e.round.withTally(func(t *tally) {
 		for _, v := range t.votes {
 			if v.Verdict.Answered() {

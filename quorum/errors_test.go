@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -76,7 +76,7 @@ func TestAFailedExtensionBuildsNoText(t *testing.T) {
 	q, fakes := council(t, 5)
 	lease := held(t, q, fakes)
 	for _, f := range fakes {
-		f.answers(&node.Vote{Verdict: node.Failed, Err: unread{t}})
+		f.answers(&wire.Vote{Verdict: wire.Failed, Err: unread{t}})
 	}
 	done, result := newDone(t)
 	lease.Extend(done)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Tally is the arithmetic of a round, for its tests.
@@ -14,7 +14,7 @@ type Tally struct{ tally }
 func NewTally(nodes, need int) *Tally { return &Tally{tally{votes: make([]ballot, nodes), need: need}} }
 
 // Add counts a vote and returns what it makes: "open", "won" or "lost".
-func (t *Tally) Add(index int, v node.Vote) string {
+func (t *Tally) Add(index int, v wire.Vote) string {
 	return [...]string{open: "open", won: "won", lost: "lost"}[t.add(index, v)]
 }
 
@@ -22,11 +22,11 @@ func (t *Tally) Add(index int, v node.Vote) string {
 func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t.denied, t.unanswered }
 
 // VoteOf returns the vote that counts for the node at index.
-func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index].Vote }
+func (t *Tally) VoteOf(index int) wire.Vote { return t.votes[index].Vote }
 
 func (t *Tally) Decided() bool       { return t.decided() }
 func (t *Tally) FenceDecided() bool  { return t.fenceDecided() }
-func (t *Tally) Denial() node.Vote   { return t.denial() }
+func (t *Tally) Denial() wire.Vote   { return t.denial() }
 func (t *Tally) Held() bool          { return t.held() }
 func (t *Tally) Answered() bool      { return t.answered() }
 func (t *Tally) Gone() bool          { return t.gone() }

@@ -1,6 +1,6 @@
 package quorum
 
-import "github.com/redlock-go/redlock/node"
+import "github.com/redlock-go/redlock/internal/wire"
 
 // Extend asks every node for a further TTL. It calls done once, from any goroutine and perhaps before it returns, with:
 //
@@ -33,17 +33,17 @@ type extending struct {
 	done  func(error)
 }
 
-func (e *extending) prepare(index int, c *node.Call) *node.Vote {
+func (e *extending) prepare(index int, c *wire.Call) *wire.Vote {
 	c.Canceled, c.Ended = &e.lease.released, e.ended
 	e.lease.beginCall(index, c, (*keyState).extending)
 	return nil
 }
 
-func (e *extending) vote(index int, c *node.Call, v node.Vote) node.Vote {
+func (e *extending) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
 	return e.lease.recordVote(index, v, c.Asked, (*keyState).extension)
 }
 
-func (e *extending) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
+func (e *extending) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
 	e.lease.counted(t, index, c, duplicates)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -18,15 +19,15 @@ import (
 var errDown = errors.New("down")
 
 // Votes as masters give them.
-func granted() *node.Vote { return &node.Vote{Verdict: node.Granted} }
-func denied() *node.Vote  { return &node.Vote{Verdict: node.Denied} }
-func healed() *node.Vote  { return &node.Vote{Verdict: node.Denied, Healed: true} }
-func failed() *node.Vote  { return &node.Vote{Verdict: node.Failed, Err: errDown} }
-func unsent() *node.Vote  { return &node.Vote{Verdict: node.Failed, Err: errDown, Unsent: true} }
-func unknown() *node.Vote { return &node.Vote{Verdict: node.Unknown, Err: node.ErrTimeout} }
+func granted() *wire.Vote { return &wire.Vote{Verdict: wire.Granted} }
+func denied() *wire.Vote  { return &wire.Vote{Verdict: wire.Denied} }
+func healed() *wire.Vote  { return &wire.Vote{Verdict: wire.Denied, Healed: true} }
+func failed() *wire.Vote  { return &wire.Vote{Verdict: wire.Failed, Err: errDown} }
+func unsent() *wire.Vote  { return &wire.Vote{Verdict: wire.Failed, Err: errDown, Unsent: true} }
+func unknown() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Err: node.ErrTimeout} }
 
-func from(runID string, v *node.Vote) *node.Vote {
-	v.Server = &node.Server{RunID: runID}
+func from(runID string, v *wire.Vote) *wire.Vote {
+	v.Server = &wire.Server{RunID: runID}
 	return v
 }
 
@@ -35,8 +36,8 @@ type fake struct {
 	name string
 
 	mu          sync.Mutex
-	script      func(op string) *node.Vote // nil, or a nil vote: keep the call
-	calls       []*node.Call
+	script      func(op string) *wire.Vote // nil, or a nil vote: keep the call
+	calls       []*wire.Call
 	spawn       func(func() error)
 	onHealth    func(error)
 	suspect     bool
@@ -56,7 +57,7 @@ func (f *fake) Bind(spawn func(func() error), onHealth func(error)) error {
 	return f.bindErr
 }
 
-func (f *fake) Submit(c *node.Call) {
+func (f *fake) Submit(c *wire.Call) {
 	f.mu.Lock()
 	f.calls = append(f.calls, c)
 	script := f.script
@@ -88,13 +89,13 @@ func (f *fake) Close(deadline time.Time) int {
 }
 
 // answers has every call from now on answered at once.
-func (f *fake) answers(v *node.Vote) { f.script = func(string) *node.Vote { return v } }
+func (f *fake) answers(v *wire.Vote) { f.script = func(string) *wire.Vote { return v } }
 
 // asked returns the calls of one operation.
-func (f *fake) asked(op string) []*node.Call {
+func (f *fake) asked(op string) []*wire.Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var some []*node.Call
+	var some []*wire.Call
 	for _, c := range f.calls {
 		if c.Op.Name == op {
 			some = append(some, c)
@@ -104,7 +105,7 @@ func (f *fake) asked(op string) []*node.Call {
 }
 
 // vote answers the latest call of one operation.
-func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
+func (f *fake) vote(t testing.TB, op string, v *wire.Vote) {
 	t.Helper()
 	calls := f.asked(op)
 	require.NotEmpty(t, calls, "%s was not asked to %s", f.name, op)
@@ -116,13 +117,13 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 type ops struct{}
 
 func (ops) Overlaps() bool { return false }
-func (ops) Acquire(_ *quorum.Terms, asked time.Time) *node.Op {
-	return node.Command("acquire", nil, asked.UnixMicro())
+func (ops) Acquire(_ *quorum.Terms, asked time.Time) *wire.Op {
+	return wire.Command("acquire", nil, asked.UnixMicro())
 }
-func (ops) Extend(*quorum.Terms, int64) *node.Op    { return node.Command("extend", nil) }
-func (ops) Raise(_ *quorum.Terms, f int64) *node.Op { return node.Command("raise", nil, f) }
-func (ops) Release(bool) *node.Op                   { return node.Command("release", nil) }
-func (ops) Keep(time.Duration) *node.Op             { return node.Command("release", nil, "keep") }
+func (ops) Extend(*quorum.Terms, int64) *wire.Op    { return wire.Command("extend", nil) }
+func (ops) Raise(_ *quorum.Terms, f int64) *wire.Op { return wire.Command("raise", nil, f) }
+func (ops) Release(bool) *wire.Op                   { return wire.Command("release", nil) }
+func (ops) Keep(time.Duration) *wire.Op             { return wire.Command("release", nil, "keep") }
 
 var terms = quorum.Terms{
 	TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second,
@@ -208,7 +209,7 @@ func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	return lease
 }
 
-func silence(v *node.Vote) bool { return v.Verdict == node.Failed || v.Verdict == node.Unknown }
+func silence(v *wire.Vote) bool { return v.Verdict == wire.Failed || v.Verdict == wire.Unknown }
 
 // permutations calls f with every order of n things.
 func permutations(n int, f func(order []int)) {

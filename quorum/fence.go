@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // A fencing token is a number that a majority agrees on and that only grows. Each node counts for itself and returns
@@ -64,7 +64,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 type knownGrants struct {
 	agree   bool        // a majority returned the same number
 	count   int         // how many there are
-	granted []node.Vote // by node, those that carry the largest number
+	granted []wire.Vote // by node, those that carry the largest number
 	skip    []bool      // by node, whether it must not be asked for the write-back
 }
 
@@ -75,9 +75,9 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 			return
 		}
 		l.fence = t.maxGranted()
-		known.granted, known.skip = make([]node.Vote, len(t.votes)), make([]bool, len(t.votes))
+		known.granted, known.skip = make([]wire.Vote, len(t.votes)), make([]bool, len(t.votes))
 		for i, v := range t.votes {
-			if v.Verdict != node.Granted {
+			if v.Verdict != wire.Granted {
 				known.skip[i] = l.ops.Overlaps()
 				continue
 			}
@@ -112,9 +112,9 @@ type raising struct {
 	done  chan struct{}
 }
 
-func (q *raising) prepare(index int, c *node.Call) *node.Vote {
+func (q *raising) prepare(index int, c *wire.Call) *wire.Vote {
 	c.Canceled = &q.lease.released
-	if v := q.known.granted[index]; v.Verdict == node.Granted {
+	if v := q.known.granted[index]; v.Verdict == wire.Granted {
 		v.Unsent = true // this request is not sent
 		return &v
 	}
@@ -139,7 +139,7 @@ func (t *tally) fenceDecided() bool {
 		return true
 	}
 	for _, v := range t.votes {
-		if v.Verdict == node.Granted && v.Owned {
+		if v.Verdict == wire.Granted && v.Owned {
 			return false
 		}
 	}
@@ -149,7 +149,7 @@ func (t *tally) fenceDecided() bool {
 // majorityFence returns the number that a majority granted, if there is one.
 func (t *tally) majorityFence() (number int64, ok bool) {
 	for _, v := range t.votes {
-		if v.Verdict == node.Granted && t.grantsOf(v.Number) >= t.need {
+		if v.Verdict == wire.Granted && t.grantsOf(v.Number) >= t.need {
 			return v.Number, true
 		}
 	}
@@ -159,7 +159,7 @@ func (t *tally) majorityFence() (number int64, ok bool) {
 // grantsOf returns how many nodes granted a number.
 func (t *tally) grantsOf(number int64) (n int) {
 	for _, v := range t.votes {
-		if v.Verdict == node.Granted && v.Number == number {
+		if v.Verdict == wire.Granted && v.Number == number {
 			n++
 		}
 	}
@@ -169,7 +169,7 @@ func (t *tally) grantsOf(number int64) (n int) {
 // maxGranted returns the largest number that a node granted.
 func (t *tally) maxGranted() (largest int64) {
 	for _, v := range t.votes {
-		if v.Verdict == node.Granted {
+		if v.Verdict == wire.Granted {
 			largest = max(largest, v.Number)
 		}
 	}

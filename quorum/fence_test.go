@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // numbered is a vote that carries a fencing token.
-func numbered(v *node.Vote, number int64) *node.Vote {
+func numbered(v *wire.Vote, number int64) *wire.Vote {
 	v.Number = number
 	return v
 }
@@ -191,7 +191,7 @@ func TestATokenThatIsWrittenBackCountsWhereItWasGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var traced []string
 		out, fakes := fencedWith(t, t.Context(), func(c *quorum.Config) {
-			c.OnVote = func(master string, op *node.Op, _ node.Vote) { traced = append(traced, master+" "+op.Name) }
+			c.OnVote = func(master string, op *wire.Op, _ wire.Vote) { traced = append(traced, master+" "+op.Name) }
 		})
 		assert.Equal(t, []string{"A acquire", "B acquire"}, traced, "B gives no vote: it is not asked")
 		fakes[0].vote(t, "raise", numbered(granted(), 7))
@@ -229,39 +229,39 @@ func TestTheWriteBackEndsWithItsContextAndTheQuorum(t *testing.T) {
 // A round with fencing waits for more votes only if they could prevent a new token for an owner that has one.
 func TestWhenARoundWithFencingIsDecided(t *testing.T) {
 	t.Parallel()
-	owned := func(number int64) *node.Vote {
+	owned := func(number int64) *wire.Vote {
 		v := numbered(granted(), number)
 		v.Owned = true
 		return v
 	}
 	for _, tt := range []struct {
 		name    string
-		votes   []*node.Vote // of five nodes
+		votes   []*wire.Vote // of five nodes
 		decided bool
 		token   int64 // of a majority; 0: none
 	}{
 		{"nothing yet", nil, false, 0},
-		{"two of five", []*node.Vote{numbered(granted(), 7), numbered(granted(), 7)}, false, 0},
-		{"a majority of one number", []*node.Vote{owned(7), owned(7), owned(7)}, true, 7},
-		{"a majority of several numbers", []*node.Vote{
+		{"two of five", []*wire.Vote{numbered(granted(), 7), numbered(granted(), 7)}, false, 0},
+		{"a majority of one number", []*wire.Vote{owned(7), owned(7), owned(7)}, true, 7},
+		{"a majority of several numbers", []*wire.Vote{
 			numbered(granted(), 5), numbered(granted(), 6), numbered(granted(), 7),
 		}, true, 0},
-		{"one is the owner's", []*node.Vote{numbered(granted(), 5), owned(7), numbered(granted(), 6)}, false, 0},
-		{"one is the owner's, and so is a fourth", []*node.Vote{
+		{"one is the owner's", []*wire.Vote{numbered(granted(), 5), owned(7), numbered(granted(), 6)}, false, 0},
+		{"one is the owner's, and so is a fourth", []*wire.Vote{
 			numbered(granted(), 5), owned(7), numbered(granted(), 6), owned(7),
 		}, false, 0},
-		{"one is the owner's, and all have voted", []*node.Vote{
+		{"one is the owner's, and all have voted", []*wire.Vote{
 			numbered(granted(), 5), owned(7), numbered(granted(), 6), owned(7), denied(),
 		}, true, 0},
-		{"a majority in the end", []*node.Vote{
+		{"a majority in the end", []*wire.Vote{
 			numbered(granted(), 5), owned(7), numbered(granted(), 6), owned(7), owned(7),
 		}, true, 7},
-		{"a denial with the number does not count", []*node.Vote{
+		{"a denial with the number does not count", []*wire.Vote{
 			numbered(denied(), 7), numbered(granted(), 7), numbered(granted(), 7), numbered(granted(), 6), owned(5),
 		}, true, 0},
-		{"lost", []*node.Vote{denied(), denied(), denied()}, true, 0},
-		{"too few are left to answer", []*node.Vote{denied(), failed(), failed(), failed()}, true, 0},
-		{"lost, and the reason is open", []*node.Vote{denied(), denied(), failed()}, false, 0},
+		{"lost", []*wire.Vote{denied(), denied(), denied()}, true, 0},
+		{"too few are left to answer", []*wire.Vote{denied(), failed(), failed(), failed()}, true, 0},
+		{"lost, and the reason is open", []*wire.Vote{denied(), denied(), failed()}, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

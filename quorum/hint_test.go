@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -17,7 +17,7 @@ type hinting struct {
 	hints *[]time.Time
 }
 
-func (h hinting) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
+func (h hinting) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 	*h.hints = append(*h.hints, asked)
 	return h.ops.Acquire(t, asked)
 }
@@ -52,7 +52,7 @@ func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
 				time.Sleep(tt.after)
 				s.sleep(tt.asleep)
 				for _, f := range fakes {
-					f.vote(t, "acquire", &node.Vote{Verdict: node.Granted, Number: 7})
+					f.vote(t, "acquire", &wire.Vote{Verdict: wire.Granted, Number: 7})
 				}
 				got := <-out
 				if tt.fencing {

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
@@ -45,12 +45,12 @@ func (s *keyState) current() presence {
 func (s *keyState) acquiring() { s.keys = unclear }
 
 // acquired records the vote on the acquire.
-func (s *keyState) acquired(v node.Vote) {
+func (s *keyState) acquired(v wire.Vote) {
 	switch {
 	case s.extended:
-	case v.Verdict == node.Granted || v.Guarded:
+	case v.Verdict == wire.Granted || v.Guarded:
 		s.keys = present
-	case v.Verdict == node.Unknown:
+	case v.Verdict == wire.Unknown:
 		s.keys = unclear
 	case v.Unsent:
 		s.keys = unsent
@@ -63,14 +63,14 @@ func (s *keyState) acquired(v node.Vote) {
 func (s *keyState) extending() { s.inFlight++ }
 
 // extension records the vote on an extension. One that was certainly not executed says nothing about the keys.
-func (s *keyState) extension(v node.Vote) {
+func (s *keyState) extension(v wire.Vote) {
 	s.inFlight--
 	switch {
-	case v.Verdict == node.Granted || v.Healed || v.Guarded:
+	case v.Verdict == wire.Granted || v.Healed || v.Guarded:
 		s.keys, s.extended = present, true
-	case v.Verdict == node.Denied:
+	case v.Verdict == wire.Denied:
 		s.keys, s.extended = absent, true
-	case v.Verdict == node.Unknown:
+	case v.Verdict == wire.Unknown:
 		s.keys, s.extended = unclear, true
 	}
 }

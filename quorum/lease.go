@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -48,7 +49,7 @@ func (t *Terms) connect() time.Duration {
 }
 
 // request returns the request for an operation on the lease after its acquire.
-func (t *Terms) request(op *node.Op) request {
+func (t *Terms) request(op *wire.Op) request {
 	return request{op: op, timeout: t.Timeout, connect: t.Timeout, window: t.Window}
 }
 
@@ -151,7 +152,7 @@ func (l *Lease) keysOn(index int) presence {
 }
 
 // beginCall prepares a call that sets the keys of the lease on a node. change records that in the node's keyState.
-func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
+func (l *Lease) beginCall(index int, c *wire.Call, change func(*keyState)) {
 	s := &l.states[index]
 	c.Written = &s.written
 	l.mu.Lock()
@@ -161,8 +162,8 @@ func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
 
 // recordVote records the vote on such a call, and returns the vote that counts. asked is when the node was asked.
 func (l *Lease) recordVote(
-	index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote),
-) node.Vote {
+	index int, v wire.Vote, asked time.Time, change func(*keyState, wire.Vote),
+) wire.Vote {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
@@ -178,7 +179,7 @@ func (l *Lease) recordVote(
 }
 
 // guardedVote returns the vote that counts, given a guarded one on the operation that ends the lease.
-func (l *Lease) guardedVote(index int, v node.Vote) node.Vote {
+func (l *Lease) guardedVote(index int, v wire.Vote) wire.Vote {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.countReserved(&l.states[index], v)
@@ -187,10 +188,10 @@ func (l *Lease) guardedVote(index int, v node.Vote) node.Vote {
 // countReserved makes the vote of a restarted server count if the node is reserved for the lease. The vote of a server
 // that does not identify itself never counts, since it may be the same server as another. It must be called with l.mu
 // held.
-func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
+func (l *Lease) countReserved(s *keyState, v wire.Vote) wire.Vote {
 	_, restarted := v.Err.(*node.RestartError) //nolint:errorlint // it is not wrapped
 	if v.Guarded && restarted && l.reserved(s) {
-		v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
+		v.Verdict, v.Guarded, v.Err = wire.Granted, false, nil
 	}
 	return v
 }
@@ -198,8 +199,8 @@ func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
 // counted reserves a node for the lease after a vote that counted and granted. If two nodes are one server, it ends the
 // reservations of both: once their addresses are corrected, another server answers for one of them, and that server
 // never had the keys.
-func (l *Lease) counted(t *tally, index int, c *node.Call, duplicates [][2]int) {
-	granted := t.votes[index].Verdict == node.Granted
+func (l *Lease) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
+	granted := t.votes[index].Verdict == wire.Granted
 	if !granted && len(duplicates) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -43,8 +44,8 @@ func TestAReleaseReturnsTheNumberOfSubscribers(t *testing.T) {
 			subscribers = n
 			assert.NoError(t, err)
 		})
-		fakes[0].vote(t, "release", &node.Vote{Verdict: node.Granted, Number: 1})
-		fakes[1].vote(t, "release", &node.Vote{Verdict: node.Granted, Number: 4})
+		fakes[0].vote(t, "release", &wire.Vote{Verdict: wire.Granted, Number: 1})
+		fakes[1].vote(t, "release", &wire.Vote{Verdict: wire.Granted, Number: 4})
 		assert.Equal(t, int64(3), subscribers, "one master may have reached fewer")
 	})
 }
@@ -53,24 +54,24 @@ func TestExtendNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		votes []*node.Vote
+		votes []*wire.Vote
 		want  error
 	}{
-		{"all", []*node.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
-		{"three of five", []*node.Vote{failed(), denied(), granted(), granted(), granted()}, nil},
-		{"two of five", []*node.Vote{failed(), failed(), unknown(), granted(), granted()}, quorum.ErrNoQuorum},
-		{"one denial does not end it", []*node.Vote{denied(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"nor do two", []*node.Vote{denied(), denied(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"one error does not end it", []*node.Vote{failed(), granted(), granted(), granted(), granted()}, nil},
-		{"three say it is gone", []*node.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
+		{"all", []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
+		{"three of five", []*wire.Vote{failed(), denied(), granted(), granted(), granted()}, nil},
+		{"two of five", []*wire.Vote{failed(), failed(), unknown(), granted(), granted()}, quorum.ErrNoQuorum},
+		{"one denial does not end it", []*wire.Vote{denied(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
+		{"nor do two", []*wire.Vote{denied(), denied(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
+		{"one error does not end it", []*wire.Vote{failed(), granted(), granted(), granted(), granted()}, nil},
+		{"three say it is gone", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
 		{
 			"three healed it, which does not count yet",
-			[]*node.Vote{healed(), healed(), healed(), granted(), granted()},
+			[]*wire.Vote{healed(), healed(), healed(), granted(), granted()},
 			quorum.ErrGone,
 		},
-		{"two healed it, three kept it", []*node.Vote{healed(), healed(), granted(), granted(), granted()}, nil},
-		{"healing is no vote", []*node.Vote{healed(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"no node answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
+		{"two healed it, three kept it", []*wire.Vote{healed(), healed(), granted(), granted(), granted()}, nil},
+		{"healing is no vote", []*wire.Vote{healed(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
+		{"no node answers", []*wire.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -216,15 +217,15 @@ func TestReleaseReturnsWhatAMajorityAnswered(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		votes []*node.Vote
+		votes []*wire.Vote
 		want  error
 	}{
-		{"all", []*node.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
-		{"three of five", []*node.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
-		{"no longer there", []*node.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
-		{"some gone, a majority answered", []*node.Vote{denied(), denied(), granted(), granted(), unknown()}, nil},
-		{"too few answer", []*node.Vote{granted(), granted(), unknown(), unknown(), failed()}, quorum.ErrNoQuorum},
-		{"no node answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
+		{"all", []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
+		{"three of five", []*wire.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
+		{"no longer there", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
+		{"some gone, a majority answered", []*wire.Vote{denied(), denied(), granted(), granted(), unknown()}, nil},
+		{"too few answer", []*wire.Vote{granted(), granted(), unknown(), unknown(), failed()}, quorum.ErrNoQuorum},
+		{"no node answers", []*wire.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -249,12 +250,12 @@ func TestKeepNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		votes []*node.Vote
+		votes []*wire.Vote
 		want  error
 	}{
-		{"three of five", []*node.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
-		{"no longer there", []*node.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
-		{"some gone", []*node.Vote{denied(), denied(), granted(), granted(), unknown()}, quorum.ErrNoQuorum},
+		{"three of five", []*wire.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
+		{"no longer there", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
+		{"some gone", []*wire.Vote{denied(), denied(), granted(), granted(), unknown()}, quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +281,7 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 	t.Parallel()
 	for _, tt := range []struct {
 		dropped string     // the operation
-		acquire *node.Vote // of the two nodes; nil: not answered yet
+		acquire *wire.Vote // of the two nodes; nil: not answered yet
 	}{
 		{"acquire", nil},
 		{"extend", unsent()},
@@ -304,10 +305,10 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 				lease.Extend(func(err error) { require.NoError(t, err) })
 			}
 
-			frozen.script = func(string) *node.Vote { // called when the release asks the first node
+			frozen.script = func(string) *wire.Vote { // called when the release asks the first node
 				for _, f := range dropping {
 					require.True(t, f.asked(tt.dropped)[0].Canceled.Load())
-					f.vote(t, tt.dropped, &node.Vote{Verdict: node.Failed, Err: node.ErrDropped, Unsent: true})
+					f.vote(t, tt.dropped, &wire.Vote{Verdict: wire.Failed, Err: node.ErrDropped, Unsent: true})
 				}
 				return nil
 			}
@@ -348,8 +349,8 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name            string
-		acquire         *node.Vote
-		extend          *node.Vote // nil: not answered yet
+		acquire         *wire.Vote
+		extend          *wire.Vote // nil: not answered yet
 		durable, giveUp bool
 	}{
 		{"extended", granted(), granted(), true, true},
@@ -396,22 +397,22 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 func TestATokenIsReleasedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		votes [3]*node.Vote
+		votes [3]*wire.Vote
 		want  error
 	}{
-		"a majority has it":           {[3]*node.Vote{granted(), granted(), denied()}, nil},
-		"a majority does not have it": {[3]*node.Vote{granted(), denied(), denied()}, quorum.ErrGone},
-		"a majority answers":          {[3]*node.Vote{granted(), denied(), failed()}, nil},
-		"no majority answers":         {[3]*node.Vote{granted(), unknown(), failed()}, quorum.ErrNoQuorum},
+		"a majority has it":           {[3]*wire.Vote{granted(), granted(), denied()}, nil},
+		"a majority does not have it": {[3]*wire.Vote{granted(), denied(), denied()}, quorum.ErrGone},
+		"a majority answers":          {[3]*wire.Vote{granted(), denied(), failed()}, nil},
+		"no majority answers":         {[3]*wire.Vote{granted(), unknown(), failed()}, quorum.ErrNoQuorum},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q, fakes := council(t, 3)
 			done, result := newDone(t)
-			q.ReleaseToken(node.Command("release", nil), terms.Timeout, time.Minute, done)
+			q.ReleaseToken(wire.Command("release", nil), terms.Timeout, time.Minute, done)
 			for i, f := range fakes {
 				require.Len(t, f.asked("release"), 1)
-				assert.Equal(t, node.Delivery{Durable: true, KeyTTL: time.Minute}, f.asked("release")[0].Delivery)
+				assert.Equal(t, wire.Delivery{Durable: true, KeyTTL: time.Minute}, f.asked("release")[0].Delivery)
 				f.vote(t, "release", tt.votes[i])
 			}
 			if err := result(); tt.want == nil {
@@ -458,13 +459,13 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		clear bool
-		votes []*node.Vote
+		votes []*wire.Vote
 		after int // how many votes it takes
 	}{
-		{"all", false, []*node.Vote{granted(), granted(), granted(), granted(), granted()}, 5},
-		{"a majority granted", true, []*node.Vote{granted(), denied(), granted(), granted(), granted()}, 4},
-		{"a majority denied", true, []*node.Vote{denied(), denied(), granted(), denied(), granted()}, 4},
-		{"never clear", true, []*node.Vote{denied(), failed(), granted(), denied(), granted()}, 5},
+		{"all", false, []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, 5},
+		{"a majority granted", true, []*wire.Vote{granted(), denied(), granted(), granted(), granted()}, 4},
+		{"a majority denied", true, []*wire.Vote{denied(), denied(), granted(), denied(), granted()}, 4},
+		{"never clear", true, []*wire.Vote{denied(), failed(), granted(), denied(), granted()}, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -475,7 +476,7 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					answers, err = q.Read(t.Context(), node.Command("inspect", nil), terms.Timeout, tt.clear)
+					answers, err = q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout, tt.clear)
 				}()
 				synctest.Wait()
 				for i, v := range tt.votes[:tt.after] {
@@ -501,9 +502,9 @@ func TestReadWithoutAMajorityReturnsTheAnswersThatArrived(t *testing.T) {
 	fakes[0].answers(failed())
 	fakes[1].answers(granted())
 	fakes[2].answers(unknown())
-	answers, err := q.Read(t.Context(), node.Command("inspect", nil), terms.Timeout, false)
+	answers, err := q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout, false)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	require.ErrorIs(t, err, errDown)
 	require.Len(t, answers, 3)
-	assert.Equal(t, node.Granted, answers[1].Vote.Verdict)
+	assert.Equal(t, wire.Granted, answers[1].Vote.Verdict)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // A Listener listens to the releases of a lock, for the waiters of one queue. A majority of messages wakes the one that
@@ -98,7 +98,7 @@ func (l *Listener) lastMessage() uint64 {
 }
 
 // observe makes the Listener observe the vote on a probe. before is the last message before the probe.
-func (l *Listener) observe(c *node.Call, before uint64) {
+func (l *Listener) observe(c *wire.Call, before uint64) {
 	c.Voter = &observer{listener: l, before: before, next: c.Voter}
 }
 
@@ -107,11 +107,11 @@ func (l *Listener) observe(c *node.Call, before uint64) {
 type observer struct {
 	listener *Listener
 	before   uint64 // the last message before the probe
-	next     node.Voter
+	next     wire.Voter
 }
 
-func (o *observer) Vote(index int, v node.Vote) {
-	if v.Verdict != node.Granted {
+func (o *observer) Vote(index int, v wire.Vote) {
+	if v.Verdict != wire.Granted {
 		o.listener.mu.Lock()
 		o.listener.notifier.refute(index, o.before)
 		o.listener.mu.Unlock()

@@ -3,7 +3,7 @@ package quorum
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Ops are the operations of one lock with one token. A node may execute each of them at any time after the acquire and
@@ -15,17 +15,17 @@ type Ops interface {
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token. It is at least asked, in
 	// microseconds since 1970. asked is when the stopwatch of the acquire started, on the wall clock; without fencing it
 	// has no meaning.
-	Acquire(t *Terms, asked time.Time) *node.Op
+	Acquire(t *Terms, asked time.Time) *wire.Op
 	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
 	// fencing token is exactly fence, or, if Overlaps, at least fence.
-	Raise(t *Terms, fence int64) *node.Op
+	Raise(t *Terms, fence int64) *wire.Op
 	// Extend gives the token, and the fencing token unless it is 0, a further TTL. If the token is missing, Extend
 	// restores it and reports this with a healed vote.
-	Extend(t *Terms, fence int64) *node.Op
+	Extend(t *Terms, fence int64) *wire.Op
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
 	// announce is false for a silent release, and for that of a failed acquire that kept nobody out.
-	Release(announce bool) *node.Op
+	Release(announce bool) *wire.Op
 	// Keep replaces the token by one that no lease has, and that expires after rest. If the node has that one already,
 	// Keep does not change it.
-	Keep(rest time.Duration) *node.Op
+	Keep(rest time.Duration) *wire.Op
 }

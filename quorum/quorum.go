@@ -1,6 +1,6 @@
 // Package quorum runs one operation on N nodes at once and decides by majority.
 //
-// It does not know Redis: package node delivers the votes, and the caller supplies the operations that make a lock
+// It does not know Redis: package wire delivers the votes, and the caller supplies the operations that make a lock
 // ([Ops]). Every kind of lock follows the Redlock page
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
 //
@@ -29,20 +29,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Node is what a quorum needs of a master. [node.Node] is one.
+// Node is what a quorum needs of a master. [wire.Node] is one.
 type Node interface {
 	Name() string
 	Bind(spawn func(func() error), onHealth func(error)) error
-	Submit(*node.Call)
+	Submit(*wire.Call)
 	Suspect() bool
 	Listen(channel string, notify func(message string)) (stop func())
 	Close(deadline time.Time) (unconfirmed int)
 }
 
-var _ Node = (*node.Node)(nil)
+var _ Node = (*wire.Node)(nil)
 
 // Config configures a Quorum.
 type Config struct {
@@ -51,7 +51,7 @@ type Config struct {
 	// Clock is the source of all times. The Quorum counts suspensions on it; see [clock.CountSuspensions].
 	Clock clock.Clock
 	// OnVote, if set, is called with every vote.
-	OnVote func(node string, op *node.Op, v node.Vote)
+	OnVote func(node string, op *wire.Op, v wire.Vote)
 	// OnHealth, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
 	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).
 	OnHealth func(node string, err error)

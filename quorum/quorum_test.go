@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -75,7 +76,7 @@ func TestEveryVoteIsTraced(t *testing.T) {
 	t.Parallel()
 	var reports []string
 	q, fakes := council(t, 3, func(c *quorum.Config) {
-		c.OnVote = func(master string, op *node.Op, v node.Vote) {
+		c.OnVote = func(master string, op *wire.Op, v wire.Vote) {
 			reports = append(reports, master+" "+op.Name+" "+v.Verdict.String())
 		}
 	})
@@ -93,14 +94,14 @@ func TestAVoteWithoutARequestIsNotTraced(t *testing.T) {
 	t.Parallel()
 	var reports []string
 	q, fakes := council(t, 3, func(c *quorum.Config) {
-		c.OnVote = func(master string, op *node.Op, _ node.Vote) { reports = append(reports, master+" "+op.Name) }
+		c.OnVote = func(master string, op *wire.Op, _ wire.Vote) { reports = append(reports, master+" "+op.Name) }
 	})
 	fakes[0].answers(granted())
 	fakes[1].answers(granted())
 	fakes[2].answers(unsent())
 	lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
-	fakes[2].answers(&node.Vote{Verdict: node.Failed, Unsent: true})
+	fakes[2].answers(&wire.Vote{Verdict: wire.Failed, Unsent: true})
 	lease.Extend(func(err error) { require.NoError(t, err) })
 	lease.Release(false, func(_ int64, err error) { require.NoError(t, err) })
 	assert.Equal(t, []string{
@@ -114,7 +115,7 @@ func TestCallbacksOfAnExtensionMayUseTheLease(t *testing.T) {
 	var lease *quorum.Lease
 	traced := 0
 	q, fakes := council(t, 3, func(c *quorum.Config) {
-		c.OnVote = func(_ string, op *node.Op, _ node.Vote) {
+		c.OnVote = func(_ string, op *wire.Op, _ wire.Vote) {
 			if op.Name == "extend" {
 				traced++
 				lease.HandOver(ops{})
@@ -135,7 +136,7 @@ func TestVotesCountAlthoughACallbackPanics(t *testing.T) {
 	t.Parallel()
 	panics := false
 	q, fakes := council(t, 3, func(c *quorum.Config) {
-		c.OnVote = func(string, *node.Op, node.Vote) {
+		c.OnVote = func(string, *wire.Op, wire.Vote) {
 			if panics {
 				panic("a callback")
 			}
@@ -237,13 +238,13 @@ func (l *listening) isWoken() bool {
 }
 
 // probe has the waiter ask the nodes, with these votes, and wait again. The votes of nil come from no node.
-func (l *listening) probe(votes ...*node.Vote) {
+func (l *listening) probe(votes ...*wire.Vote) {
 	l.t.Helper()
 	l.stop()
 	for i, v := range votes {
 		l.fakes[i].answers(v)
 	}
-	_, _ = l.q.Probe(l.t.Context(), node.Command("look", nil), terms.Timeout, true, nil, l.listener)
+	_, _ = l.q.Probe(l.t.Context(), wire.Command("look", nil), terms.Timeout, true, nil, l.listener)
 	l.woken, l.stop = l.listener.Wait()
 }
 
@@ -282,14 +283,14 @@ func TestAWaiterThatWasWokenTooEarlyIsWokenAgain(t *testing.T) {
 func TestAMessageDuringTheProbeCounts(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 3)
-	l.fakes[0].script = func(string) *node.Vote {
+	l.fakes[0].script = func(string) *wire.Vote {
 		l.messages(0) // released after the probe was executed
 		return denied()
 	}
 	l.stop()
 	l.fakes[1].answers(denied())
 	l.fakes[2].answers(failed())
-	_, _ = l.q.Probe(t.Context(), node.Command("look", nil), terms.Timeout, true, nil, l.listener)
+	_, _ = l.q.Probe(t.Context(), wire.Command("look", nil), terms.Timeout, true, nil, l.listener)
 	l.woken, l.stop = l.listener.Wait()
 	assert.False(t, l.isWoken())
 	l.messages(1)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Answer is one node's answer to a Read.
 type Answer struct {
 	Node string
-	Vote node.Vote
+	Vote wire.Vote
 	// Voted reports whether the node has voted. The vote may be that it failed.
 	Voted bool
 }
@@ -19,7 +19,7 @@ type Answer struct {
 // latest after timeout, or after connectTime more where a node had to connect. With early, it returns as soon as a
 // majority has granted or a majority has denied. If fewer than a majority answered, it returns the answers that
 // arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
-func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, early bool) ([]Answer, error) {
+func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration, early bool) ([]Answer, error) {
 	return q.read(ctx, request{op: op, timeout: timeout, connect: connectTime(timeout)}, early, nil, nil)
 }
 
@@ -27,7 +27,7 @@ func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, e
 // before. If op may leave an intent, res records on which nodes; otherwise res is nil. If the waiter listens to
 // releases, listener records on which nodes the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
-	ctx context.Context, op *node.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
+	ctx context.Context, op *wire.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
 	return q.read(ctx, request{op: op, timeout: timeout}, early, res, listener)
 }
@@ -80,7 +80,7 @@ type reading struct {
 	done     chan struct{}
 }
 
-func (q *reading) prepare(index int, c *node.Call) *node.Vote {
+func (q *reading) prepare(index int, c *wire.Call) *wire.Vote {
 	if q.res != nil {
 		q.res.record(index, c)
 	}

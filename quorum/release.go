@@ -3,7 +3,7 @@ package quorum
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Release ends the lease at once and removes its keys from every node that may have them. Unless it is silent, it
@@ -17,7 +17,7 @@ import (
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	e := &ending{lease: l, life: l.terms.TTL, suffices: (*tally).answered, done: done}
-	l.end(e, 0, func(ops Ops) *node.Op {
+	l.end(e, 0, func(ops Ops) *wire.Op {
 		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
 	})
 }
@@ -53,7 +53,7 @@ func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	e := &ending{
 		lease: l, life: l.terms.TTL + rest, keeps: true, suffices: func(*tally) bool { return false }, done: done,
 	}
-	l.end(e, l.terms.Window, func(ops Ops) *node.Op { return ops.Keep(rest) })
+	l.end(e, l.terms.Window, func(ops Ops) *wire.Op { return ops.Keep(rest) })
 }
 
 // wholeMilliseconds rounds up to whole milliseconds.
@@ -67,7 +67,7 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 
 // end ends the lease with an operation on every node. window is how long a server must have been up for its grant to
 // count. makeOp is called with l.mu held.
-func (l *Lease) end(e *ending, window time.Duration, makeOp func(Ops) *node.Op) {
+func (l *Lease) end(e *ending, window time.Duration, makeOp func(Ops) *wire.Op) {
 	if e.done == nil {
 		e.done = func(int64, error) {}
 	}
@@ -94,7 +94,7 @@ type ending struct {
 	done     func(subscribers int64, err error)
 }
 
-func (e *ending) prepare(index int, c *node.Call) *node.Vote {
+func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
 	l, d := e.lease, &c.Delivery
 	d.KeyTTL, d.Keeps, d.FirstAsked = e.life+l.terms.Drift, e.keeps, l.q.origin.Add(l.asked)
 	switch l.keysOn(index) {
@@ -108,7 +108,7 @@ func (e *ending) prepare(index int, c *node.Call) *node.Vote {
 	return nil
 }
 
-func (e *ending) vote(index int, _ *node.Call, v node.Vote) node.Vote {
+func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 	if v.Guarded {
 		return e.lease.guardedVote(index, v)
 	}
@@ -139,7 +139,7 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 // ReleaseToken sends op, which removes a token that is not of a lease of this Quorum, to every node. Each node repeats
 // op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
-func (q *Quorum) ReleaseToken(op *node.Op, timeout, life time.Duration, done func(error)) {
+func (q *Quorum) ReleaseToken(op *wire.Op, timeout, life time.Duration, done func(error)) {
 	q.ask(request{op: op, timeout: timeout, connect: connectTime(timeout)}, &releasing{life: life, done: done})
 }
 
@@ -150,7 +150,7 @@ type releasing struct {
 	done func(error)
 }
 
-func (q *releasing) prepare(_ int, c *node.Call) *node.Vote {
+func (q *releasing) prepare(_ int, c *wire.Call) *wire.Vote {
 	c.Delivery.Durable, c.Delivery.KeyTTL = true, q.life
 	return nil
 }
@@ -161,6 +161,6 @@ func (q *releasing) decided(r *round) {
 }
 
 // Broadcast sends op to every node and does not wait for the answers.
-func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
+func (q *Quorum) Broadcast(op *wire.Op, timeout time.Duration) {
 	q.ask(request{op: op, timeout: timeout}, plain{})
 }

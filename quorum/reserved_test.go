@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // guarded returns the vote of a server that granted within its restart window.
-func guarded() *node.Vote {
-	return &node.Vote{Verdict: node.Unknown, Guarded: true, Err: &node.RestartError{Left: time.Second}}
+func guarded() *wire.Vote {
+	return &wire.Vote{Verdict: wire.Unknown, Guarded: true, Err: &node.RestartError{Left: time.Second}}
 }
 
 // TestAGuardedGrantCountsOnAReservedNode has node A answer within its restart window while node C is down, so that its
@@ -24,12 +25,12 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 	const ms = time.Millisecond
 	type extension struct {
 		at   time.Duration // since the acquire, plus the suspensions before
-		a, c *node.Vote
+		a, c *wire.Vote
 		want error
 	}
 	for _, tt := range []struct {
 		name    string
-		acquire *node.Vote // of A
+		acquire *wire.Vote // of A
 		asleep  time.Duration
 		then    []extension
 	}{
@@ -112,7 +113,7 @@ func TestARefusalInTheWindowIsNoGrant(t *testing.T) {
 	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		for _, f := range fakes {
-			f.answers(&node.Vote{Verdict: node.Failed, Unsent: true, Err: &node.RestartError{Left: time.Second}})
+			f.answers(&wire.Vote{Verdict: wire.Failed, Unsent: true, Err: &node.RestartError{Left: time.Second}})
 		}
 		done, result := newDone(t)
 		lease.Extend(done)
@@ -127,10 +128,10 @@ func TestAGuardedVoteOfNoLease(t *testing.T) {
 	for _, f := range fakes {
 		f.answers(guarded())
 	}
-	answers, err := q.Probe(t.Context(), node.Command("probe", nil), terms.Timeout, false, nil, nil)
+	answers, err := q.Probe(t.Context(), wire.Command("probe", nil), terms.Timeout, false, nil, nil)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	for _, an := range answers {
-		assert.Equal(t, node.Unknown, an.Vote.Verdict)
+		assert.Equal(t, wire.Unknown, an.Vote.Verdict)
 	}
 }
 
@@ -138,7 +139,7 @@ func TestAGuardedVoteOfNoLease(t *testing.T) {
 func TestAGuardedGrantConfirmsAKeepOnlyOfAReservedNode(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
-		acquire *node.Vote // of the node whose server restarts
+		acquire *wire.Vote // of the node whose server restarts
 		pass    time.Duration
 		want    error
 	}{
@@ -181,7 +182,7 @@ func TestTwoAddressesOfOneServerReserveNothing(t *testing.T) {
 				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 				require.NoError(t, err)
 				fakes[1-corrected].answers(failed())
-				for _, v := range []*node.Vote{healed(), guarded()} {
+				for _, v := range []*wire.Vote{healed(), guarded()} {
 					fakes[corrected].answers(from("s2", v))
 					done, result := newDone(t)
 					lease.Extend(done)
@@ -214,9 +215,9 @@ func TestAServerWithoutIdentityDoesNotCountOnAReservedNode(t *testing.T) {
 func TestTheVoteThatCountsIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var votes []node.Vote
+		var votes []wire.Vote
 		q, fakes := council(t, 1, func(c *quorum.Config) {
-			c.OnVote = func(_ string, op *node.Op, v node.Vote) {
+			c.OnVote = func(_ string, op *wire.Op, v wire.Vote) {
 				if op.Name == "extend" {
 					votes = append(votes, v)
 				}
@@ -229,6 +230,6 @@ func TestTheVoteThatCountsIsReported(t *testing.T) {
 		done, result := newDone(t)
 		lease.Extend(done)
 		require.NoError(t, result())
-		assert.Equal(t, []node.Vote{*granted()}, votes)
+		assert.Equal(t, []wire.Vote{*granted()}, votes)
 	})
 }

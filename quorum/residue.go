@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Residue records on which nodes the probes of one waiter may have left its intent, so that it can be withdrawn.
 type Residue struct {
-	leaves   func(node.Vote) bool // reports whether an answered probe has left the intent on its node
+	leaves   func(wire.Vote) bool // reports whether an answered probe has left the intent on its node
 	canceled atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
 	since    time.Time            // when the first probe was submitted
 
@@ -31,7 +31,7 @@ type intentState struct {
 
 // NewResidue returns a Residue for a waiter that has not probed yet. left reports whether an answered probe left the
 // intent on its node.
-func (q *Quorum) NewResidue(left func(node.Vote) bool) *Residue {
+func (q *Quorum) NewResidue(left func(wire.Vote) bool) *Residue {
 	return &Residue{leaves: left, nodes: make([]intentState, len(q.nodes))}
 }
 
@@ -43,7 +43,7 @@ func (res *Residue) begin(now time.Time) {
 }
 
 // record makes res record the vote on a probe, even if it arrives after the round.
-func (res *Residue) record(index int, c *node.Call) {
+func (res *Residue) record(index int, c *wire.Call) {
 	s := &res.nodes[index]
 	c.Canceled, c.Written = &res.canceled, &s.written
 	c.Voter = &probe{res: res, round: c.Voter}
@@ -55,10 +55,10 @@ func (res *Residue) record(index int, c *node.Call) {
 // probe records a vote and passes it on.
 type probe struct {
 	res   *Residue
-	round node.Voter
+	round wire.Voter
 }
 
-func (p *probe) Vote(index int, v node.Vote) {
+func (p *probe) Vote(index int, v wire.Vote) {
 	p.res.mu.Lock()
 	s := &p.res.nodes[index]
 	s.inFlight--
@@ -90,7 +90,7 @@ func (res *Residue) Left() bool {
 //
 // lease is the lease that the waiter acquired, if acquiring it removes the intent; otherwise nil. Withdraw skips the
 // nodes that are known to have granted it.
-func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
+func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
 	res.canceled.Store(true)
 	if res.empty() {
 		return
@@ -106,7 +106,7 @@ type withdrawing struct {
 	life  time.Duration
 }
 
-func (w *withdrawing) prepare(index int, c *node.Call) *node.Vote {
+func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
 	if w.lease != nil && w.lease.keysOn(index) == present {
 		return skipped()
 	}

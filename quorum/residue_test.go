@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -17,19 +17,19 @@ import (
 const intentLife = 3 * time.Second
 
 // intent is a vote on a probe that left the intent, which its Number says.
-func intent() *node.Vote { return numbered(denied(), 1) }
+func intent() *wire.Vote { return numbered(denied(), 1) }
 
 func newResidue(q *quorum.Quorum) *quorum.Residue {
-	return q.NewResidue(func(v node.Vote) bool { return v.Number == 1 })
+	return q.NewResidue(func(v wire.Vote) bool { return v.Number == 1 })
 }
 
 // probing probes with res, and returns after these votes. A nil vote is not given: the probe is canceled.
-func probing(t *testing.T, q *quorum.Quorum, fakes []*fake, res *quorum.Residue, votes ...*node.Vote) {
+func probing(t *testing.T, q *quorum.Quorum, fakes []*fake, res *quorum.Residue, votes ...*wire.Vote) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := q.Probe(ctx, node.Command("probe", nil), terms.Timeout, false, res, nil)
+		_, err := q.Probe(ctx, wire.Command("probe", nil), terms.Timeout, false, res, nil)
 		done <- err
 	}()
 	synctest.Wait()
@@ -54,20 +54,20 @@ func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
-		votes     [2]*node.Vote // of two probes; nil: no vote
+		votes     [2]*wire.Vote // of two probes; nil: no vote
 		withdrawn bool
 		known     bool // the node reported the intent, which expires
 	}{
-		{"it left none", [2]*node.Vote{denied(), denied()}, false, false},
-		{"it left it", [2]*node.Vote{intent(), intent()}, true, true},
-		{"only the first left it", [2]*node.Vote{intent(), denied()}, true, true},
-		{"only the second left it", [2]*node.Vote{denied(), intent()}, true, true},
-		{"dropped before it was written", [2]*node.Vote{unsent(), unsent()}, false, false},
-		{"left, then dropped", [2]*node.Vote{intent(), unsent()}, true, true},
-		{"perhaps executed", [2]*node.Vote{unknown(), denied()}, true, false},
-		{"left, then perhaps executed", [2]*node.Vote{intent(), unknown()}, true, false},
-		{"not answered yet", [2]*node.Vote{denied(), nil}, true, false},
-		{"the first is not answered yet", [2]*node.Vote{nil, denied()}, true, false},
+		{"it left none", [2]*wire.Vote{denied(), denied()}, false, false},
+		{"it left it", [2]*wire.Vote{intent(), intent()}, true, true},
+		{"only the first left it", [2]*wire.Vote{intent(), denied()}, true, true},
+		{"only the second left it", [2]*wire.Vote{denied(), intent()}, true, true},
+		{"dropped before it was written", [2]*wire.Vote{unsent(), unsent()}, false, false},
+		{"left, then dropped", [2]*wire.Vote{intent(), unsent()}, true, true},
+		{"perhaps executed", [2]*wire.Vote{unknown(), denied()}, true, false},
+		{"left, then perhaps executed", [2]*wire.Vote{intent(), unknown()}, true, false},
+		{"not answered yet", [2]*wire.Vote{denied(), nil}, true, false},
+		{"the first is not answered yet", [2]*wire.Vote{nil, denied()}, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +84,7 @@ func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
 				assert.False(t, probe.Canceled.Load())
 
 				asked := time.Now()
-				q.Withdraw(node.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
+				q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
 				assert.True(t, probe.Canceled.Load(), "an unwritten probe is dropped")
 				for _, f := range fakes[1:] {
 					assert.Empty(t, f.asked("withdraw"))
@@ -129,8 +129,8 @@ func TestAnIntentIsNotWithdrawnWhereTheLeaseHasItsKeys(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
-		probe     *node.Vote // nil: not answered
-		acquire   *node.Vote // nil: not answered
+		probe     *wire.Vote // nil: not answered
+		acquire   *wire.Vote // nil: not answered
 		withdrawn bool
 	}{
 		{"granted", intent(), granted(), false},
@@ -156,7 +156,7 @@ func TestAnIntentIsNotWithdrawnWhereTheLeaseHasItsKeys(t *testing.T) {
 				fakes[1].vote(t, "acquire", denied())
 				lease := decided(t, out).lease
 				require.NotNil(t, lease)
-				q.Withdraw(node.Command("withdraw", nil), terms.Timeout, intentLife, res, lease)
+				q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, lease)
 				assert.Equal(t, tt.withdrawn, len(fakes[0].asked("withdraw")) == 1)
 				assert.Len(t, fakes[1].asked("withdraw"), 1)
 				assert.Empty(t, fakes[2].asked("withdraw"))
@@ -169,21 +169,21 @@ func TestAProbeWithoutResidueIsNotCanceled(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 1)
 	fakes[0].answers(granted())
-	_, err := q.Probe(t.Context(), node.Command("probe", nil), terms.Timeout, false, nil, nil)
+	_, err := q.Probe(t.Context(), wire.Command("probe", nil), terms.Timeout, false, nil, nil)
 	require.NoError(t, err)
 	assert.Nil(t, fakes[0].asked("probe")[0].Canceled)
 }
 
 func TestAnIntentOnEveryNodeIsWithdrawn(t *testing.T) {
 	t.Parallel()
-	for name, vote := range map[string]*node.Vote{"left": intent(), "perhaps left": unknown(), "not answered": nil} {
+	for name, vote := range map[string]*wire.Vote{"left": intent(), "perhaps left": unknown(), "not answered": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q, fakes := council(t, 3)
 				res := newResidue(q)
 				ctx, cancel := context.WithCancel(t.Context())
-				go func() { _, _ = q.Probe(ctx, node.Command("probe", nil), terms.Timeout, false, res, nil) }()
+				go func() { _, _ = q.Probe(ctx, wire.Command("probe", nil), terms.Timeout, false, res, nil) }()
 				synctest.Wait()
 				for _, f := range fakes {
 					if vote != nil {
@@ -192,7 +192,7 @@ func TestAnIntentOnEveryNodeIsWithdrawn(t *testing.T) {
 				}
 				cancel()
 				synctest.Wait()
-				q.Withdraw(node.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
+				q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
 				for _, f := range fakes {
 					assert.Len(t, f.asked("withdraw"), 1)
 				}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // round asks all nodes one question. It sends the requests, counts the votes, and calls question.decided once they
@@ -14,15 +14,15 @@ type round struct {
 	question question
 	q        *Quorum
 	asked    time.Time
-	calls    []node.Call
+	calls    []wire.Call
 
 	mu      sync.Mutex
 	decider decider
 }
 
-// request is what a round sends to every node. See [node.Request].
+// request is what a round sends to every node. See [wire.Request].
 type request struct {
-	op      *node.Op
+	op      *wire.Op
 	timeout time.Duration // from asked to the deadline
 	connect time.Duration
 	window  time.Duration
@@ -32,12 +32,12 @@ type request struct {
 // several goroutines at the same time.
 type question interface {
 	// prepare completes the call to a node. If it returns a vote, the node is not asked.
-	prepare(index int, c *node.Call) *node.Vote
+	prepare(index int, c *wire.Call) *wire.Vote
 	// vote returns the vote that counts, given a node's vote on a call. The vote may arrive after the decision.
-	vote(index int, c *node.Call, v node.Vote) node.Vote
+	vote(index int, c *wire.Call, v wire.Vote) wire.Vote
 	// counted acts on a vote that was counted. The round's mutex is held. duplicates are the pairs of nodes that the vote
 	// has shown to be one server.
-	counted(t *tally, index int, c *node.Call, duplicates [][2]int)
+	counted(t *tally, index int, c *wire.Call, duplicates [][2]int)
 	// enough reports whether the votes decide the round. The votes of all nodes always do.
 	enough(t *tally) bool
 	// decided acts on the decision. It is called once.
@@ -47,9 +47,9 @@ type question interface {
 // plain is a question that a majority decides by granting or denying. Other questions embed it.
 type plain struct{}
 
-func (plain) prepare(int, *node.Call) *node.Vote              { return nil }
-func (plain) vote(_ int, _ *node.Call, v node.Vote) node.Vote { return v }
-func (plain) counted(*tally, int, *node.Call, [][2]int)       {}
+func (plain) prepare(int, *wire.Call) *wire.Vote              { return nil }
+func (plain) vote(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
+func (plain) counted(*tally, int, *wire.Call, [][2]int)       {}
 func (plain) enough(t *tally) bool                            { return t.majorityAgrees() }
 func (plain) decided(*round)                                  {}
 
@@ -59,24 +59,24 @@ func newRound(nodes, need int) *round {
 	case nodes <= 5:
 		m := new(struct {
 			round
-			calls [5]node.Call
+			calls [5]wire.Call
 			votes [5]ballot
 		})
 		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
 	case nodes <= 9:
 		m := new(struct {
 			round
-			calls [9]node.Call
+			calls [9]wire.Call
 			votes [9]ballot
 		})
 		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
 	default:
-		return new(round).init(make([]node.Call, nodes), make([]ballot, nodes), need)
+		return new(round).init(make([]wire.Call, nodes), make([]ballot, nodes), need)
 	}
 }
 
 // init sets the memory of a round, and returns the round.
-func (r *round) init(calls []node.Call, votes []ballot, need int) *round {
+func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 	r.calls, r.decider.tally = calls, tally{votes: votes, need: need}
 	return r
 }
@@ -136,12 +136,12 @@ func (r *round) submit(index int, now time.Time) {
 }
 
 // Vote records and counts a node's vote. The nodes call it once for each call.
-func (r *round) Vote(index int, v node.Vote) {
+func (r *round) Vote(index int, v wire.Vote) {
 	r.receive(index, r.question.vote(index, &r.calls[index], v))
 }
 
 // receive counts a vote, and calls OnVote.
-func (r *round) receive(index int, v node.Vote) {
+func (r *round) receive(index int, v wire.Vote) {
 	defer r.count(index, v) // also if the callback panics
 	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) {
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.op, v)
@@ -150,7 +150,7 @@ func (r *round) receive(index int, v node.Vote) {
 
 // count counts a vote and acts on the result. The question acts on it with the mutex held, so that no reservation
 // follows its cancellation.
-func (r *round) count(index int, v node.Vote) {
+func (r *round) count(index int, v wire.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
 	decided, askRest := r.decider.add(index, v, r.question.enough)
@@ -190,4 +190,4 @@ func (r *round) errors() error {
 }
 
 // skipped returns the vote for a node to which nothing is sent.
-func skipped() *node.Vote { return &node.Vote{Verdict: node.Failed, Unsent: true} }
+func skipped() *wire.Vote { return &wire.Vote{Verdict: wire.Failed, Unsent: true} }

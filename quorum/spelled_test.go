@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -17,20 +18,20 @@ import (
 // spelled are operations whose Lock has their arguments.
 type spelled struct{ ops }
 
-func (spelled) Extend(_ *quorum.Terms, fence int64) *node.Op {
-	return node.Command("extend", nil).About(fmt.Sprint("fence ", fence))
+func (spelled) Extend(_ *quorum.Terms, fence int64) *wire.Op {
+	return wire.Command("extend", nil).About(fmt.Sprint("fence ", fence))
 }
 
-func (spelled) Release(announce bool) *node.Op {
-	return node.Command("release", nil).About(fmt.Sprint("announce ", announce))
+func (spelled) Release(announce bool) *wire.Op {
+	return wire.Command("release", nil).About(fmt.Sprint("announce ", announce))
 }
 
-func (spelled) Keep(rest time.Duration) *node.Op {
-	return node.Command("release", nil).About(fmt.Sprint("keep ", rest))
+func (spelled) Keep(rest time.Duration) *wire.Op {
+	return wire.Command("release", nil).About(fmt.Sprint("keep ", rest))
 }
 
 // spelledLease returns a lease of spelled operations on as many nodes as there are votes. They keep all later calls.
-func spelledLease(t *testing.T, votes ...*node.Vote) (*quorum.Lease, []*fake) {
+func spelledLease(t *testing.T, votes ...*wire.Vote) (*quorum.Lease, []*fake) {
 	t.Helper()
 	q, fakes := council(t, len(votes))
 	for i, f := range fakes {
@@ -48,8 +49,8 @@ func spelledLease(t *testing.T, votes ...*node.Vote) (*quorum.Lease, []*fake) {
 // each other without end.
 func TestWhichReleasesAreAnnounced(t *testing.T) {
 	t.Parallel()
-	guarded := func() *node.Vote { return &node.Vote{Verdict: node.Unknown, Guarded: true, Err: &node.RestartError{}} }
-	type votes []*node.Vote
+	guarded := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Guarded: true, Err: &node.RestartError{}} }
+	type votes []*wire.Vote
 	for name, tt := range map[string]struct {
 		votes     votes // of the masters; nil: it does not answer
 		first     int   // the master that is asked first, from 1; 0: none
@@ -104,7 +105,7 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 						continue
 					}
 					if tt.fenced {
-						f.script = func(op string) *node.Vote { return map[string]*node.Vote{"raise": failed()}[op] }
+						f.script = func(op string) *wire.Vote { return map[string]*wire.Vote{"raise": failed()}[op] }
 						numbered(tt.votes[i], int64(5+i))
 					}
 					f.vote(t, "acquire", tt.votes[i])
@@ -159,14 +160,14 @@ func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		votes []*node.Vote
+		votes []*wire.Vote
 		want  int64
 	}{
-		{"two", []*node.Vote{numbered(granted(), 3), numbered(granted(), 2), granted()}, 2},
-		{"a script without a number", []*node.Vote{granted(), granted(), granted()}, 0},
-		{"some denied", []*node.Vote{numbered(granted(), 3), denied(), unknown()}, 2},
-		{"gone", []*node.Vote{numbered(granted(), 3), denied(), denied()}, 0},
-		{"no majority", []*node.Vote{numbered(granted(), 3), failed(), unknown()}, 0},
+		{"two", []*wire.Vote{numbered(granted(), 3), numbered(granted(), 2), granted()}, 2},
+		{"a script without a number", []*wire.Vote{granted(), granted(), granted()}, 0},
+		{"some denied", []*wire.Vote{numbered(granted(), 3), denied(), unknown()}, 2},
+		{"gone", []*wire.Vote{numbered(granted(), 3), denied(), denied()}, 0},
+		{"no majority", []*wire.Vote{numbered(granted(), 3), failed(), unknown()}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +189,7 @@ func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
 func TestABroadcastAsksEveryNode(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	q.Broadcast(node.Command("announce", nil), terms.Timeout)
+	q.Broadcast(wire.Command("announce", nil), terms.Timeout)
 	for _, f := range fakes {
 		require.Len(t, f.asked("announce"), 1)
 		f.vote(t, "announce", granted())
@@ -210,8 +211,8 @@ func TestALateVoteOnTheAcquireDoesNotReplaceThatOnAnExtension(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		extend  *node.Vote
-		acquire *node.Vote // late
+		extend  *wire.Vote
+		acquire *wire.Vote // late
 		durable bool
 		expires bool
 	}{

@@ -3,7 +3,7 @@ package quorum
 import (
 	"errors"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // ErrSameServer is the error of a node that is the same server as another node. The server has one vote.
@@ -30,18 +30,18 @@ type tally struct {
 
 // ballot is the vote of one node; Unknown before the node has voted.
 type ballot struct {
-	node.Vote
+	wire.Vote
 	cast bool
 }
 
 // add counts a vote and returns the state after it. A server that has voted already is not counted again.
-func (t *tally) add(index int, v node.Vote) state {
+func (t *tally) add(index int, v wire.Vote) state {
 	if other := t.duplicateOf(index, v.RunID()); other >= 0 {
 		t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
 		if overrules(v, t.votes[other].Vote) {
 			t.count(t.votes[other].Verdict, -1)
 			t.votes[other].Vote = sameServer(t.votes[other].Vote)
-			t.count(node.Failed, 1)
+			t.count(wire.Failed, 1)
 		} else {
 			v = sameServer(v)
 		}
@@ -54,9 +54,9 @@ func (t *tally) add(index int, v node.Vote) state {
 // overrules reports whether v counts instead of other, when both are votes of one server. A server that gets the same
 // SET twice grants the first and denies the second: the grant counts. A server that gets the same extension twice may
 // restore the key at the first and grant the second: the denial counts, because it reports that the key was gone.
-func overrules(v, other node.Vote) bool {
-	healed := func(v node.Vote) bool { return v.Verdict == node.Denied && v.Healed }
-	return healed(v) || v.Verdict == node.Granted && other.Verdict == node.Denied && !healed(other)
+func overrules(v, other wire.Vote) bool {
+	healed := func(v wire.Vote) bool { return v.Verdict == wire.Denied && v.Healed }
+	return healed(v) || v.Verdict == wire.Granted && other.Verdict == wire.Denied && !healed(other)
 }
 
 // duplicateOf returns the node, other than index, from which the server with this run id has answered; -1 if there is
@@ -74,16 +74,16 @@ func (t *tally) duplicateOf(index int, runID string) int {
 }
 
 // sameServer returns the vote that counts in place of v, because another node is the same server.
-func sameServer(v node.Vote) node.Vote {
-	v.Verdict, v.Err = node.Failed, ErrSameServer
+func sameServer(v wire.Vote) wire.Vote {
+	v.Verdict, v.Err = wire.Failed, ErrSameServer
 	return v
 }
 
-func (t *tally) count(verdict node.Verdict, by int) {
+func (t *tally) count(verdict wire.Verdict, by int) {
 	switch verdict {
-	case node.Granted:
+	case wire.Granted:
 		t.granted += by
-	case node.Denied:
+	case wire.Denied:
 		t.denied += by
 	default:
 		t.unanswered += by
@@ -118,9 +118,9 @@ func (t *tally) decided() bool {
 func (t *tally) majorityAgrees() bool { return t.granted >= t.need || t.denied >= t.need }
 
 // denial returns the denial with the longest known Wait; the zero Vote if no node denied.
-func (t *tally) denial() (longest node.Vote) {
+func (t *tally) denial() (longest wire.Vote) {
 	for _, v := range t.votes {
-		if v.Verdict == node.Denied && (longest.Verdict != node.Denied || v.Wait > longest.Wait) {
+		if v.Verdict == wire.Denied && (longest.Verdict != wire.Denied || v.Wait > longest.Wait) {
 			longest = v.Vote
 		}
 	}

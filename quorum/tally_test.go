@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // verdicts spells votes, one letter per node: granted, denied, failed, unknown.
-var verdicts = map[byte]node.Verdict{'G': node.Granted, 'D': node.Denied, 'F': node.Failed, 'U': node.Unknown}
+var verdicts = map[byte]wire.Verdict{'G': wire.Granted, 'D': wire.Denied, 'F': wire.Failed, 'U': wire.Unknown}
 
 func TestTallyReportsTheDecisionAtTheDecidingVote(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestTallyReportsTheDecisionAtTheDecidingVote(t *testing.T) {
 				if index+1 >= tt.at {
 					want = tt.as
 				}
-				got := tally.Add(index, node.Vote{Verdict: verdicts[tt.votes[index]]})
+				got := tally.Add(index, wire.Vote{Verdict: verdicts[tt.votes[index]]})
 				assert.Equal(t, want, got, "after vote %d", index+1)
 			}
 			assert.True(t, tally.Complete())
@@ -64,7 +64,7 @@ func TestTallyReportsTheDecisionAtTheDecidingVote(t *testing.T) {
 // TestTallyAgreesWithTheDefinition tries every combination of votes in every order, up to five nodes.
 func TestTallyAgreesWithTheDefinition(t *testing.T) {
 	t.Parallel()
-	kinds := []node.Verdict{node.Granted, node.Denied, node.Failed}
+	kinds := []wire.Verdict{wire.Granted, wire.Denied, wire.Failed}
 	for _, n := range []int{1, 3, 5} {
 		need := n/2 + 1
 		combinations := 1
@@ -82,7 +82,7 @@ func TestTallyAgreesWithTheDefinition(t *testing.T) {
 					}
 					kind := kinds[v%len(kinds)]
 					left--
-					if kind == node.Granted {
+					if kind == wire.Granted {
 						grants++
 					}
 					want := "open"
@@ -92,7 +92,7 @@ func TestTallyAgreesWithTheDefinition(t *testing.T) {
 					case grants+left < need:
 						want = "lost"
 					}
-					if got := tally.Add(index, node.Vote{Verdict: kind}); got != want {
+					if got := tally.Add(index, wire.Vote{Verdict: kind}); got != want {
 						t.Fatalf("%d nodes, combination %d, order %v, index %d: %s, want %s", n, combo, order, index, got, want)
 					}
 				}
@@ -128,7 +128,7 @@ func TestTallyDistinguishesHeldFromNoQuorum(t *testing.T) {
 			n := len(tt.votes)
 			tally := quorum.NewTally(n, n/2+1)
 			for index := range n {
-				tally.Add(index, node.Vote{Verdict: verdicts[tt.votes[index]]})
+				tally.Add(index, wire.Vote{Verdict: verdicts[tt.votes[index]]})
 			}
 			assert.Equal(t, tt.held, tally.Held(), "held")
 			assert.Equal(t, tt.answered, tally.Answered(), "answered")
@@ -143,7 +143,7 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name                        string
-		first, second               *node.Vote
+		first, second               *wire.Vote
 		granted, denied, unanswered int
 	}{
 		{"granted, then denied", granted(), denied(), 1, 0, 1},
@@ -168,7 +168,7 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 			if tt.first.Verdict.Answered() && tt.second.Verdict.Answered() {
 				failed := 0
 				for _, index := range []int{1, 2} {
-					if v := tally.VoteOf(index); v.Verdict == node.Failed {
+					if v := tally.VoteOf(index); v.Verdict == wire.Failed {
 						failed++
 						require.ErrorIs(t, v.Err, quorum.ErrSameServer)
 					}
@@ -232,27 +232,27 @@ func TestTallyWaitIsTheLongestOfTheDenials(t *testing.T) {
 	t.Parallel()
 	tally := quorum.NewTally(3, 2)
 	assert.Zero(t, tally.Wait())
-	tally.Add(0, node.Vote{Verdict: node.Denied, Wait: time.Second})
-	tally.Add(1, node.Vote{Verdict: node.Denied, Wait: 3 * time.Second})
-	tally.Add(2, node.Vote{Verdict: node.Granted, Wait: time.Minute})
+	tally.Add(0, wire.Vote{Verdict: wire.Denied, Wait: time.Second})
+	tally.Add(1, wire.Vote{Verdict: wire.Denied, Wait: 3 * time.Second})
+	tally.Add(2, wire.Vote{Verdict: wire.Granted, Wait: time.Minute})
 	assert.Equal(t, 3*time.Second, tally.Wait())
 }
 
 func TestTallyDenialIsTheFirstOfTheLongest(t *testing.T) {
 	t.Parallel()
-	with := func(data any, wait time.Duration) *node.Vote {
-		return &node.Vote{Verdict: node.Denied, Data: data, Wait: wait}
+	with := func(data any, wait time.Duration) *wire.Vote {
+		return &wire.Vote{Verdict: wire.Denied, Data: data, Wait: wait}
 	}
 	for _, tt := range []struct {
 		name  string
-		votes []*node.Vote
+		votes []*wire.Vote
 		want  any
 	}{
-		{"none", []*node.Vote{granted(), failed()}, nil},
-		{"one without a time", []*node.Vote{granted(), with("a", 0)}, "a"},
-		{"the first of equal ones", []*node.Vote{with("a", time.Second), with("b", time.Second)}, "a"},
-		{"the longer one is first", []*node.Vote{with("a", 2*time.Second), with("b", time.Second)}, "a"},
-		{"the longer one is last", []*node.Vote{with("a", time.Second), with("b", 2*time.Second)}, "b"},
+		{"none", []*wire.Vote{granted(), failed()}, nil},
+		{"one without a time", []*wire.Vote{granted(), with("a", 0)}, "a"},
+		{"the first of equal ones", []*wire.Vote{with("a", time.Second), with("b", time.Second)}, "a"},
+		{"the longer one is first", []*wire.Vote{with("a", 2*time.Second), with("b", time.Second)}, "a"},
+		{"the longer one is last", []*wire.Vote{with("a", time.Second), with("b", 2*time.Second)}, "b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -268,19 +268,19 @@ func TestTallyDenialIsTheFirstOfTheLongest(t *testing.T) {
 // Of two equal votes of one server, the first one counts.
 func TestTallyKeepsTheFirstOfEqualVotes(t *testing.T) {
 	t.Parallel()
-	for _, v := range []*node.Vote{granted(), denied()} {
+	for _, v := range []*wire.Vote{granted(), denied()} {
 		tally := quorum.NewTally(3, 2)
 		tally.Add(1, *from("same", v))
 		tally.Add(2, *from("same", v))
 		assert.Equal(t, v.Verdict, tally.VoteOf(1).Verdict)
-		assert.Equal(t, node.Failed, tally.VoteOf(2).Verdict)
+		assert.Equal(t, wire.Failed, tally.VoteOf(2).Verdict)
 	}
 }
 
 func BenchmarkTally(b *testing.B) {
 	for _, n := range []int{1, 3, 5, 7} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			votes := make([]node.Vote, n)
+			votes := make([]wire.Vote, n)
 			for i := range votes {
 				votes[i] = *from(fmt.Sprintf("%040d", i), granted())
 			}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 const (
@@ -112,7 +112,7 @@ func (r *refusals) note(_ context.Context, e redlock.VoteEvent) {
 		r.last = map[string]error{}
 	}
 	r.last[e.Node] = nil
-	if node.IsReply(e.Err) {
+	if wire.IsReply(e.Err) {
 		r.last[e.Node] = e.Err
 	}
 }

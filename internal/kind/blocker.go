@@ -3,10 +3,10 @@ package kind
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Blocker is the lock that blocks a claim on one master. It is [node.Vote.Data] of a denied acquire or probe.
+// Blocker is the lock that blocks a claim on one master. It is [wire.Vote.Data] of a denied acquire or probe.
 type Blocker struct {
 	Kind string        // or the type of a foreign key; "": unknown
 	Name int           // the index of the name in the claim's names
@@ -23,13 +23,13 @@ type Blocker struct {
 }
 
 // BlockerOf returns the blocker that a vote reports.
-func BlockerOf(v node.Vote) (_ Blocker, ok bool) {
+func BlockerOf(v wire.Vote) (_ Blocker, ok bool) {
 	b, ok := v.Data.(Blocker)
 	return b, ok
 }
 
 // LeftIntent reports whether an answered probe of the kind left the waiter's intent.
-func (k *Kind) LeftIntent(v node.Vote) bool {
+func (k *Kind) LeftIntent(v wire.Vote) bool {
 	b, _ := BlockerOf(v)
 	return k.Intents == IntentAlways || b.Intent
 }
@@ -39,19 +39,19 @@ func (k *Kind) LeftIntent(v node.Vote) bool {
 //   - a number: granted;
 //   - {1, number}: granted, with the fencing token of the owner's other holds;
 //   - {0, kind, TTL in milliseconds, which name, token, intent}: denied. The last three may be missing.
-func claimReader(names int) func(reply any) node.Vote {
+func claimReader(names int) func(reply any) wire.Vote {
 	if names == 1 {
 		return readSingleClaim
 	}
-	return func(reply any) node.Vote { return readClaimReply(reply, names) }
+	return func(reply any) wire.Vote { return readClaimReply(reply, names) }
 }
 
-func readSingleClaim(reply any) node.Vote { return readClaimReply(reply, 1) }
+func readSingleClaim(reply any) wire.Vote { return readClaimReply(reply, 1) }
 
-func readClaimReply(reply any, names int) node.Vote {
+func readClaimReply(reply any, names int) wire.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
-		if v := node.ReadNumber(reply); v.Verdict == node.Granted {
+		if v := wire.ReadNumber(reply); v.Verdict == wire.Granted {
 			return v
 		}
 		return malformed(reply, "acquire")
@@ -62,11 +62,11 @@ func readClaimReply(reply any, names int) node.Vote {
 	switch {
 	case fields[0] == int64(1) && len(fields) == 2:
 		if n, ok := fields[1].(int64); ok && n > 0 && isFence(n) {
-			return node.Vote{Verdict: node.Granted, Number: n, Owned: true}
+			return wire.Vote{Verdict: wire.Granted, Number: n, Owned: true}
 		}
 	case fields[0] == int64(0) && len(fields) >= 3 && len(fields) <= 6:
 		if b, ok := readBlocker(fields, names); ok {
-			return node.Vote{Verdict: node.Denied, Wait: max(0, b.TTL), Data: b}
+			return wire.Vote{Verdict: wire.Denied, Wait: max(0, b.TTL), Data: b}
 		}
 	}
 	return malformed(reply, "acquire")

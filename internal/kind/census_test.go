@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -17,15 +17,15 @@ const noTTL = -time.Millisecond
 // reports returns an answer with holders; none if the name is free.
 func reports(kindName string, fence int64, holders ...kind.Holder) quorum.Answer {
 	state := kind.NodeState{Kind: kindName, Fence: fence, Holders: holders}
-	return quorum.Answer{Voted: true, Vote: node.Vote{Verdict: node.Denied, Data: state}}
+	return quorum.Answer{Voted: true, Vote: wire.Vote{Verdict: wire.Denied, Data: state}}
 }
 
 func free() quorum.Answer {
-	return quorum.Answer{Voted: true, Vote: node.Vote{Verdict: node.Granted, Data: kind.NodeState{}}}
+	return quorum.Answer{Voted: true, Vote: wire.Vote{Verdict: wire.Granted, Data: kind.NodeState{}}}
 }
 
 func failed() quorum.Answer {
-	return quorum.Answer{Voted: true, Vote: node.Vote{Verdict: node.Failed, Err: errors.New("down")}}
+	return quorum.Answer{Voted: true, Vote: wire.Vote{Verdict: wire.Failed, Err: errors.New("down")}}
 }
 
 func holds(token string, ttl time.Duration) kind.Holder { return kind.Holder{Token: token, TTL: ttl} }

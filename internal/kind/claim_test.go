@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -39,9 +39,9 @@ func (c claim) whole() claim {
 }
 
 func (c claim) Ops() termedOps                    { return termedOps{c.made().Ops(), c.terms(), c.Hint} }
-func (c claim) Probe(life time.Duration) *node.Op { return c.made().Probe(life) }
-func (c claim) Withdraw() *node.Op                { return c.made().Withdraw(true) }
-func (c claim) WithdrawSilently() *node.Op        { return c.made().Withdraw(false) }
+func (c claim) Probe(life time.Duration) *wire.Op { return c.made().Probe(life) }
+func (c claim) Withdraw() *wire.Op                { return c.made().Withdraw(true) }
+func (c claim) WithdrawSilently() *wire.Op        { return c.made().Withdraw(false) }
 
 func (c claim) terms() *quorum.Terms { return &quorum.Terms{TTL: c.TTL, Fencing: c.Fencing} }
 
@@ -52,9 +52,9 @@ type termedOps struct {
 	hint  int64
 }
 
-func (o termedOps) Acquire() *node.Op           { return o.Ops.Acquire(o.terms, time.UnixMicro(o.hint)) }
-func (o termedOps) Raise(fence int64) *node.Op  { return o.Ops.Raise(o.terms, fence) }
-func (o termedOps) Extend(fence int64) *node.Op { return o.Ops.Extend(o.terms, fence) }
+func (o termedOps) Acquire() *wire.Op           { return o.Ops.Acquire(o.terms, time.UnixMicro(o.hint)) }
+func (o termedOps) Raise(fence int64) *wire.Op  { return o.Ops.Raise(o.terms, fence) }
+func (o termedOps) Extend(fence int64) *wire.Op { return o.Ops.Extend(o.terms, fence) }
 
 // mutexOps are the operations of a mutex.
 func mutexOps(name, token string, ttl time.Duration) termedOps {
@@ -62,11 +62,11 @@ func mutexOps(name, token string, ttl time.Duration) termedOps {
 }
 
 // inspectOp reads who holds a name, and inspectAloneOp does so without the sibling keys.
-func inspectOp(name string) *node.Op      { return kind.DefaultScripts.Inspect(name, true) }
-func inspectAloneOp(name string) *node.Op { return kind.DefaultScripts.Inspect(name, false) }
+func inspectOp(name string) *wire.Op      { return kind.DefaultScripts.Inspect(name, true) }
+func inspectAloneOp(name string) *wire.Op { return kind.DefaultScripts.Inspect(name, false) }
 
 // stateIn returns what the vote of inspect reports: the kind, the fence, and the TTL of each token.
-func stateIn(v node.Vote) (name string, fence int64, ttls map[string]time.Duration, ok bool) {
+func stateIn(v wire.Vote) (name string, fence int64, ttls map[string]time.Duration, ok bool) {
 	s, ok := v.Data.(kind.NodeState)
 	ttls = make(map[string]time.Duration)
 	for _, h := range s.Holders {

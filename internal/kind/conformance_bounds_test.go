@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 const (
@@ -51,7 +51,7 @@ func fencedClaims() map[string]struct {
 func boundSteps() map[string]step {
 	all := make(map[string]step)
 	fence := kind.FenceKey(lockName)
-	failed := node.Vote{Verdict: node.Failed}
+	failed := wire.Vote{Verdict: wire.Failed}
 	for who, c := range fencedClaims() {
 		claim, mine := c.claim, c.mine
 		given := func(more ...[]any) [][]any { return append(more, mine...) }
@@ -61,7 +61,7 @@ func boundSteps() map[string]step {
 				{"set", fence, 7, "px", 5000}, {"set", fence, "7:5", "px", 5000}, {"set", fence, 7},
 			} {
 				text := fmt.Sprint(counter[2:])
-				add := func(op *node.Op, given [][]any) {
+				add := func(op *wire.Op, given [][]any) {
 					all[fmt.Sprintf("%s, %s: a token of %d, a fence of %s", op.Name, who, bad, text)] = step{
 						given: given, op: op, vote: failed, refused: "is no fencing token",
 					}
@@ -80,7 +80,7 @@ func boundSteps() map[string]step {
 		}
 		for _, last := range []string{"9007199254740992", "7:9007199254740992", "99999999999999999999", "00000000000000007"} {
 			full := []any{"set", fence, last, "px", 5000}
-			for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint), claim.Ops().Extend(hint)} {
+			for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint), claim.Ops().Extend(hint)} {
 				st := step{given: given(full), op: op, vote: failed, refused: "delete the key on every master"}
 				if op.Name == "acquire" {
 					st.given = [][]any{full}
@@ -89,9 +89,9 @@ func boundSteps() map[string]step {
 			}
 		}
 		for _, last := range []string{"7", "7:7", fmt.Sprint(hint + 7)} {
-			for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint + 9), claim.Ops().Extend(hint + 9)} {
+			for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint + 9), claim.Ops().Extend(hint + 9)} {
 				st := step{
-					given: given([]any{"set", fence, last}), op: op, vote: node.Vote{Verdict: node.Granted}, then: keeps(lockName),
+					given: given([]any{"set", fence, last}), op: op, vote: wire.Vote{Verdict: wire.Granted}, then: keeps(lockName),
 				}
 				if st.vote.Number = map[string]int64{"raise": hint + 9, "extend": 1}[op.Name]; op.Name == "acquire" {
 					st.given, st.vote.Number = [][]any{{"set", fence, last}}, hint
@@ -109,13 +109,13 @@ func boundSteps() map[string]step {
 		refused: "the fencing tokens of " + fence + " are used up",
 	}
 	claim = entryClaim("reentrant", holdToken, false)
-	for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Extend(0)} {
+	for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Extend(0)} {
 		st := step{
-			given: [][]any{{"set", fence, "7:7"}}, op: op, vote: node.Vote{Verdict: node.Granted, Number: 1},
+			given: [][]any{{"set", fence, "7:7"}}, op: op, vote: wire.Vote{Verdict: wire.Granted, Number: 1},
 			then: keeps(lockName),
 		}
 		if op.Name == "extend" {
-			st.vote = node.Vote{Verdict: node.Denied, Healed: true}
+			st.vote = wire.Vote{Verdict: wire.Denied, Healed: true}
 		}
 		all[op.Name+", a reentrant without fencing: a fence of an earlier owner without a TTL"] = st
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Tokens as Lockers make them: an owner, and 32 digits.
@@ -59,10 +59,10 @@ func entrySteps(k string) map[string]step {
 	ops, fenced := entryClaim(k, holdToken, false).Ops(), entryClaim(k, holdToken, true).Ops()
 	mine, long := held(k, holdToken), state{entries: entries{entryOf(k, holdToken): lockTTL}}
 	ended := state{entries: entries{entryOf(k, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
-	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{
-		Verdict: node.Denied, Healed: true,
+	one, denied, healed := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}, wire.Vote{
+		Verdict: wire.Denied, Healed: true,
 	}
-	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
+	grant := func(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
 	first := func(n string) []string { // the fence of a first hold
 		if kind.Named(k).Nested() {
 			return []string{"last", n, "owned", n}
@@ -98,7 +98,7 @@ func entrySteps(k string) map[string]step {
 		step{given: mine.with("last", "4").made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is},
 	)
 	add("raise: more was given out", step{
-		given: mine.with("last", "6").made(), op: fenced.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6},
+		given: mine.with("last", "6").made(), op: fenced.Raise(5), vote: wire.Vote{Verdict: wire.Denied, Number: 6},
 		then: mine.with("last", "6").is,
 	})
 	add("raise: so much that it is not to be rounded", step{
@@ -142,8 +142,8 @@ func entrySteps(k string) map[string]step {
 	})
 	add("probe: free", step{op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
 	add("probe: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
-	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName), vote: node.Vote{
-		Verdict: node.Denied,
+	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName), vote: wire.Vote{
+		Verdict: wire.Denied,
 		Data: wantState{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[bool]int64{
 			false: 7, true: 6, // the owner's fencing token
 		}[kind.Named(k).Nested()]},
@@ -182,9 +182,9 @@ func life(c claim, k string) func(t *testing.T, s *server) {
 		wantBlocker{kind: k, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
 		wantBlocker{kind: k, token: c.Token, left: lockTTL}.is(t, s.ask(t, other.Probe(time.Second)))
 		assert.Equal(t, int64(hint+1), s.ask(t, c.Ops().Raise(hint+1)).Number)
-		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
-		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
-		assert.Equal(t, node.Granted, s.ask(t, inspectOp(name)).Verdict)
+		assert.Equal(t, wire.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
+		assert.Equal(t, wire.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
+		assert.Equal(t, wire.Granted, s.ask(t, inspectOp(name)).Verdict)
 		s.counts(t, name, fenceOf(k, hint+1), lockTTL+fenceLife)
 		assert.EqualValues(t, 1, s.do(t, "dbsize"), "nothing is left but the fence")
 	}
@@ -203,7 +203,7 @@ func strangers(k string) map[string]step {
 	all := make(map[string]step)
 	c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
 	stranger := func(name string, given [][]any, kindThere, token string, left time.Duration) {
-		none := node.Vote{Verdict: node.Denied}
+		none := wire.Vote{Verdict: wire.Denied}
 		for _, st := range []step{
 			{op: c.Ops().Acquire(), vote: deniedBy(kindThere, left)},
 			{op: fenced.Ops().Acquire(), vote: deniedBy(kindThere, left)},
@@ -247,7 +247,7 @@ func strangers(k string) map[string]step {
 	}
 	st := step{
 		given: [][]any{{"rpush", kind.FenceKey(lockName), "foreign"}}, op: fenced.Ops().Acquire(),
-		vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
+		vote: wire.Vote{Verdict: wire.Failed}, refused: "WRONGTYPE",
 	}
 	all[k+": acquire: a foreign key where the fence is"] = st
 	st.given, st.op = append(st.given, held(k, holdToken).made()...), fenced.Ops().Raise(5)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 const (
@@ -33,16 +33,16 @@ func fencedSteps() map[string]step {
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	fence := kind.FenceKey(lockName)
 	foreign := []any{"rpush", fence, "foreign"}
-	for name, op := range map[string]*node.Op{"acquire": c.Ops().Acquire(), "inspect": inspectOp(lockName)} {
-		st := step{given: [][]any{foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE"}
+	for name, op := range map[string]*wire.Op{"acquire": c.Ops().Acquire(), "inspect": inspectOp(lockName)} {
+		st := step{given: [][]any{foreign}, op: op, vote: wire.Vote{Verdict: wire.Failed}, refused: "WRONGTYPE"}
 		if name == "inspect" {
 			st.given = append(st.given, mine)
 		}
 		all[name+": a foreign key where the fence is"] = st
 	}
-	for _, op := range []*node.Op{c.Ops().Raise(hint), c.Ops().Extend(hint)} {
+	for _, op := range []*wire.Op{c.Ops().Raise(hint), c.Ops().Extend(hint)} {
 		all[op.Name+": a foreign key where the fence is"] = step{
-			given: [][]any{mine, foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
+			given: [][]any{mine, foreign}, op: op, vote: wire.Vote{Verdict: wire.Failed}, refused: "WRONGTYPE",
 		}
 	}
 	maps.Copy(all, noFenceSteps())
@@ -51,7 +51,7 @@ func fencedSteps() map[string]step {
 		n := max(hint, last+1)
 		all[fmt.Sprintf("acquire: a fence of %d with a longer TTL", last)] = step{
 			given: [][]any{{"set", fence, last, "px", (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
-			vote: node.Vote{Verdict: node.Granted, Number: n},
+			vote: wire.Vote{Verdict: wire.Granted, Number: n},
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				s.holds(t, lockName, lockToken, lockTTL)
@@ -61,12 +61,12 @@ func fencedSteps() map[string]step {
 	}
 	all["acquire: what was the owner's of a reentrant lock"] = step{
 		given: [][]any{{"set", fence, "1007:1005", "px", 5000}}, op: c.Ops().Acquire(),
-		vote: node.Vote{Verdict: node.Granted, Number: hint + 8}, then: several{c.Names, true}.held(hint + 8),
+		vote: wire.Vote{Verdict: wire.Granted, Number: hint + 8}, then: several{c.Names, true}.held(hint + 8),
 	}
-	for _, op := range []*node.Op{c.Ops().Raise(9), c.Ops().Extend(9)} {
+	for _, op := range []*wire.Op{c.Ops().Raise(9), c.Ops().Extend(9)} {
 		all[op.Name+": a fence with a longer TTL"] = step{
 			given: [][]any{mine, {"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}}, op: op,
-			vote: node.Vote{Verdict: node.Granted, Number: map[string]int64{"raise": 9, "extend": 1}[op.Name]},
+			vote: wire.Vote{Verdict: wire.Granted, Number: map[string]int64{"raise": 9, "extend": 1}[op.Name]},
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				s.counts(t, lockName, map[string]string{"last": "9"}, 2*fenceLife)
@@ -75,15 +75,15 @@ func fencedSteps() map[string]step {
 	}
 	all["inspect: a mutex with a fence"] = step{
 		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
-		vote: node.Vote{
-			Verdict: node.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}},
+		vote: wire.Vote{
+			Verdict: wire.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}},
 		},
 	}
 	all["probe: the longer of two holds"] = step{
 		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
 		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Probe(time.Second),
-		vote: node.Vote{
-			Verdict: node.Denied, Data: wantBlocker{kind: "mutex", token: "another", name: 1, left: 9 * time.Second},
+		vote: wire.Vote{
+			Verdict: wire.Denied, Data: wantBlocker{kind: "mutex", token: "another", name: 1, left: 9 * time.Second},
 		},
 	}
 	all["probe: the one of two holds without a TTL"] = step{
@@ -94,7 +94,7 @@ func fencedSteps() map[string]step {
 	for i, name := range oddNames() {
 		c.Names = []string{name, "other " + name}
 		all[fmt.Sprint("acquire of two: odd name ", i)] = step{
-			op: c.Ops().Acquire(), vote: node.Vote{Verdict: node.Granted, Number: hint}, then: several{c.Names, true}.held(hint),
+			op: c.Ops().Acquire(), vote: wire.Vote{Verdict: wire.Granted, Number: hint}, then: several{c.Names, true}.held(hint),
 		}
 	}
 	return all
@@ -110,9 +110,9 @@ func noFenceSteps() map[string]step {
 	all := make(map[string]step)
 	for _, foreign := range noFences {
 		fence := []any{"set", kind.FenceKey(lockName), foreign}
-		add := func(what string, op *node.Op, given ...[]any) {
+		add := func(what string, op *wire.Op, given ...[]any) {
 			all[fmt.Sprintf("%s, %s: %q where the fence is", op.Name, what, foreign)] = step{
-				given: append(given, fence), op: op, vote: node.Vote{Verdict: node.Failed}, refused: "is no fence",
+				given: append(given, fence), op: op, vote: wire.Vote{Verdict: wire.Failed}, refused: "is no fence",
 			}
 		}
 		for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
@@ -142,13 +142,13 @@ type several struct {
 func (m several) add(all map[string]step) {
 	ops := claim{Kind: "mutex", Names: m.names, Token: lockToken, TTL: lockTTL, Fencing: m.fencing, Hint: hint}.Ops()
 	last := m.names[len(m.names)-1]
-	denied := node.Vote{Verdict: node.Denied}
-	one := node.Vote{Verdict: node.Granted, Number: 1}
+	denied := wire.Vote{Verdict: wire.Denied}
+	one := wire.Vote{Verdict: wire.Granted, Number: 1}
 	fence := int64(0) // for an extension
-	grant := func(int64) node.Vote { return one }
+	grant := func(int64) wire.Vote { return one }
 	if m.fencing {
 		fence = 5
-		grant = func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
+		grant = func(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
 	}
 	add := func(name string, st step) {
 		all[fmt.Sprintf("%s, %d names, fencing %v", name, len(m.names), m.fencing)] = st
@@ -168,8 +168,8 @@ func (m several) add(all map[string]step) {
 		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint),
 		then: m.held(hint),
 	})
-	inTheWay := node.Vote{
-		Verdict: node.Denied, Data: wantBlocker{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second},
+	inTheWay := wire.Vote{
+		Verdict: wire.Denied, Data: wantBlocker{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second},
 	}
 	add(
 		"acquire: the last is another's",
@@ -178,7 +178,7 @@ func (m several) add(all map[string]step) {
 
 	add("extend: its own", step{given: m.mine(), op: ops.Extend(fence), vote: one, then: m.held(5)})
 	add(
-		"extend: missing", step{op: ops.Extend(fence), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: m.held(5)},
+		"extend: missing", step{op: ops.Extend(fence), vote: wire.Vote{Verdict: wire.Denied, Healed: true}, then: m.held(5)},
 	)
 	add(
 		"extend: more was given out",
@@ -197,7 +197,7 @@ func (m several) add(all map[string]step) {
 
 	if len(m.names) > 1 {
 		add("extend: one is missing", step{
-			given: m.mine()[1:], op: ops.Extend(fence), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: m.held(5),
+			given: m.mine()[1:], op: ops.Extend(fence), vote: wire.Vote{Verdict: wire.Denied, Healed: true}, then: m.held(5),
 		})
 		add("release: the last is another's", step{
 			given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Release(true), vote: denied, said: 1,
@@ -214,7 +214,7 @@ func (m several) add(all map[string]step) {
 			step{given: append(m.mine(), m.count(4)...), op: ops.Raise(5), vote: grant(5), then: m.raised(5)},
 		)
 		add("raise: more was given out", step{
-			given: append(m.mine(), m.count(6)...), op: ops.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6},
+			given: append(m.mine(), m.count(6)...), op: ops.Raise(5), vote: wire.Vote{Verdict: wire.Denied, Number: 6},
 			then: m.is(5*time.Second, 6, 1),
 		})
 		add(

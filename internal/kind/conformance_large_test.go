@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // largeNames are the commands that put much at the name, or at one of its other keys, by what they put there.
@@ -87,7 +87,7 @@ func TestRepliesAreBounded(t *testing.T) {
 }
 
 // everyOp returns the operations of every kind.
-func everyOp() (ops []*node.Op) {
+func everyOp() (ops []*wire.Op) {
 	for _, k := range allKinds() {
 		for _, fencing := range []bool{false, true} {
 			c := entryClaim(k, holdToken, fencing)
@@ -97,7 +97,7 @@ func everyOp() (ops []*node.Op) {
 				life.Keep(time.Second), life.Release(true), c.Withdraw())
 		}
 	}
-	return append([]*node.Op{inspectOp(lockName), inspectAloneOp(lockName)}, ops...)
+	return append([]*wire.Op{inspectOp(lockName), inspectAloneOp(lockName)}, ops...)
 }
 
 // sizeOf returns about how many bytes a reply has.
@@ -130,7 +130,7 @@ func TestInspectCountsTheHoldersThatItLeavesOut(t *testing.T) {
 					}
 					s.do(t, args...)
 					v := s.ask(t, inspectOp(lockName))
-					require.Equal(t, node.Denied, v.Verdict, "%v", v.Err)
+					require.Equal(t, wire.Denied, v.Verdict, "%v", v.Err)
 					state := v.Data.(kind.NodeState)
 					assert.Len(t, state.Holders, min(n, 1024))
 					assert.Equal(t, n-len(state.Holders), state.Others)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // mutexSteps are the steps of a mutex on one name without fencing.
@@ -19,8 +19,8 @@ func mutexSteps() map[string]step {
 	foreign := []any{"set", lockName, "another", "px", 5000}
 	withoutTTL := []any{"set", lockName, "another"}
 	mineWithoutTTL := []any{"set", lockName, lockToken}
-	granted, denied := node.Vote{Verdict: node.Granted}, node.Vote{Verdict: node.Denied}
-	one := node.Vote{Verdict: node.Granted, Number: 1}
+	granted, denied := wire.Vote{Verdict: wire.Granted}, wire.Vote{Verdict: wire.Denied}
+	one := wire.Vote{Verdict: wire.Granted, Number: 1}
 	held := func(t *testing.T, s *server) { s.holds(t, lockName, lockToken, lockTTL) }
 	free := func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", lockName)) }
 
@@ -33,7 +33,7 @@ func mutexSteps() map[string]step {
 		"extend: its own":                   {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
 		"extend: its own, without a TTL":    {given: [][]any{mineWithoutTTL}, op: ops.Extend(0), vote: one, then: held},
 		"extend: missing": {
-			op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held,
+			op: ops.Extend(0), vote: wire.Vote{Verdict: wire.Denied, Healed: true}, then: held,
 		},
 		"extend: another's":                {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
 		"extend: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
@@ -58,7 +58,7 @@ func mutexSteps() map[string]step {
 		"inspect: an empty value": {
 			given: [][]any{{"set", lockName, ""}}, op: inspectOp(lockName), vote: seen("mutex", "", -1),
 		},
-		"status": {op: node.StatusOp(), vote: granted},
+		"status": {op: wire.StatusOp(), vote: granted},
 		"extend: the script is unknown": {
 			given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held,
 		},

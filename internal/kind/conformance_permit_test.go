@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // permitSteps are the steps of a semaphore with two slots.
@@ -18,13 +18,13 @@ func permitSteps() map[string]step {
 	const short, long = 5 * time.Second, time.Minute
 	of := func(e entries) state { return state{entries: e} }
 	c, fenced := entryClaim("semaphore", holdToken, false), entryClaim("semaphore", holdToken, true)
-	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
-	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
-	full := func(taken string, left time.Duration) node.Vote {
-		return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "semaphore", left: left, slots: 2, taken: taken}}
+	one, denied := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}
+	grant := func(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
+	full := func(taken string, left time.Duration) wire.Vote {
+		return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: "semaphore", left: left, slots: 2, taken: taken}}
 	}
-	other := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
-	healed := node.Vote{Verdict: node.Denied, Healed: true}
+	other := wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
+	healed := wire.Vote{Verdict: wire.Denied, Healed: true}
 	three, threeFenced := c, fenced
 	three.Slots, threeFenced.Slots = 3, 3
 	others := entries{permit("3", "2", otherToken): short, permit("3", "3", innerToken): long}
@@ -118,8 +118,8 @@ func permitSteps() map[string]step {
 		"permit: probe: other slots": {given: of(entries{strange: short}).made(), op: c.Probe(0), vote: other},
 		"permit: inspect": {
 			given: of(entries{mine: short, inSlot2: long}).with("last", "7").made(), op: inspectOp(lockName),
-			vote: node.Vote{
-				Verdict: node.Denied,
+			vote: wire.Vote{
+				Verdict: wire.Denied,
 				Data:    wantState{kind: "semaphore", fence: 7, holds: entries{holdToken: short, otherToken: long}},
 			},
 		},
@@ -150,7 +150,7 @@ func near(t *testing.T, s *server, want time.Duration) {
 
 // keepSteps are the steps of a release that leaves the name taken.
 func keepSteps() map[string]step {
-	denied, one := node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Granted, Number: 1}
+	denied, one := wire.Vote{Verdict: wire.Denied}, wire.Vote{Verdict: wire.Granted, Number: 1}
 	const rest = time.Minute
 	m := mutexOps(lockName, lockToken, lockTTL)
 	all := map[string]step{

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // sharedSteps are the steps of several simultaneous holds.
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
-	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{
-		Verdict: node.Denied, Healed: true,
+	one, denied, healed := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}, wire.Vote{
+		Verdict: wire.Denied, Healed: true,
 	}
 	for k, partner := range sharedKinds() {
 		add := func(name string, st step) { all[k+": "+name] = st }
@@ -82,8 +82,8 @@ func sharedSteps() map[string]step {
 		add("inspect: two, and one that ended", step{
 			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(),
 			op:    inspectOp(lockName),
-			vote: node.Vote{
-				Verdict: node.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}},
+			vote: wire.Vote{
+				Verdict: wire.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}},
 			},
 		})
 		add("inspect: without a fence", step{
@@ -108,11 +108,11 @@ func sharedSteps() map[string]step {
 
 // addFences adds the steps in which readers, or the holds of an owner, share one fencing token.
 func addFences(all map[string]step) {
-	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
+	grant := func(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
 	partner := func(k, there string) state {
 		return state{entries: entries{entryOf(k, there): 5 * time.Second, entryOf(k, holdToken): lockTTL}}
 	}
-	acquire := func(k string) *node.Op { return entryClaim(k, holdToken, true).Ops().Acquire() }
+	acquire := func(k string) *wire.Op { return entryClaim(k, holdToken, true).Ops().Acquire() }
 	inner := held("reentrant", innerToken)
 	all["reader: acquire: with another, with fencing"] = step{
 		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
@@ -133,7 +133,7 @@ func addFences(all map[string]step) {
 	}
 	all["reentrant: acquire: the owner has a fencing token"] = step{
 		given: inner.with("last", "1007", "owned", "1005").made(), op: acquire("reentrant"),
-		vote: node.Vote{Verdict: node.Granted, Number: 1005, Owned: true},
+		vote: wire.Vote{Verdict: wire.Granted, Number: 1005, Owned: true},
 		then: partner("reentrant", innerToken).with("last", "1007", "owned", "1005").is,
 	}
 	all["reentrant: acquire: the owner has none yet"] = step{
@@ -148,7 +148,7 @@ func addFences(all map[string]step) {
 	all["reentrant: extend: what an earlier owner had"] = step{
 		given: state{}.with("last", "1007", "owned", "1007").made(),
 		op:    entryClaim("reentrant", holdToken, false).Ops().Extend(0),
-		vote:  node.Vote{Verdict: node.Denied, Healed: true},
+		vote:  wire.Vote{Verdict: wire.Denied, Healed: true},
 		then:  state{entries: entries{entryOf("reentrant", holdToken): lockTTL}}.untouched("last", "1007").is,
 	}
 }
@@ -156,7 +156,7 @@ func addFences(all map[string]step) {
 // intentSteps are the steps of exclusive waiters.
 func intentSteps() map[string]step {
 	const mine, others, third = "writer 1", "writer 2", "writer 3"
-	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
+	one, denied := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}
 	writer := entryClaim("writer", holdToken, false)
 	writer.Intent = mine
 	reader := entryClaim("reader", holdToken, false)
@@ -256,7 +256,7 @@ func intentSteps() map[string]step {
 			made(), op: writer.Withdraw(), vote: one, said: 1, then: func(t *testing.T, s *server) {
 			t.Helper()
 			wantState{}.is(t, s.ask(t, inspectOp(lockName)))
-			if s.ask(t, reader.Probe(long)).Verdict != node.Granted {
+			if s.ask(t, reader.Probe(long)).Verdict != wire.Granted {
 				t.Error("a reader is kept out")
 			}
 		}},
@@ -283,12 +283,12 @@ func intentSteps() map[string]step {
 		"probe: a writer":    {op: writer.Probe(long)},
 		"withdraw: a writer": {op: writer.Withdraw()},
 	} {
-		st.given, st.vote, st.refused = foreign, node.Vote{Verdict: node.Failed}, "WRONGTYPE"
+		st.given, st.vote, st.refused = foreign, wire.Vote{Verdict: wire.Failed}, "WRONGTYPE"
 		steps[name+", a foreign key where the intents are"] = st
 	}
 	fenced := entryClaim("writer", holdToken, true) // a writer that does not wait needs no intents
 	steps["acquire: a writer that does not wait, a foreign key where the intents are"] = step{
-		given: foreign, op: fenced.Ops().Acquire(), vote: node.Vote{Verdict: node.Granted, Number: hint},
+		given: foreign, op: fenced.Ops().Acquire(), vote: wire.Vote{Verdict: wire.Granted, Number: hint},
 		then: func(t *testing.T, s *server) {
 			t.Helper()
 			wrote.are(t, s, lockName)
@@ -309,7 +309,7 @@ func intentSteps() map[string]step {
 func exclusiveSteps() map[string]step {
 	const mine, others, second = "waiter 1", "waiter 2", "{" + lockName + "}:second"
 	const short, long = 5 * time.Second, 8 * time.Second
-	one := node.Vote{Verdict: node.Granted, Number: 1}
+	one := wire.Vote{Verdict: wire.Granted, Number: 1}
 	owner := entryClaim("reentrant", holdToken, false)
 	owner.Intent = mine
 	mutex := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Intent: mine}
@@ -344,7 +344,7 @@ func exclusiveSteps() map[string]step {
 			given: waited(entries{mine: short}).made(), op: c.Withdraw(), vote: one, said: 1, then: read.is,
 		}
 		foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
-		refused := node.Vote{Verdict: node.Failed}
+		refused := wire.Vote{Verdict: wire.Failed}
 		steps["withdraw: "+k+", a foreign key where the intents are"] = step{
 			given: foreign, op: c.Withdraw(), vote: refused, refused: "WRONGTYPE",
 		}
@@ -361,8 +361,8 @@ func exclusiveSteps() map[string]step {
 		then: state{entries: entries{entryOf("reentrant", holdToken): lockTTL}, intents: entries{others: short}}.is,
 	}
 	steps["probe: a mutex of several names, a reader at one"] = step{
-		given: read.made(), op: several.Probe(long), vote: node.Vote{
-			Verdict: node.Denied, Data: wantBlocker{kind: "reader", token: otherToken, name: 1, left: short, intent: true},
+		given: read.made(), op: several.Probe(long), vote: wire.Vote{
+			Verdict: wire.Denied, Data: wantBlocker{kind: "reader", token: otherToken, name: 1, left: short, intent: true},
 		},
 		then: func(t *testing.T, s *server) {
 			t.Helper()
@@ -394,7 +394,7 @@ func exclusiveSteps() map[string]step {
 // takeSharedLife checks that each of several simultaneous holds ends by itself, even if others are renewed.
 func takeSharedLife(t *testing.T, s *server) {
 	const ttl, brief = 2 * time.Second, 300 * time.Millisecond
-	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
+	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
 	for k, partner := range sharedKinds() {
 		claim := func(k, token string, ttl time.Duration) claim {
 			return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: ttl}

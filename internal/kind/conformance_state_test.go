@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // fenceLife is how long a counter outlives the last lock that used it.
@@ -116,11 +116,11 @@ func (e entries) are(t *testing.T, s *server, key string) {
 
 // seen returns the vote of an inspection that finds one holder: granted if the name is free. A negative left means no
 // TTL.
-func seen(k, token string, left time.Duration) node.Vote {
+func seen(k, token string, left time.Duration) wire.Vote {
 	if k == "" {
-		return node.Vote{Verdict: node.Granted, Data: wantState{}}
+		return wire.Vote{Verdict: wire.Granted, Data: wantState{}}
 	}
-	return node.Vote{Verdict: node.Denied, Data: wantState{kind: k, holds: entries{token: left}}}
+	return wire.Vote{Verdict: wire.Denied, Data: wantState{kind: k, holds: entries{token: left}}}
 }
 
 // wantState is the expected result of an inspection.
@@ -130,7 +130,7 @@ type wantState struct {
 	holds entries // by token; negative: without a TTL
 }
 
-func (want wantState) is(t *testing.T, v node.Vote) {
+func (want wantState) is(t *testing.T, v wire.Vote) {
 	t.Helper()
 	held, fence, holds, ok := stateIn(v)
 	require.True(t, ok)
@@ -143,13 +143,13 @@ func (want wantState) is(t *testing.T, v node.Vote) {
 }
 
 // deniedBy returns a denial with its blocker. A negative left means no TTL.
-func deniedBy(k string, left time.Duration) node.Vote {
-	return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: k, left: left}}
+func deniedBy(k string, left time.Duration) wire.Vote {
+	return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: k, left: left}}
 }
 
 // probed returns the same for a probe, which also returns the blocker's token.
-func probed(k, token string, left time.Duration) node.Vote {
-	return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: k, token: token, left: left}}
+func probed(k, token string, left time.Duration) wire.Vote {
+	return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: k, token: token, left: left}}
 }
 
 // wantBlocker is the expected blocker of a denial.
@@ -167,14 +167,14 @@ type wantBlocker struct {
 }
 
 // intended returns the vote of a probe that also left an intent.
-func intended(v node.Vote) node.Vote {
+func intended(v wire.Vote) wire.Vote {
 	o, _ := v.Data.(wantBlocker)
 	o.intent = true
 	v.Data = o
 	return v
 }
 
-func (want wantBlocker) is(t *testing.T, v node.Vote) {
+func (want wantBlocker) is(t *testing.T, v wire.Vote) {
 	t.Helper()
 	b, ok := kind.BlockerOf(v)
 	require.True(t, ok)
@@ -207,18 +207,18 @@ func (s *server) do(t *testing.T, args ...any) any {
 }
 
 // ask submits an operation to the node and waits for its vote.
-func (s *server) ask(t *testing.T, op *node.Op) node.Vote {
+func (s *server) ask(t *testing.T, op *wire.Op) wire.Vote {
 	t.Helper()
 	now := time.Now()
 	votes := make(ballot, 1)
-	s.node.Submit(&node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes}})
+	s.node.Submit(&wire.Call{Request: wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes}})
 	return <-votes
 }
 
-type ballot chan node.Vote
+type ballot chan wire.Vote
 
 // Vote receives a vote.
-func (b ballot) Vote(_ int, v node.Vote) { b <- v }
+func (b ballot) Vote(_ int, v wire.Vote) { b <- v }
 
 // holds asserts that a name is held with a token, for so long.
 func (s *server) holds(t *testing.T, name, token string, ttl time.Duration) {

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -34,8 +35,8 @@ const (
 // step is one operation on a key in a known state.
 type step struct {
 	given [][]any  // commands that make the state
-	op    *node.Op // the operation under test
-	vote  node.Vote
+	op    *wire.Op // the operation under test
+	vote  wire.Vote
 	// then checks the state afterwards; nil: the state must be unchanged.
 	then func(t *testing.T, s *server)
 	// said is how many messages the operation publishes on the name's channel.
@@ -62,7 +63,7 @@ func steps() map[string]step {
 
 // server is a master under test, with a node and with a client that does not use the node.
 type server struct {
-	node   *node.Node
+	node   *wire.Node
 	client *redis.Client
 	master *simnet.Master // nil: it is not simulated
 }
@@ -116,7 +117,7 @@ func (st step) take(t *testing.T, s *server) {
 	before := s.snapshot(t)
 	messages := s.listen(t)
 	v := s.ask(t, st.op)
-	if st.op.Name == "release" && st.vote.Verdict == node.Granted && st.said > 0 {
+	if st.op.Name == "release" && st.vote.Verdict == wire.Granted && st.said > 0 {
 		st.vote.Number = 2 // one subscriber received the message
 	}
 	st.judge(t, v)
@@ -129,7 +130,7 @@ func (st step) take(t *testing.T, s *server) {
 }
 
 // judge compares the vote.
-func (st step) judge(t *testing.T, v node.Vote) {
+func (st step) judge(t *testing.T, v wire.Vote) {
 	t.Helper()
 	require.Equal(t, st.vote.Verdict, v.Verdict, "%v", v.Err)
 	if st.refused != "" {
@@ -147,7 +148,7 @@ func (st step) judge(t *testing.T, v node.Vote) {
 	case wantBlocker:
 		want.is(t, v)
 	}
-	if status, ok := v.Data.(node.Status); ok {
+	if status, ok := v.Data.(wire.Status); ok {
 		assert.Equal(t, "master", status.Role)
 		assert.NotEmpty(t, status.Version)
 	}
@@ -157,7 +158,7 @@ func (st step) judge(t *testing.T, v node.Vote) {
 func takeLife(t *testing.T, s *server) {
 	const ttl = 2 * time.Second // much more than a busy machine adds to a third of it
 	a, b := mutexOps(lockName, "a", ttl), mutexOps(lockName, "b", ttl)
-	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
+	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
 	require.True(t, granted(a.Acquire()))
 	assert.False(t, granted(b.Acquire()))
 	assert.False(t, granted(b.Extend(0)))
@@ -206,8 +207,9 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 // enter runs f with a node and with a client, whose options it completes.
 func enter(t *testing.T, url string, o *redis.Options, f func(t *testing.T, s *server), opts ...node.Option) {
 	t.Helper()
-	n, err := node.Open(url, opts...)
+	of, err := node.Open(url, opts...)
 	require.NoError(t, err)
+	n := wire.New(of)
 	var group errgroup.Group
 	require.NoError(t, n.Bind(group.Go, func(error) {}))
 	defer func() {

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // tokenReleaseSteps are the steps of the release of a lock of any kind by its token.
 func tokenReleaseSteps() map[string]step {
 	const short, long = 5 * time.Second, time.Minute
-	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
+	one, denied := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}
 	of := func(e entries) state { return state{entries: e} }
-	release := func(token string) *node.Op { return kind.DefaultScripts.Release(lockName, token) }
+	release := func(token string) *wire.Op { return kind.DefaultScripts.Release(lockName, token) }
 	permit := func(slot, token string) string { return entryOf("semaphore", "2:"+slot+":"+token) }
 	keptToken := kind.KeptToken(holdToken)
 

@@ -9,24 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // A common form of a reentrant lock: the owner and a count of holds. lua/entry_*.lua has the form of this project.
 var (
-	countedAcquire = node.NewScript(`
+	countedAcquire = wire.NewScript(`
 		if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 		redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
 		redis.call('PEXPIRE', KEYS[1], ARGV[2])
 		return 1`)
-	countedExtend = node.NewScript(`
+	countedExtend = wire.NewScript(`
 		if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 		return redis.call('PEXPIRE', KEYS[1], ARGV[2])`)
-	countedRelease = node.NewScript(`
+	countedRelease = wire.NewScript(`
 		if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 		if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('DEL', KEYS[1]) end
 		return 1`)
-	countedDepth = node.NewScript(`return tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)`)
+	countedDepth = wire.NewScript(`return tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)`)
 )
 
 // TestHoldsDoNotDriftAsCountsDo acquires and releases holds of one owner on a master that loses some operations and
@@ -44,7 +44,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 		live := make(map[string]int64) // when each hold ends, according to the operations that reached the master
 		var handles []claim            // of the holders
 		made := 0
-		send := func(t *rapid.T, ours, theirs *node.Op) (arrived bool) {
+		send := func(t *rapid.T, ours, theirs *wire.Op) (arrived bool) {
 			times := rapid.SampledFrom([]int{1, 1, 0, 2}).Draw(t, "times")
 			for range times {
 				s.ask(ours)
@@ -52,7 +52,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 			}
 			return times > 0
 		}
-		counted := func(script *node.Script) *node.Op {
+		counted := func(script *wire.Script) *wire.Op {
 			return script.Op("count", nil, []string{counter}, owner, ttl.Milliseconds())
 		}
 		due := func() int64 { return s.model.now + ttl.Milliseconds() }

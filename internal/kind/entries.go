@@ -3,7 +3,7 @@ package kind
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -14,22 +14,22 @@ type entries struct{ *Claim }
 
 func (entries) Overlaps() bool { return false }
 
-func (e entries) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
+func (e entries) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 	args := []any{t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t), e.Intent}
 	return e.script(e.Scripts.entry.acquire, "acquire", claimReader(len(e.Target.Names)), args...).
 		UndoneBy(e.Scripts.entry.release)
 }
 
-func (e entries) Raise(t *quorum.Terms, fence int64) *node.Op {
+func (e entries) Raise(t *quorum.Terms, fence int64) *wire.Op {
 	return e.script(e.Scripts.entry.raise, "raise", raiseReader(fence), fence, fenceTTL(t))
 }
 
-func (e entries) Extend(t *quorum.Terms, fence int64) *node.Op {
+func (e entries) Extend(t *quorum.Terms, fence int64) *wire.Op {
 	return e.script(e.Scripts.entry.extend, "extend", nil,
 		t.TTL.Milliseconds(), fenceArg(fence), fenceTTL(t))
 }
 
-func (e entries) Release(announce bool) *node.Op {
+func (e entries) Release(announce bool) *wire.Op {
 	name := e.Target.Names[0]
 	channel := ""
 	if announce {
@@ -39,7 +39,7 @@ func (e entries) Release(announce bool) *node.Op {
 		About(name)
 }
 
-func (e entries) Keep(rest time.Duration) *node.Op {
+func (e entries) Keep(rest time.Duration) *wire.Op {
 	return e.keep(rest, entryOf(e.Target.Kind, KeptToken(e.Token)), entryOf(e.Target.Kind, e.Token))
 }
 
@@ -47,16 +47,16 @@ func (e entries) Keep(rest time.Duration) *node.Op {
 func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + token }
 
 // keep returns the operation that replaces a hold by the entry kept, which ends after rest.
-func (c *Claim) keep(rest time.Duration, kept, hold string) *node.Op {
+func (c *Claim) keep(rest time.Duration, kept, hold string) *wire.Op {
 	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1],
 		rest.Milliseconds(), kept, hold).About(c.Target.Names[0])
 }
 
-func (e entries) probe(intentTTL time.Duration) *node.Op {
+func (e entries) probe(intentTTL time.Duration) *wire.Op {
 	return e.script(e.Scripts.entry.probe, "probe", claimReader(len(e.Target.Names)), e.Intent, intentTTL.Milliseconds())
 }
 
-func (e entries) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {
+func (e entries) script(s *wire.Script, op string, read func(any) wire.Vote, args ...any) *wire.Op {
 	name := e.Target.Names[0]
 	keys := []string{name, FenceKey(name), IntentKey(name)}
 	return s.Op(op, read, keys, append([]any{e.Target.Kind.Name, e.Token}, args...)...).About(name)

@@ -1,12 +1,12 @@
 package kind
 
-import "github.com/redlock-go/redlock/node"
+import "github.com/redlock-go/redlock/internal/wire"
 
 // The readers of replies.
-func ReadClaim(reply any, names int) node.Vote   { return claimReader(names)(reply) }
-func ReadRaise(reply any, fence int64) node.Vote { return raiseReader(fence)(reply) }
+func ReadClaim(reply any, names int) wire.Vote   { return claimReader(names)(reply) }
+func ReadRaise(reply any, fence int64) wire.Vote { return raiseReader(fence)(reply) }
 
-func ReadPermit(reply any, slots int) node.Vote {
+func ReadPermit(reply any, slots int) wire.Vote {
 	return permits{&Claim{Target: Target{Kind: Semaphore, Slots: slots}}}.readPermit(reply)
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // fenceLife is how long a fence counter outlives the last lock that used it. When the counter is gone, the next token
@@ -39,11 +39,11 @@ func isFence(n int64) bool { return n >= 0 && n < 1<<53 }
 
 // raiseReader returns a function that reads the reply of raise: the counter or, for a permit, the token. Only a reply
 // that equals fence is a grant: with a larger one, the master has given out another token.
-func raiseReader(fence int64) func(any) node.Vote {
-	return func(reply any) node.Vote {
-		v := node.ReadNumber(reply)
-		if v.Verdict == node.Granted && v.Number != fence {
-			v.Verdict = node.Denied
+func raiseReader(fence int64) func(any) wire.Vote {
+	return func(reply any) wire.Vote {
+		v := wire.ReadNumber(reply)
+		if v.Verdict == wire.Granted && v.Number != fence {
+			v.Verdict = wire.Denied
 		}
 		return v
 	}

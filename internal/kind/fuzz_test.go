@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -60,8 +61,9 @@ func FuzzScripts(f *testing.F) {
 	m, err := embedded.Open()
 	require.NoError(f, err)
 	f.Cleanup(m.Close)
-	n, err := node.Open(m.URL())
+	of, err := node.Open(m.URL())
 	require.NoError(f, err)
+	n := wire.New(of)
 	var group errgroup.Group
 	require.NoError(f, n.Bind(group.Go, func(error) {}))
 	client := redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2, DisableIdentity: true})
@@ -112,13 +114,13 @@ func (x *scriptRun) counter(t *testing.T) (last int64, ok bool) {
 }
 
 // step runs an operation, and returns the vote. If it failed, it has changed nothing.
-func (x *scriptRun) step(t *testing.T, op *node.Op, mayChange bool) node.Vote {
+func (x *scriptRun) step(t *testing.T, op *wire.Op, mayChange bool) wire.Vote {
 	t.Helper()
 	before := x.snapshot(t)
 	was, valid := x.counter(t)
 	v := x.ask(t, op)
-	require.NotEqual(t, node.Unknown, v.Verdict, "%s: %v", op.Name, v.Err)
-	if !mayChange || v.Verdict == node.Failed {
+	require.NotEqual(t, wire.Unknown, v.Verdict, "%s: %v", op.Name, v.Err)
+	if !mayChange || v.Verdict == wire.Failed {
 		assert.Equal(t, before, x.snapshot(t), "%s: %v", op.Name, v.Err)
 	}
 	if now, ok := x.counter(t); valid {
@@ -136,9 +138,9 @@ func (x *scriptRun) check(t *testing.T, hint int64) {
 
 	v := x.step(t, ops.Acquire(), held == "")
 	if held != "" {
-		assert.NotEqual(t, node.Granted, v.Verdict, "another holder has it")
+		assert.NotEqual(t, wire.Granted, v.Verdict, "another holder has it")
 	}
-	if v.Verdict == node.Granted {
+	if v.Verdict == wire.Granted {
 		assert.GreaterOrEqual(t, v.Number, hint)
 		assert.Greater(t, v.Number, was)
 		assert.Less(t, v.Number, int64(1)<<53)
@@ -147,18 +149,18 @@ func (x *scriptRun) check(t *testing.T, hint int64) {
 		assert.Equal(t, x.token, x.do(t, "get", x.name))
 		assert.Positive(t, x.left(t, kind.FenceKey(x.name)))
 	}
-	mine := v.Verdict == node.Granted || held == x.token
-	if v := x.step(t, ops.Raise(hint), mine); v.Verdict == node.Granted {
+	mine := v.Verdict == wire.Granted || held == x.token
+	if v := x.step(t, ops.Raise(hint), mine); v.Verdict == wire.Granted {
 		now, _ := x.counter(t)
 		assert.Equal(t, hint, now)
 		assert.True(t, mine, "it does not hold the name")
 	}
 	free := !mine && held == ""
-	if v := x.step(t, ops.Extend(hint), mine || free); v.Verdict == node.Granted {
+	if v := x.step(t, ops.Extend(hint), mine || free); v.Verdict == wire.Granted {
 		assert.True(t, mine, "it did not hold the name")
 		assert.Positive(t, x.left(t, x.name))
 	}
-	if v := x.step(t, ops.Release(true), mine || free); v.Verdict == node.Granted {
+	if v := x.step(t, ops.Release(true), mine || free); v.Verdict == wire.Granted {
 		assert.Zero(t, x.do(t, "exists", x.name))
 	}
 	if held != "" && held != x.token {

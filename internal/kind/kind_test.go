@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // The test compares each row of the table of kinds with the scripts. It also covers a new kind, by its row.
@@ -90,9 +90,9 @@ func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 }
 
 // grants reports whether the server grants an operation.
-func (s *server) grants(t *testing.T, op *node.Op) bool {
+func (s *server) grants(t *testing.T, op *wire.Op) bool {
 	t.Helper()
 	v := s.ask(t, op)
 	require.True(t, v.Verdict.Answered(), "%v", v.Err)
-	return v.Verdict == node.Granted
+	return v.Verdict == wire.Granted
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // A mutex does not read the whole of a value that another program has at its name: the master would stall for a
@@ -22,10 +22,10 @@ func TestAMutexReadsNoLargeValueWhole(t *testing.T) {
 		for _, fencing := range []bool{false, true} {
 			c := entryClaim("mutex", holdToken, fencing)
 			life := c.Ops()
-			for _, op := range []*node.Op{
+			for _, op := range []*wire.Op{
 				c.Probe(lockTTL), life.Extend(0), life.Raise(hint), life.Keep(lockTTL), life.Release(true), c.Withdraw(),
 			} {
-				assert.Equal(t, node.Denied, s.ask(t, op).Verdict, op.Name)
+				assert.Equal(t, wire.Denied, s.ask(t, op).Verdict, op.Name)
 			}
 		}
 		stats, err := s.client.Info(t.Context(), "commandstats").Result()

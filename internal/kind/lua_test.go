@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -23,7 +24,7 @@ func TestAFailedCommandFailsTheScript(t *testing.T) {
 	ops := mutexOps(lockName, lockToken, lockTTL)
 	inspect := inspectOp(lockName)
 	for _, tt := range []struct {
-		op      *node.Op
+		op      *wire.Op
 		forbids string
 		missing bool // the name is free; else it is held with the token
 	}{
@@ -58,7 +59,7 @@ func TestAFailedCommandFailsTheScript(t *testing.T) {
 					if s.master != nil {
 						s.master.Recover()
 					}
-					assert.Equal(t, node.Failed, v.Verdict)
+					assert.Equal(t, wire.Failed, v.Verdict)
 					assert.False(t, v.Unsent)
 					assert.True(t, node.Permanent(v.Err), "a right that a person must give: %v", v.Err)
 					assert.Equal(t, before, s.snapshot(t))
@@ -101,7 +102,7 @@ func TestEveryFailedCommandFailsItsScript(t *testing.T) {
 				s.master.Reply("ERR The user executing the script can't run this command or subcommand", cmd)
 				v := s.ask(t, st.op)
 				fails[cmd]++
-				assert.Equal(t, node.Failed, v.Verdict, "%s without %s", name, cmd)
+				assert.Equal(t, wire.Failed, v.Verdict, "%s without %s", name, cmd)
 				assert.True(t, node.Permanent(v.Err), "%s without %s: %v", name, cmd, v.Err)
 			}
 		})

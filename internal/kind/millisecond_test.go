@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // A hold counts in its last millisecond, and not after it.
@@ -29,7 +29,7 @@ func TestTheLastMillisecondOfAHold(t *testing.T) {
 			ops, theirs := mine.Ops(), other.Ops()
 			type test struct {
 				held claim
-				op   *node.Op
+				op   *wire.Op
 				own  bool // granted to the holder; otherwise to another one
 			}
 			tests := []test{
@@ -47,11 +47,11 @@ func TestTheLastMillisecondOfAHold(t *testing.T) {
 			for _, tt := range tests {
 				for left := range int64(2) {
 					s.begin()
-					require.Equal(t, node.Granted, s.ask(tt.held.Ops().Acquire()).Verdict)
+					require.Equal(t, wire.Granted, s.ask(tt.held.Ops().Acquire()).Verdict)
 					s.pass(lockTTL.Milliseconds() - left)
 					v := s.ask(tt.op)
 					require.NoError(t, v.Err)
-					granted := v.Verdict == node.Granted
+					granted := v.Verdict == wire.Granted
 					assert.Equal(t, tt.own == (left > 0), granted, "%s of a %s with %d ms left", tt.op.Name, k.Name, left)
 				}
 			}
@@ -68,7 +68,7 @@ func TestTheLastMillisecondOfAnIntent(t *testing.T) {
 	fenced.Fencing, fenced.Hint = true, hint
 	writer.Kind, writer.Intent = "writer", "waiter"
 	for _, tt := range []struct {
-		op  *node.Op
+		op  *wire.Op
 		own bool
 	}{
 		{reader.Ops().Acquire(), false},
@@ -82,7 +82,7 @@ func TestTheLastMillisecondOfAnIntent(t *testing.T) {
 			s.pass(1000 - left)
 			v := s.ask(tt.op)
 			require.NoError(t, v.Err)
-			assert.Equal(t, tt.own == (left > 0), v.Verdict == node.Granted, "%s with %d ms left", tt.op.Name, left)
+			assert.Equal(t, tt.own == (left > 0), v.Verdict == wire.Granted, "%s with %d ms left", tt.op.Name, left)
 		}
 	}
 }
@@ -96,9 +96,9 @@ func TestANameIsKeptForAMillisecond(t *testing.T) {
 		for left := range int64(2) {
 			s.begin()
 			s.ask(c.Ops().Acquire())
-			assert.Equal(t, node.Granted, s.ask(c.Ops().Keep(2*time.Millisecond)).Verdict)
+			assert.Equal(t, wire.Granted, s.ask(c.Ops().Keep(2*time.Millisecond)).Verdict)
 			s.pass(2 - left)
-			assert.Equal(t, left == 0, s.ask(inspectOp(first)).Verdict == node.Granted, "a %s with %d ms left", k, left)
+			assert.Equal(t, left == 0, s.ask(inspectOp(first)).Verdict == wire.Granted, "a %s with %d ms left", k, left)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestAReleaseIsPublishedWhenTheOtherHoldExpires(t *testing.T) {
 			s.ask(c.Ops().Acquire())
 			s.ask(other.Ops().Acquire())
 			s.pass(1000 - left)
-			assert.Equal(t, node.Granted, s.ask(c.Ops().Release(true)).Verdict)
+			assert.Equal(t, wire.Granted, s.ask(c.Ops().Release(true)).Verdict)
 			assert.Equal(t, left == 0, s.messages() == 1, "%s, %d ms", k, left)
 		}
 	}
@@ -151,11 +151,11 @@ func TestAHoldWithEntriesEndsUpToAMillisecondEarly(t *testing.T) {
 		} {
 			s.begin()
 			s.redis.SetTime(s.epoch.Add(begun))
-			require.Equal(t, node.Granted, s.ask(mine.Ops().Acquire()).Verdict)
+			require.Equal(t, wire.Granted, s.ask(mine.Ops().Acquire()).Verdict)
 			s.redis.SetTime(s.epoch.Add(begun + lockTTL - early))
 			v := s.ask(other.Ops().Acquire())
 			require.NoError(t, v.Err)
-			assert.Equal(t, taken, v.Verdict == node.Granted, "a %s, %v before its TTL ends", k.Name, early)
+			assert.Equal(t, taken, v.Verdict == wire.Granted, "a %s, %v before its TTL ends", k.Name, early)
 		}
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
 // subject is a master whose clock the test sets, and the model of it.
 type subject struct {
 	redis *miniredis.Miniredis
-	node  *node.Node
+	node  *wire.Node
 	said  chan string
 	epoch time.Time
 	model *model
@@ -65,8 +66,9 @@ func newSubject(t *testing.T) *subject {
 			}
 		}
 	})
-	s.node, err = node.Open("redis://10.0.0.1:6379", node.WithDialer(dial))
+	of, err := node.Open("redis://10.0.0.1:6379", node.WithDialer(dial))
 	require.NoError(t, err)
+	s.node = wire.New(of)
 	require.NoError(t, s.node.Bind(group.Go, func(error) {}))
 	t.Cleanup(func() {
 		s.node.Close(time.Now().Add(time.Second))
@@ -92,10 +94,10 @@ func (s *subject) pass(ms int64) {
 	s.redis.SetTime(s.epoch.Add(time.Duration(s.model.now) * time.Millisecond))
 }
 
-func (s *subject) ask(op *node.Op) node.Vote {
+func (s *subject) ask(op *wire.Op) wire.Vote {
 	now := time.Now()
 	votes := make(ballot, 1)
-	s.node.Submit(&node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes}})
+	s.node.Submit(&wire.Call{Request: wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes}})
 	return <-votes
 }
 

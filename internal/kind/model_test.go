@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // The test sends a master random operations of a few claims of all kinds, in any order and any number of times, while
@@ -232,11 +232,11 @@ func (p play) mustGrow(t *rapid.T, c claim, a answer) {
 }
 
 // ask submits an operation and compares the vote.
-func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
+func (p play) ask(t *rapid.T, c claim, op *wire.Op, want answer) {
 	v := p.subject.ask(op)
 	blocker, blocked := kind.BlockerOf(v)
 	got := answer{
-		failed: v.Verdict == node.Failed, granted: v.Verdict == node.Granted, owned: v.Owned, healed: v.Healed,
+		failed: v.Verdict == wire.Failed, granted: v.Verdict == wire.Granted, owned: v.Owned, healed: v.Healed,
 		number: v.Number, said: p.messages(), intent: blocker.Intent,
 	}
 	if blocked {
@@ -244,7 +244,7 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 			kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token, slots: blocker.Slots,
 			taken: blocker.Taken,
 		}
-		if v.Verdict == node.Denied && strings.Trim(blocker.Taken, "1") == "" && blocker.Slots > 1 {
+		if v.Verdict == wire.Denied && strings.Trim(blocker.Taken, "1") == "" && blocker.Slots > 1 {
 			p.probed["full"]++
 		}
 	}

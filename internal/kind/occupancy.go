@@ -1,6 +1,6 @@
 package kind
 
-import "github.com/redlock-go/redlock/node"
+import "github.com/redlock-go/redlock/internal/wire"
 
 // Occupancy is what masters report of the slots of a semaphore.
 type Occupancy struct {
@@ -17,7 +17,7 @@ func NewOccupancy(slots, masters int) *Occupancy {
 
 // Add adds the vote of one master on an acquire or a probe of the semaphore. A vote that says nothing of the slots
 // counts as that of a master that did not report.
-func (o *Occupancy) Add(v node.Vote) {
+func (o *Occupancy) Add(v wire.Vote) {
 	b, _ := BlockerOf(v)
 	switch {
 	case !v.Verdict.Answered():

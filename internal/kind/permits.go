@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -17,22 +17,22 @@ type permits struct{ *Claim }
 
 func (permits) Overlaps() bool { return true }
 
-func (p permits) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
+func (p permits) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 	args := []any{t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t)}
 	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, t.Fencing, args...).
 		UndoneBy(p.Scripts.permit.release)
 }
 
-func (p permits) Raise(t *quorum.Terms, fence int64) *node.Op {
+func (p permits) Raise(t *quorum.Terms, fence int64) *wire.Op {
 	return p.script(p.Scripts.permit.raise, "raise", raiseReader(fence), t.Fencing, fence, fenceTTL(t))
 }
 
-func (p permits) Extend(t *quorum.Terms, fence int64) *node.Op {
+func (p permits) Extend(t *quorum.Terms, fence int64) *wire.Op {
 	return p.script(p.Scripts.permit.extend, "extend", nil, t.Fencing,
 		t.TTL.Milliseconds(), fenceArg(fence), fenceTTL(t))
 }
 
-func (p permits) Release(announce bool) *node.Op {
+func (p permits) Release(announce bool) *wire.Op {
 	channel := ""
 	if announce {
 		channel = Channel(p.Target.Names[0])
@@ -41,11 +41,11 @@ func (p permits) Release(announce bool) *node.Op {
 		About(p.Target.Names[0])
 }
 
-func (p permits) Keep(rest time.Duration) *node.Op {
+func (p permits) Keep(rest time.Duration) *wire.Op {
 	return p.keep(rest, p.entry(KeptToken(p.Token)), p.entry(p.Token))
 }
 
-func (p permits) probe(time.Duration) *node.Op {
+func (p permits) probe(time.Duration) *wire.Op {
 	return p.script(p.Scripts.permit.probe, "probe", p.readPermit, false)
 }
 
@@ -55,8 +55,8 @@ func (p permits) entry(token string) string {
 }
 
 func (p permits) script(
-	s *node.Script, op string, read func(any) node.Vote, fencing bool, args ...any,
-) *node.Op {
+	s *wire.Script, op string, read func(any) wire.Vote, fencing bool, args ...any,
+) *wire.Op {
 	name := p.Target.Names[0]
 	keys := []string{name}
 	if fencing {
@@ -69,7 +69,7 @@ func (p permits) script(
 // {0, kind, TTL in milliseconds} for a denial by another lock, with its number of slots if that is a semaphore with
 // another one; {0, kind, TTL in milliseconds, number of slots, slots} for a denial by the permits themselves. slots has
 // a digit for each slot: 1 if it is taken.
-func (p permits) readPermit(reply any) node.Vote {
+func (p permits) readPermit(reply any) wire.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
 		return readSingleClaim(reply)
@@ -77,7 +77,7 @@ func (p permits) readPermit(reply any) node.Vote {
 	switch {
 	case len(fields) == 2 && fields[0] == int64(1):
 		if taken, ok := p.readSlots(fields[1]); ok {
-			return node.Vote{Verdict: node.Granted, Number: 1, Data: Blocker{Kind: Semaphore.Name, Taken: taken}}
+			return wire.Vote{Verdict: wire.Granted, Number: 1, Data: Blocker{Kind: Semaphore.Name, Taken: taken}}
 		}
 	case len(fields) >= 3 && len(fields) <= 5 && fields[0] == int64(0):
 		b, ok := readBlocker(fields[:3], 1)
@@ -89,7 +89,7 @@ func (p permits) readPermit(reply any) node.Vote {
 			ok = ok && b.Slots == p.Target.Slots
 		}
 		if ok {
-			return node.Vote{Verdict: node.Denied, Wait: max(0, b.TTL), Data: b}
+			return wire.Vote{Verdict: wire.Denied, Wait: max(0, b.TTL), Data: b}
 		}
 	}
 	return malformed(reply, "acquire")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -14,10 +14,10 @@ type plainKey struct{ *Claim }
 
 func (plainKey) Overlaps() bool { return false }
 
-func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
+func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 	names := p.Target.Names
 	if len(names) == 1 && !t.Fencing {
-		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", t.TTL.Milliseconds()).
+		return wire.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", t.TTL.Milliseconds()).
 			About(names[0]).UndoneBy(p.Scripts.mutex.release)
 	}
 	script := p.Scripts.mutex.acquire
@@ -29,12 +29,12 @@ func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *node.Op {
 		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
 }
 
-func (p plainKey) Raise(t *quorum.Terms, fence int64) *node.Op {
+func (p plainKey) Raise(t *quorum.Terms, fence int64) *wire.Op {
 	return p.Scripts.mutex.raise.Op("raise", raiseReader(fence), p.keys(t),
 		p.Token, len(p.Target.Names), fence, fenceTTL(t)).About(p.Target.Title())
 }
 
-func (p plainKey) Extend(t *quorum.Terms, fence int64) *node.Op {
+func (p plainKey) Extend(t *quorum.Terms, fence int64) *wire.Op {
 	names, extend := p.Target.Names, p.Scripts.mutex.extend
 	if !t.Fencing {
 		return extend.Op("extend", nil, names, p.Token, t.TTL.Milliseconds()).About(p.Target.Title())
@@ -43,7 +43,7 @@ func (p plainKey) Extend(t *quorum.Terms, fence int64) *node.Op {
 		About(p.Target.Title())
 }
 
-func (p plainKey) Release(announce bool) *node.Op {
+func (p plainKey) Release(announce bool) *wire.Op {
 	names := p.Target.Names
 	if len(names) == 1 && announce { // the most frequent case, without an allocation for each argument
 		return p.Scripts.mutex.release.Op("release", nil, names, p.Token, Channel(names[0])).About(names[0])
@@ -57,12 +57,12 @@ func (p plainKey) Release(announce bool) *node.Op {
 	return p.Scripts.mutex.release.Op("release", nil, names, args...).About(p.Target.Title())
 }
 
-func (p plainKey) Keep(rest time.Duration) *node.Op {
+func (p plainKey) Keep(rest time.Duration) *wire.Op {
 	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names,
 		p.Token, rest.Milliseconds(), KeptToken(p.Token)).About(p.Target.Title())
 }
 
-func (p plainKey) probe(intentTTL time.Duration) *node.Op {
+func (p plainKey) probe(intentTTL time.Duration) *wire.Op {
 	keys := p.Target.Names
 	if p.Intent != "" {
 		keys = slices.Concat(keys, p.intentKeys())

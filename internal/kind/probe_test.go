@@ -8,40 +8,40 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // blocked is the vote of a master where a lock blocks.
-func blocked(b kind.Blocker) node.Vote { return node.Vote{Verdict: node.Denied, Data: b} }
+func blocked(b kind.Blocker) wire.Vote { return wire.Vote{Verdict: wire.Denied, Data: b} }
 
 // granting is the vote of a master that grants, and reports its slots.
-func granting(taken string) node.Vote {
-	return node.Vote{Verdict: node.Granted, Data: kind.Blocker{Kind: kind.Semaphore.Name, Taken: taken}}
+func granting(taken string) wire.Vote {
+	return wire.Vote{Verdict: wire.Granted, Data: kind.Blocker{Kind: kind.Semaphore.Name, Taken: taken}}
 }
 
-func full(slots int, taken string) node.Vote {
+func full(slots int, taken string) wire.Vote {
 	return blocked(kind.Blocker{Kind: kind.Semaphore.Name, Slots: slots, Taken: taken})
 }
 
 func TestTheSlotsThatAMajorityMayGrant(t *testing.T) {
 	t.Parallel()
-	unknown := node.Vote{Verdict: node.Unknown, Data: kind.Blocker{Kind: kind.Semaphore.Name, Taken: "000"}}
+	unknown := wire.Vote{Verdict: wire.Unknown, Data: kind.Blocker{Kind: kind.Semaphore.Name, Taken: "000"}}
 	for _, tt := range []struct {
 		name  string
-		votes []node.Vote // of five masters
+		votes []wire.Vote // of five masters
 		want  []int
 	}{
 		{"no master reported", nil, nil},
-		{"votes that say nothing", []node.Vote{{Verdict: node.Granted}, {Verdict: node.Failed}, unknown}, nil},
-		{"all are free", []node.Vote{granting("000"), granting("000"), granting("000")}, []int{1, 2, 3}},
-		{"one is free everywhere", []node.Vote{granting("101"), full(3, "101"), granting("001")}, []int{2}},
-		{"the least taken", []node.Vote{granting("110"), full(3, "011"), full(3, "101"), granting("010")}, []int{1, 3}},
-		{"the last one", []node.Vote{full(3, "110"), full(3, "110"), granting("000")}, []int{3}},
-		{"all are taken on a majority", []node.Vote{full(3, "111"), full(3, "111"), full(3, "111")}, nil},
-		{"all are taken on as many as a majority can spare", []node.Vote{full(3, "111"), full(3, "111")}, []int{1, 2, 3}},
-		{"another number of slots", []node.Vote{full(2, "00"), full(4, ""), granting("110")}, []int{3}},
-		{"another kind", []node.Vote{blocked(kind.Blocker{Kind: "mutex"}), granting("011")}, []int{1}},
+		{"votes that say nothing", []wire.Vote{{Verdict: wire.Granted}, {Verdict: wire.Failed}, unknown}, nil},
+		{"all are free", []wire.Vote{granting("000"), granting("000"), granting("000")}, []int{1, 2, 3}},
+		{"one is free everywhere", []wire.Vote{granting("101"), full(3, "101"), granting("001")}, []int{2}},
+		{"the least taken", []wire.Vote{granting("110"), full(3, "011"), full(3, "101"), granting("010")}, []int{1, 3}},
+		{"the last one", []wire.Vote{full(3, "110"), full(3, "110"), granting("000")}, []int{3}},
+		{"all are taken on a majority", []wire.Vote{full(3, "111"), full(3, "111"), full(3, "111")}, nil},
+		{"all are taken on as many as a majority can spare", []wire.Vote{full(3, "111"), full(3, "111")}, []int{1, 2, 3}},
+		{"another number of slots", []wire.Vote{full(2, "00"), full(4, ""), granting("110")}, []int{3}},
+		{"another kind", []wire.Vote{blocked(kind.Blocker{Kind: "mutex"}), granting("011")}, []int{1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +73,7 @@ func TestMastersWithAnotherNumberOfSlots(t *testing.T) {
 	assert.Equal(t, 1, slots)
 }
 
-func voted(v node.Vote) quorum.Answer { return quorum.Answer{Voted: true, Vote: v} }
+func voted(v wire.Vote) quorum.Answer { return quorum.Answer{Voted: true, Vote: v} }
 
 func TestProbeResultCountsTheMasters(t *testing.T) {
 	t.Parallel()
@@ -81,9 +81,9 @@ func TestProbeResultCountsTheMasters(t *testing.T) {
 	r := kind.NewProbeResult([]quorum.Answer{
 		{},
 		{},
-		voted(node.Vote{Verdict: node.Granted}), voted(blocked(one)), voted(blocked(one)),
-		voted(node.Vote{Verdict: node.Failed}), voted(node.Vote{Verdict: node.Unknown, Data: one}),
-		voted(node.Vote{Verdict: node.Denied}),
+		voted(wire.Vote{Verdict: wire.Granted}), voted(blocked(one)), voted(blocked(one)),
+		voted(wire.Vote{Verdict: wire.Failed}), voted(wire.Vote{Verdict: wire.Unknown, Data: one}),
+		voted(wire.Vote{Verdict: wire.Denied}),
 	})
 	assert.Equal(t, 2, r.Pending)
 	assert.Equal(t, 1, r.Free)
@@ -223,7 +223,7 @@ func TestAReleaseThatCannotBePublished(t *testing.T) {
 				s.master.Reply("NOPERM this user has no permissions to run the 'publish' command", "PUBLISH")
 				before := s.master.CountNested("PUBLISH")
 				v := s.ask(t, ops.Release(announce))
-				assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
 				assert.EqualValues(t, 1, v.Number, "no subscriber received it")
 				assert.Equal(t, announce, s.master.CountNested("PUBLISH") > before)
 			})

@@ -3,7 +3,7 @@ package kind
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -45,12 +45,12 @@ func NewProbeResult(answers []quorum.Answer) (r ProbeResult) {
 	return r
 }
 
-func (r *ProbeResult) add(v node.Vote) {
+func (r *ProbeResult) add(v wire.Vote) {
 	b, denied := BlockerOf(v)
 	switch {
-	case v.Verdict == node.Granted:
+	case v.Verdict == wire.Granted:
 		r.Free++
-	case v.Verdict == node.Denied && denied:
+	case v.Verdict == wire.Denied && denied:
 		if b.TTL >= 0 {
 			r.TTLs = append(r.TTLs, b.TTL)
 		}

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // A reply is checked where it is read. A master that replies nonsense has failed, and its reply is not used.
 
 // malformed returns the vote of a reply that the script cannot return. The script may have been executed, so the vote
-// is [node.Unknown], and what it may have granted is released.
-func malformed(reply any, script string) node.Vote {
-	return node.Vote{Err: fmt.Errorf("the reply %.100q is not what %s returns", fmt.Sprint(reply), script)}
+// is [wire.Unknown], and what it may have granted is released.
+func malformed(reply any, script string) wire.Vote {
+	return wire.Vote{Err: fmt.Errorf("the reply %.100q is not what %s returns", fmt.Sprint(reply), script)}
 }
 
 // readKind reads the kind of a lock, or the type of a foreign key, which modules may name freely.

@@ -4,16 +4,16 @@ import (
 	"embed"
 	"strings"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Scripts are the scripts of all kinds.
 type Scripts struct {
-	inspect, withdraw, release *node.Script
+	inspect, withdraw, release *wire.Script
 
-	mutex  struct{ fenced, acquire, raise, extend, release, keep, probe *node.Script }
-	entry  struct{ acquire, raise, extend, release, keep, probe *node.Script }
-	permit struct{ acquire, raise, extend, release, probe *node.Script }
+	mutex  struct{ fenced, acquire, raise, extend, release, keep, probe *wire.Script }
+	entry  struct{ acquire, raise, extend, release, keep, probe *wire.Script }
+	permit struct{ acquire, raise, extend, release, probe *wire.Script }
 }
 
 // DefaultScripts are the scripts of every Locker that no test harness has broken.
@@ -23,7 +23,7 @@ var DefaultScripts = NewScripts(nil)
 func NewScripts(rewrite func(name, text string) string) *Scripts {
 	s := &Scripts{}
 	for _, one := range []struct {
-		script      **node.Script
+		script      **wire.Script
 		name, parts string // the parts are files in lua
 	}{
 		{&s.inspect, "inspect", "common fence kinds inspect"},
@@ -52,7 +52,7 @@ func NewScripts(rewrite func(name, text string) string) *Scripts {
 		if rewrite != nil {
 			text = rewrite(one.name, text)
 		}
-		*one.script = node.NewScript(text)
+		*one.script = wire.NewScript(text)
 	}
 	return s
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // The short part of a script does the most frequent work, with few commands. The long part would do the same with more.
@@ -22,7 +22,7 @@ func TestTheShortPartsOfScriptsDoTheirWork(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		given    [][]any
-		op       *node.Op
+		op       *wire.Op
 		commands int // but GETRANGE
 	}{
 		"a mutex with a fence":        {nil, fenced.Ops().Acquire(), 3},
@@ -49,7 +49,7 @@ func TestTheShortPartsOfScriptsDoTheirWork(t *testing.T) {
 					return n
 				}
 				before := count()
-				require.Equal(t, node.Granted, s.ask(t, tt.op).Verdict)
+				require.Equal(t, wire.Granted, s.ask(t, tt.op).Verdict)
 				assert.Equal(t, tt.commands, count()-before)
 			})
 		})

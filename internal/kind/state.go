@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// NodeState is what one master reports about one name. It is [node.Vote.Data] of inspect.
+// NodeState is what one master reports about one name. It is [wire.Vote.Data] of inspect.
 type NodeState struct {
 	Kind    string // or the type of a foreign key; "": the name is free
 	Fence   int64  // 0: none was given out
@@ -68,11 +68,11 @@ func (s NodeState) Longest() (most Holder) {
 const longestToken = 4200
 
 // ReadState reads the reply of inspect. It grants a name that is free and denies one that is held.
-func ReadState(reply any) node.Vote {
+func ReadState(reply any) wire.Vote {
 	fields, ok := reply.([]any)
 	switch {
 	case ok && len(fields) == 0:
-		return node.Vote{Verdict: node.Granted, Data: NodeState{}}
+		return wire.Vote{Verdict: wire.Granted, Data: NodeState{}}
 	case len(fields) < 5 || len(fields)%2 == 0:
 		return malformed(reply, "inspect")
 	}
@@ -108,5 +108,5 @@ func ReadState(reply any) node.Vote {
 		}
 		s.Holders = append(s.Holders, h)
 	}
-	return node.Vote{Verdict: node.Denied, Data: s}
+	return wire.Vote{Verdict: wire.Denied, Data: s}
 }

@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Deployment is what package doctor needs to know about a Locker.
 type Deployment struct {
-	Nodes         []*node.Node
+	Nodes         []*wire.Node
 	Clock         clock.Clock
 	TTL           time.Duration
 	NodeTimeout   time.Duration

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/seam"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // The numbers of each NodeStats are those that its master's node has counted. The test fails if a number is always that
@@ -20,8 +21,10 @@ import (
 func TestStatsReportsEachNumberOfEachMaster(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		nodes := w.nodes(t, "a")
-		l := w.over(t, "a", nodes)
+		l := w.over(t, "a", w.nodes(t, "a"))
+		deployment, err := seam.DeploymentOf(l)
+		require.NoError(t, err)
+		nodes := deployment.Nodes
 		fields := []string{
 			"Granted", "Denied", "Failed", "Unknown", "Dropped", "Latency", "Queued", "InFlight", "Batches", "Requests",
 			"Unconfirmed",
@@ -34,7 +37,7 @@ func TestStatsReportsEachNumberOfEachMaster(t *testing.T) {
 				s := nodes[i].Stats()
 				got := reflect.ValueOf(row)
 				for n, want := range []any{
-					s.Votes[node.Granted], s.Votes[node.Denied], s.Votes[node.Failed], s.Votes[node.Unknown], s.Dropped,
+					s.Votes[wire.Granted], s.Votes[wire.Denied], s.Votes[wire.Failed], s.Votes[wire.Unknown], s.Dropped,
 					s.Latency.Count(), s.Queued, s.InFlight, s.Batches, s.Requests, s.Unconfirmed,
 				} {
 					value := got.FieldByName(fields[n])

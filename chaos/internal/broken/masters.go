@@ -3,35 +3,35 @@ package broken
 import (
 	"slices"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // grantUnasked grants every lock in the name of the first master, which is not asked. So one vote fewer than a majority
 // wins.
 func grantUnasked(w *Wrapping) {
-	w.grant = func(master int, c *node.Call) bool {
+	w.grant = func(master int, c *wire.Call) bool {
 		return master == 0 && slices.Contains([]string{"acquire", "raise", "extend", "release"}, c.Op.Name)
 	}
 }
 
 // skipRaise does not write fencing tokens back, and says that the masters took them.
 func skipRaise(w *Wrapping) {
-	w.grant = func(_ int, c *node.Call) bool { return c.Op.Name == "raise" }
+	w.grant = func(_ int, c *wire.Call) bool { return c.Op.Name == "raise" }
 }
 
 // keepSilence does not publish releases that were silent at first.
 func keepSilence(w *Wrapping) {
-	w.grant = func(_ int, c *node.Call) bool { return c.Op.Name == "announce" }
+	w.grant = func(_ int, c *wire.Call) bool { return c.Op.Name == "announce" }
 }
 
 // keepLeftovers does not send the releases of acquisitions that no majority has granted.
 func keepLeftovers(w *Wrapping) {
-	w.grant = func(_ int, c *node.Call) bool { return c.Op.Name == "release" && w.requests.failed(c) }
+	w.grant = func(_ int, c *wire.Call) bool { return c.Op.Name == "release" && w.requests.failed(c) }
 }
 
 // separateTwins gives one server another run id at each of its addresses.
 func separateTwins(w *Wrapping) {
-	w.vote = func(master int, _ *node.Call, v *node.Vote) {
+	w.vote = func(master int, _ *wire.Call, v *wire.Vote) {
 		if v.Server != nil {
 			server := *v.Server
 			server.RunID += string(rune('a' + master))
@@ -42,27 +42,27 @@ func separateTwins(w *Wrapping) {
 
 // countGuarded counts the votes of restarted masters on extensions.
 func countGuarded(w *Wrapping) {
-	w.vote = func(_ int, c *node.Call, v *node.Vote) {
+	w.vote = func(_ int, c *wire.Call, v *wire.Vote) {
 		if v.Guarded && c.Op.Name == "extend" {
-			v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
+			v.Verdict, v.Guarded, v.Err = wire.Granted, false, nil
 		}
 	}
 }
 
 // countHealed turns the vote of a master that got a missing key back into a grant.
 func countHealed(w *Wrapping) {
-	w.vote = func(_ int, _ *node.Call, v *node.Vote) {
+	w.vote = func(_ int, _ *wire.Call, v *wire.Vote) {
 		if v.Healed {
-			v.Verdict = node.Granted
+			v.Verdict = wire.Granted
 		}
 	}
 }
 
 // extendAlways grants every extension, whatever the masters answer, and also if they do not.
 func extendAlways(w *Wrapping) {
-	w.vote = func(_ int, c *node.Call, v *node.Vote) {
+	w.vote = func(_ int, c *wire.Call, v *wire.Vote) {
 		if c.Op.Name == "extend" {
-			*v = node.Vote{Verdict: node.Granted, Server: v.Server}
+			*v = wire.Vote{Verdict: wire.Granted, Server: v.Server}
 		}
 	}
 }

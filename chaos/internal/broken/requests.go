@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // remembered is the number of requests that are kept, more than a Locker has under way or for locks that it holds. It
@@ -17,7 +17,7 @@ type requests struct {
 
 	mu       sync.Mutex
 	inOrder  []*request
-	byOp     map[*node.Op]*request // all masters share the Op of one request
+	byOp     map[*wire.Op]*request // all masters share the Op of one request
 	acquired map[attempt]bool      // whether a majority has granted an acquisition
 	last     map[string]*request   // by lock: the last request that a majority has granted
 	fresh    map[string]bool       // by lock: a majority has granted an acquisition that has no handle yet
@@ -31,7 +31,7 @@ type attempt struct {
 
 // request is one acquisition or extension.
 type request struct {
-	op     *node.Op
+	op     *wire.Op
 	asked  time.Time // on the Locker's clock
 	begin  time.Time // on the machine's
 	grants int
@@ -39,7 +39,7 @@ type request struct {
 }
 
 // sent records a call of a request, and returns the request; nil if it is none.
-func (r *requests) sent(c *node.Call) *request {
+func (r *requests) sent(c *wire.Call) *request {
 	if c.Op.Name != "acquire" && c.Op.Name != "extend" {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (r *requests) sent(c *node.Call) *request {
 	one := r.byOp[c.Op]
 	if one == nil {
 		if r.byOp == nil {
-			r.byOp, r.acquired = make(map[*node.Op]*request), make(map[attempt]bool)
+			r.byOp, r.acquired = make(map[*wire.Op]*request), make(map[attempt]bool)
 			r.last, r.fresh = make(map[string]*request), make(map[string]bool)
 		}
 		one = &request{op: c.Op, asked: c.Asked, begin: time.Now()}
@@ -65,8 +65,8 @@ func (r *requests) sent(c *node.Call) *request {
 }
 
 // voted records a vote on a request.
-func (r *requests) voted(one *request, v node.Vote) {
-	if one == nil || v.Verdict != node.Granted {
+func (r *requests) voted(one *request, v wire.Vote) {
+	if one == nil || v.Verdict != wire.Granted {
 		return
 	}
 	r.mu.Lock()
@@ -84,7 +84,7 @@ func (r *requests) voted(one *request, v node.Vote) {
 }
 
 // failed reports whether a release is that of an acquisition that no majority has granted.
-func (r *requests) failed(release *node.Call) bool {
+func (r *requests) failed(release *wire.Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !release.Delivery.FirstAsked.IsZero() && !r.acquired[attempt{release.Op.Lock, release.Delivery.FirstAsked}]

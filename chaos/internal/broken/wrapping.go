@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/seam"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -18,9 +18,9 @@ type Wrapping struct {
 	options  []redlock.Option
 	requests requests
 	// grant, if set, reports whether a call is granted in place of the master, which then does not get it.
-	grant func(master int, c *node.Call) bool
+	grant func(master int, c *wire.Call) bool
 	// vote, if set, changes the master's vote.
-	vote func(master int, c *node.Call, v *node.Vote)
+	vote func(master int, c *wire.Call, v *wire.Vote)
 	// ask, if set, changes what the Locker is asked for.
 	ask func(*locker.Request)
 	// hold, if set, wraps the handle of a lock that the Locker has acquired.
@@ -72,9 +72,9 @@ type master struct {
 	w     *Wrapping
 }
 
-func (m *master) Submit(c *node.Call) {
+func (m *master) Submit(c *wire.Call) {
 	if m.w.grant != nil && m.w.grant(m.index, c) {
-		c.Voter.Vote(c.Index, node.Vote{Verdict: node.Granted})
+		c.Voter.Vote(c.Index, wire.Vote{Verdict: wire.Granted})
 		return
 	}
 	c.Voter = &voter{Voter: c.Voter, call: c, master: m, request: m.w.requests.sent(c)}
@@ -83,13 +83,13 @@ func (m *master) Submit(c *node.Call) {
 
 // voter passes a vote on, changed.
 type voter struct {
-	node.Voter
-	call    *node.Call
+	wire.Voter
+	call    *wire.Call
 	master  *master
 	request *request
 }
 
-func (v *voter) Vote(seat int, vote node.Vote) {
+func (v *voter) Vote(seat int, vote wire.Vote) {
 	w := v.master.w
 	if w.vote != nil {
 		w.vote(v.master.index, v.call, &vote)

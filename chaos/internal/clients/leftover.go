@@ -21,7 +21,7 @@ func leftover() int {
 
 // locks are the packages whose functions the goroutines of locks run, or were created by.
 var locks = [][]byte{
-	[]byte("github.com/redlock-go/redlock."), []byte("github.com/redlock-go/redlock/node."),
+	[]byte("github.com/redlock-go/redlock."), []byte("github.com/redlock-go/redlock/internal/wire."),
 	[]byte("github.com/redlock-go/redlock/quorum."), []byte("github.com/redlock-go/redlock/clock."),
 	[]byte("github.com/redis/go-redis/"), []byte("github.com/go-redsync/redsync/"),
 }

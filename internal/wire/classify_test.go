@@ -1,0 +1,258 @@
+package wire_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestAWrongPasswordIsNoGrant(t *testing.T) {
+	t.Parallel()
+	for name, user := range map[string]string{
+		"none": "", "a wrong one": ":hunter2@", "a wrong one, with a user": "default:hunter2@",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := simnet.New(t, 1, 1)
+				m := w.Master(0)
+				m.RequirePassword("secret")
+				r := newRig(t, w, "redis://"+user+m.Addr(), node.WithDialer(w.Dial))
+				for range 3 {
+					v := r.ask(acquire("a", "me")).result()
+					assert.Equal(t, wire.Failed, v.Verdict)
+					assert.True(t, v.Unsent)
+					assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+					assert.NotContains(t, v.Err.Error(), "hunter2")
+					time.Sleep(time.Second)
+				}
+				assert.Empty(t, m.Keys())
+				assert.Zero(t, m.Count("SET"))
+			})
+		})
+	}
+}
+
+func TestARightPasswordWorks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		m := w.Master(0)
+		m.RequirePassword("s:cr/t")
+		r := newRig(t, w, "redis://:s%3Acr%2Ft@"+m.Addr(), node.WithDialer(w.Dial))
+		assert.Equal(t, m.Addr(), r.node.Name())
+		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(time.Minute)).result().Verdict)
+	})
+}
+
+func TestErrorReplies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reply     string
+		permanent bool
+	}{
+		{"NOPERM this user has no permissions to run the 'set' command", true},
+		{"NOAUTH Authentication required.", true},
+		{"WRONGPASS invalid username-password pair or user is disabled.", true},
+		{"ERR The user executing the script can't run this command or subcommand script: 0b6a, on @user_script:4.", true},
+		{
+			"ERR ACL failure in script: User me has no permissions to run the 'get' command script: 0b6a, on @user_script:4.",
+			true,
+		},
+		{"READONLY You can't write against a read only replica.", false},
+		{"LOADING Redis is loading the dataset in memory", false},
+		{"OOM command not allowed when used memory > 'maxmemory'.", false},
+		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", false},
+		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", false},
+		{"CLUSTERDOWN The cluster is down", false},
+		{"MOVED 3999 127.0.0.1:6381", false},
+		{"TRYAGAIN Multiple keys request during rehashing of slot", false},
+		{"ERR something else", false},
+		{"ERR syntax error", false},
+		{"ERR user_script:49: USEDUP the fencing tokens of redlock:fence:{x} are used up: some client had a clock", true},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", false},
+	} {
+		t.Run(c.reply, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.Reply(c.reply, "SET", "EVALSHA")
+				for _, op := range []*wire.Op{acquire("a", "me"), release("a", "me")} {
+					v := r.ask(op).result()
+					assert.Equal(t, wire.Failed, v.Verdict)
+					assert.False(t, v.Unsent, "it was sent")
+					require.ErrorContains(t, v.Err, c.reply)
+					assert.Equal(t, c.permanent, node.Permanent(v.Err))
+				}
+				assert.False(t, r.node.Suspect(), "it answers")
+				r.m.Recover()
+				assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+			})
+		})
+	}
+}
+
+// An error reply concerns one command, not its batch.
+func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		r.occupy()
+		r.m.ReplyTimes(1, "OOM command not allowed when used memory > 'maxmemory'.", "EVALSHA")
+		before, bad, behind := r.ask(acquire("a", "me")), r.ask(release("a", "me")), r.ask(acquire("b", "me"))
+		assert.Equal(t, wire.Granted, before.result().Verdict)
+		assert.Equal(t, wire.Failed, bad.result().Verdict)
+		assert.Equal(t, wire.Granted, behind.result().Verdict)
+	})
+}
+
+func TestAServerThatIsNotRedisIsAPermanentFailure(t *testing.T) {
+	t.Parallel()
+	for name, hello := range map[string]string{
+		"HTTP": "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
+		"SSH":  "SSH-2.0-OpenSSH_9.6\r\n",
+		"SMTP": "220 mail.example.org ESMTP\r\n",
+		"HTML": "<html>\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := &scripted{hello: hello}
+				n, err := open("redis://:hunter2@10.9.9.9", node.WithDialer(srv.dial))
+				require.NoError(t, err)
+				r := bind(t, nil, n)
+				v := r.ask(acquire("a", "me")).result()
+				assert.Equal(t, wire.Failed, v.Verdict)
+				assert.True(t, v.Unsent)
+				require.ErrorIs(t, v.Err, node.ErrNotRedis)
+				assert.True(t, node.Permanent(v.Err))
+				assert.NotContains(t, v.Err.Error(), "hunter2")
+				v = r.ask(acquire("a", "me")).result()
+				assert.True(t, node.Permanent(v.Err), "also as a suspect")
+			})
+		})
+	}
+}
+
+func TestAServerThatHangsUpAtOnceIsNoPermanentFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n, err := open("redis://10.9.9.9", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			return client, server.Close()
+		}))
+		require.NoError(t, err)
+		r := bind(t, nil, n)
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		assert.False(t, node.Permanent(v.Err), "%v", v.Err)
+		assert.True(t, n.Suspect())
+	})
+}
+
+// The connection breaks in the middle of the replies. A call that was answered before gets its answer or Unknown.
+func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]string{
+		"behind a reply":      "",
+		"inside a status":     "+O",
+		"inside a number":     ":1",
+		"inside a bulk":       "$5\r\nab",
+		"inside a list":       "*3\r\n$5\r\nmutex\r\n",
+		"inside an empty one": "*1\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv, goOn := &scripted{}, make(chan struct{})
+				srv.answer = func(args []string) (string, bool) {
+					switch args[1] {
+					case "ahead":
+						<-goOn
+						return "+OK\r\n", false
+					case "broken":
+						return last, true
+					case "held":
+						return "$-1\r\n", false
+					default:
+						return "+OK\r\n", false
+					}
+				}
+				n, err := open("redis://10.9.9.9", node.WithDialer(srv.dial))
+				require.NoError(t, err)
+				r := bind(t, nil, n)
+				r.ask(acquire("ahead", "me"))
+				synctest.Wait() // it is in flight, so that the others wait and form one batch
+				free, held := r.ask(acquire("free", "me")), r.ask(acquire("held", "me"))
+				broken, behind := r.ask(acquire("broken", "me")), r.ask(acquire("behind", "me"))
+				close(goOn)
+				assert.Contains(t, []wire.Verdict{wire.Granted, wire.Unknown}, free.result().Verdict)
+				assert.Contains(t, []wire.Verdict{wire.Denied, wire.Unknown}, held.result().Verdict)
+				for _, tk := range []*ticket{broken, behind} {
+					v := tk.result()
+					assert.Equal(t, wire.Unknown, v.Verdict)
+					require.Error(t, v.Err)
+				}
+				assert.Equal(t, wire.Granted, r.ask(acquire("next", "me"), within(time.Second)).result().Verdict)
+			})
+		})
+	}
+}
+
+func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		r.occupy()
+		a, b := r.ask(acquire("a", "me")), r.ask(acquire("b", "me"))
+		time.Sleep(trip * 5 / 4) // they are in flight
+		r.m.Crash()
+		for _, tk := range []*ticket{a, b} {
+			v := tk.result()
+			assert.Equal(t, wire.Unknown, v.Verdict)
+			require.Error(t, v.Err)
+		}
+		r.m.Restart()
+	})
+}
+
+func TestAReplyOfAnUnexpectedKindIsUnknown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		odd := wire.NewScript(`return 'text'`).Op("odd", nil, []string{"a"})
+		v := r.ask(odd).result()
+		assert.Equal(t, wire.Unknown, v.Verdict)
+		require.ErrorContains(t, v.Err, "text")
+		r.eventually(time.Second, "the master is asked again", func() bool {
+			return r.ask(acquire("b", "me")).result().Verdict.Answered()
+		})
+		null := wire.NewScript(`return nil`).Op("odd", nil, []string{"a"})
+		assert.Equal(t, wire.Unknown, r.ask(null).result().Verdict)
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "later replies over such a connection may belong to other calls")
+		assert.Equal(t, []string{"suspect", "well", "suspect"}, r.healthReports())
+	})
+}
+
+func TestVerdictStrings(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[wire.Verdict]string{
+		wire.Granted: "granted", wire.Denied: "denied", wire.Failed: "failed", wire.Unknown: "unknown", 9: "unknown",
+	} {
+		assert.Equal(t, want, v.String())
+		assert.Equal(t, v == wire.Granted || v == wire.Denied, v.Answered())
+	}
+	assert.Equal(t, wire.Unknown, wire.Vote{}.Verdict, "nothing follows from the zero vote")
+}

@@ -1,0 +1,270 @@
+package wire_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	const bound = 700 * time.Millisecond
+	for name, fault := range map[string]func(r *rig){
+		"frozen":   func(r *rig) { r.m.Freeze() },
+		"cut off":  func(r *rig) { r.m.BlackHole() },
+		"refusing": func(r *rig) { r.m.Refuse(); r.m.Reset() },
+		"crashed":  func(r *rig) { r.m.Crash() },
+		"readonly": func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA") },
+	} {
+		for phase, since := range map[string]time.Duration{
+			"at once": 0, "while a standby is tried": 130 * time.Millisecond, "later": 5 * time.Second,
+		} {
+			for warm, prepare := range map[string]func(r *rig){"connected": (*rig).warm, "not connected": func(*rig) {}} {
+				t.Run(name+" "+phase+" "+warm, func(t *testing.T) {
+					t.Parallel()
+					inBubble(t, func(t *testing.T, r *rig) {
+						prepare(r)
+						fault(r)
+						r.node.Listen("channel", func(string) {})
+						r.ask(acquire("a", "me"))
+						r.ask(acquire("b", "me"), within(time.Hour))
+						r.ask(release("a", "me"), durably)
+						r.ask(release("b", "me"), durably, within(time.Hour))
+						time.Sleep(since)
+						began := time.Now()
+						unconfirmed := r.node.Close(began.Add(bound))
+						assert.LessOrEqual(t, time.Since(began), bound)
+						assert.Equal(t, 2, unconfirmed)
+						for _, tk := range r.asked {
+							assert.True(t, tk.voted(), "call %d", tk.call.Index)
+						}
+						require.NoError(t, r.group.Wait())
+						assert.LessOrEqual(t, time.Since(began), bound+100*time.Millisecond, "the goroutines end, too")
+						synctest.Wait()
+						assert.Zero(t, r.world.Open(), "connections")
+						assert.Zero(t, r.node.Close(began), "a second time")
+						r.m.Restart() // inBubble expects a running master
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestCloseWaitsForOpenCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		a := r.ask(acquire("a", "me"))
+		synctest.Wait()
+		b := r.ask(release("a", "me"), durably)
+		c := r.ask(acquire("c", "me"))
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+		assert.Equal(t, 2*trip, time.Since(began), "one batch on the wire, and the next one")
+		for _, tk := range []*ticket{a, b, c} {
+			assert.Equal(t, wire.Granted, tk.result().Verdict)
+		}
+	})
+}
+
+func TestCloseWaitsForADurableRelease(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		r.m.Freeze()
+		r.ask(release("a", "me"), durably).result()
+		time.AfterFunc(3*time.Second, r.m.Thaw)
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+		assert.Equal(t, 3*time.Second, time.Since(began))
+		assert.True(t, r.gone())
+	})
+}
+
+// The driver of a suspect master rests between two tries.
+func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Set("a", "me", ttl)
+		r.m.Refuse()
+		r.ask(release("a", "me"), durably).result()
+		time.AfterFunc(time.Second, r.m.Accept)
+		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
+		assert.True(t, r.gone())
+	})
+}
+
+func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
+	t.Parallel()
+	var n holes
+	inBubble(t, func(t *testing.T, r *rig) {
+		n.dial = r.world.Dial
+		r.warm()
+		old := n.last()
+		old.hold(200 * time.Millisecond)
+		r.ask(acquire("a", "me")).result()
+		r.ask(release("a", "me"), durably).result()
+		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
+		select {
+		case <-old.delivered:
+		default:
+			assert.Fail(t, "the late acquire arrived after Close")
+		}
+		assert.True(t, r.gone())
+	}, node.WithDialer(n.Dial))
+}
+
+func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(r *rig){
+		"never used": func(*rig) {},
+		"used":       (*rig).warm,
+		"suspect": func(r *rig) {
+			r.m.Refuse()
+			r.ask(acquire("a", "me")).result()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				prepare(r)
+				began := time.Now()
+				assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+				require.NoError(t, r.group.Wait())
+				assert.Zero(t, time.Since(began))
+				synctest.Wait()
+				assert.Zero(t, r.world.Open())
+			})
+		})
+	}
+}
+
+func TestAClosedNodeAcceptsNoCall(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.node.Close(time.Now().Add(time.Second))
+		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), durably)} {
+			v := tk.result()
+			assert.Equal(t, wire.Failed, v.Verdict)
+			assert.True(t, v.Unsent)
+			require.ErrorIs(t, v.Err, node.ErrClosed)
+		}
+		assert.EqualValues(t, 2, r.node.Stats().Votes[wire.Failed])
+		stop := r.node.Listen("channel", func(string) { t.Error("notified") })
+		time.Sleep(time.Second)
+		stop()
+		assert.True(t, r.gone())
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
+	})
+}
+
+func TestAClosedNodeStartsNoGoroutine(t *testing.T) {
+	t.Parallel()
+	n, err := open("redis://10.0.0.1:6379")
+	require.NoError(t, err)
+	require.NoError(t, n.Bind(func(func() error) { t.Error("a goroutine was started") }, func(error) {}))
+	assert.Zero(t, n.Close(time.Now()))
+	n.Listen("channel", func(string) {})()
+}
+
+func TestAClosingNodeAcceptsOnlyReleases(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		r.ask(acquire("a", "me"))
+		synctest.Wait()
+		var closing sync.WaitGroup
+		closing.Go(func() { assert.Zero(t, r.node.Close(time.Now().Add(time.Minute))) })
+		synctest.Wait()
+		v := r.ask(acquire("b", "me")).result()
+		require.ErrorIs(t, v.Err, node.ErrClosed)
+		assert.True(t, v.Unsent)
+		assert.Equal(t, wire.Granted, r.ask(release("a", "me"), durably).result().Verdict)
+		closing.Wait()
+		assert.True(t, r.gone())
+	})
+}
+
+// Callers do not know that the node is closing. Each call gets its vote, and Close and the group return.
+func TestConcurrentCallersAndClose(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Delay(time.Millisecond, 0)
+				var callers sync.WaitGroup
+				for i := range 16 {
+					callers.Go(func() {
+						for j := range 50 {
+							stop := r.node.Listen(token(i), func(string) {})
+							r.ask(acquire(token(i), token(j)), within(20*time.Millisecond)).result()
+							r.ask(release(token(i), token(j)), durably, within(20*time.Millisecond)).result()
+							stop()
+						}
+					})
+				}
+				time.Sleep(after)
+				began := time.Now()
+				r.node.Close(began.Add(time.Second))
+				require.NoError(t, r.group.Wait())
+				assert.Less(t, time.Since(began), 1200*time.Millisecond)
+				callers.Wait()
+			})
+		})
+	}
+}
+
+func TestUnconfirmedCountsReleasesOnly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		r.ask(acquire("a", "me"), within(time.Hour))
+		synctest.Wait()
+		r.ask(acquire("b", "me"), within(time.Hour))
+		r.ask(release("c", "me"), durably)
+		r.ask(release("d", "me"), durably)
+		r.ask(release("e", "me"), durably)
+		assert.Equal(t, 3, r.node.Close(time.Now().Add(time.Second)))
+		for _, tk := range r.asked[len(r.asked)-5:] {
+			assert.NotEqual(t, wire.Granted, tk.result().Verdict)
+		}
+		r.m.Thaw()
+	})
+}
+
+// A call that was never written was certainly not executed, and its vote says so.
+func TestACallThatWasNotWrittenWhenTheNodeClosedIsUnsent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		written := r.ask(acquire("a", "me"), within(time.Hour))
+		synctest.Wait()
+		waiting := r.ask(acquire("b", "me"), within(time.Hour))
+		r.node.Close(time.Now().Add(time.Second))
+		v := written.result()
+		assert.Equal(t, wire.Unknown, v.Verdict)
+		require.ErrorIs(t, v.Err, node.ErrClosed)
+		v = waiting.result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrClosed)
+		r.m.Thaw()
+		time.Sleep(time.Second)
+		assert.NotContains(t, r.m.Keys(), "b")
+	})
+}

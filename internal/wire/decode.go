@@ -1,0 +1,229 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// replyError is an error that a master replied with.
+type replyError string
+
+var _ redis.Error = replyError("")
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError implements redis.Error.
+func (replyError) RedisError() {}
+
+var (
+	errProtocol = errors.New("the reply is not of the Redis protocol")
+	errTooLarge = fmt.Errorf("%w: it is larger than %d MiB", errProtocol, maxSkipped>>20)
+)
+
+// oversized stands for a reply above maxReply, which was read and thrown away. It ends neither the connection nor the
+// calls behind it.
+type oversized struct{}
+
+func (oversized) String() string { return fmt.Sprintf("(more than %d KiB)", maxReply>>10) }
+
+const (
+	// maxReply bounds the part of a reply that is kept: its bytes, plus elementCost for each element of an array. It is
+	// several times what a script returns, and a small part of the memory that a broken server could claim.
+	maxReply    = 1 << 20
+	elementCost = 16
+	maxDepth    = 8
+	// maxSkipped bounds the rest of a reply, which is read and not kept. A larger reply ends the connection: other calls
+	// wait behind it.
+	maxSkipped = 64 << 20
+	// maxError bounds the part of an error reply that is kept. An error reply may quote a key.
+	maxError = 1 << 10
+	// firstAlloc bounds the memory that is allocated for a length before any data has arrived. After that, the memory
+	// doubles as data arrives.
+	firstAlloc = 16 << 10
+)
+
+// decoder reads one reply.
+type decoder struct {
+	in   *bufio.Reader
+	left int // how much of maxReply the rest of the reply may use
+	// over reports whether the reply is larger. The rest is skipped, and skipped has its bytes.
+	over    bool
+	skipped int64
+}
+
+// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, a replyError, or oversized. The error
+// is that of the connection.
+func readReply(in *bufio.Reader) (any, error) {
+	d := decoder{in: in, left: maxReply}
+	return d.read()
+}
+
+func (d *decoder) read() (any, error) {
+	v, err := d.reply(0)
+	if _, refused := v.(replyError); d.over && err == nil && !refused {
+		return oversized{}, nil
+	}
+	return v, err
+}
+
+// skip counts n bytes that are not kept, and all that follow.
+func (d *decoder) skip(n int64) error {
+	d.over = true
+	if n > maxSkipped-d.skipped {
+		return errTooLarge
+	}
+	d.skipped += n
+	return nil
+}
+
+func (d *decoder) reply(depth int) (any, error) {
+	line, err := d.line()
+	if err != nil {
+		return nil, err
+	}
+	if len(line) < 3 || line[len(line)-2] != '\r' {
+		return nil, errProtocol
+	}
+	kind, text := line[0], line[1:len(line)-2]
+	switch kind {
+	case '+':
+		if string(text) == "OK" {
+			return "OK", nil
+		}
+		return string(text), nil
+	case '-':
+		if len(text) > maxError {
+			return replyError(text[:maxError]) + "…", nil
+		}
+		return replyError(text), nil
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	switch {
+	case err != nil:
+		return nil, errProtocol
+	case kind == ':':
+		return n, nil
+	case n == -1 && (kind == '$' || kind == '*'):
+		return nil, nil
+	case n < 0:
+		return nil, errProtocol
+	case kind == '$':
+		return d.bulk(n)
+	case kind == '*' && depth < maxDepth:
+		return d.array(n, depth)
+	default:
+		return nil, errProtocol
+	}
+}
+
+// line reads up to and including the next newline. The result is valid until the next read.
+func (d *decoder) line() ([]byte, error) {
+	line, err := d.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line, err = d.longLine(bytes.Clone(line))
+	}
+	if d.over || len(line) > d.left {
+		return line, cmp.Or(d.skip(int64(len(line))), err)
+	}
+	d.left -= len(line)
+	return line, err
+}
+
+// longLine reads the rest of a line that is larger than the buffer. If the line is too large, the result is its
+// beginning and its last two bytes.
+func (d *decoder) longLine(line []byte) ([]byte, error) {
+	if line[0] != '+' && line[0] != '-' {
+		return nil, errProtocol
+	}
+	for {
+		more, err := d.in.ReadSlice('\n')
+		if line = append(line, more...); d.over || len(line) > d.left {
+			if err := d.skip(int64(len(more))); err != nil {
+				return nil, err
+			}
+			line = append(line[:maxError+2], line[len(line)-2:]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (d *decoder) bulk(length int64) (any, error) {
+	if d.over || length > int64(d.left-2) {
+		return nil, d.skipBulk(length)
+	}
+	n := int(length)
+	d.left -= n + 2
+	b := make([]byte, min(n+2, firstAlloc))
+	for read := 0; ; {
+		if _, err := io.ReadFull(d.in, b[read:]); err != nil {
+			return nil, err
+		}
+		if read = len(b); read == n+2 {
+			break
+		}
+		b = append(b, make([]byte, min(n+2-read, read))...)
+	}
+	if b[n] != '\r' || b[n+1] != '\n' {
+		return nil, errProtocol
+	}
+	return string(b[:n]), nil
+}
+
+// skipBulk reads a bulk string and throws it away.
+func (d *decoder) skipBulk(length int64) error {
+	if err := d.skip(length); err != nil {
+		return err
+	}
+	if _, err := d.in.Discard(int(length)); err != nil {
+		return err
+	}
+	var end [2]byte
+	_, err := io.ReadFull(d.in, end[:])
+	if err == nil && string(end[:]) != "\r\n" {
+		return errProtocol
+	}
+	return err
+}
+
+func (d *decoder) array(length int64, depth int) (any, error) {
+	const least = len(":1\r\n") // bytes of an element
+	if d.over = d.over || length > int64(d.left/elementCost); d.over {
+		if length > (maxSkipped-d.skipped)/int64(least) {
+			return nil, errTooLarge
+		}
+		for range length {
+			if _, err := d.reply(depth + 1); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	n := int(length)
+	d.left -= n * elementCost
+	list := make([]any, 0, min(n, firstAlloc/elementCost))
+	for range n {
+		v, err := d.reply(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// cutOff returns a readable error for a connection that ended where a reply was due.
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the master ended the connection: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,31 @@
+// Package wire is the client's side of one Redis master.
+//
+// Users describe a master with package node; [New] makes the [Node] that talks to it. Package quorum submits calls to
+// it, package redlock reads its [Stats], and package doctor uses its [Connection].
+//
+// # How it works
+//
+// A [Node] answers each [Request] with exactly one [Vote], at the latest at the request's deadline. It knows nothing of
+// majorities. It has three parts:
+//
+//   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
+//     acquire. Other connections exist at times: a standby, which proves a silent master, one that repeats releases,
+//     the subscription to release messages, and those that only show which server the address leads to. While a batch
+//     is on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
+//     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
+//     reply is read, and the release follows at once.
+//   - Health. A master is suspect if it refuses, cannot be reached, or was silent for half of the time of a request
+//     whose deadline has passed. Requests to it then fail at once, except that one is sent from time to time to try it.
+//     Releases wait until the master has answered. They are repeated while a late delivery of what they undo is
+//     possible.
+//   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
+//     process has been up for longer than the request's window. The node identifies the process once per connection,
+//     because no connection outlives it.
+//
+// # How it is built
+//
+// The parts that decide need no goroutine, no lock and no clock: [inflight], [health], [window], [lateDelivery],
+// [rights], [refusals] and [recovery], which together are the [state], and the [settlement] of replies. The [pipe]
+// guards the state with its mutex, and acts. Below it are the connections: [session] over a connection of its own,
+// [wrapped] over a client of go-redis.
+package wire

@@ -1,0 +1,296 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/node"
+)
+
+const (
+	// examineTimeout is how long a [Connection] waits for one reply.
+	examineTimeout = 3 * time.Second
+	// maxExamined bounds one reply to a [Connection], such as a page of SCAN.
+	maxExamined = 16 << 20
+)
+
+// Connection is a connection to a master for the commands of package doctor. It carries no requests. Its methods must
+// not be called concurrently.
+//
+// Connection is for packages of redlock: see the package documentation.
+type Connection struct{ examiner }
+
+// examiner is what a [Connection] does over a connection of its own, or over a client of go-redis.
+type examiner interface {
+	exchange(ctx context.Context, commands [][]any) []Answer
+	subscribe(ctx context.Context, channel string) error
+	remote() net.Addr
+	close()
+}
+
+// Zone returns the parameter zone of the master's URL; "" if there is none.
+func (n *Node) Zone() string { return n.target.Zone }
+
+// User returns the user of the master's URL or of the wrapped client, "default" if there is none, or "" if
+// [node.WithCredentials] names it for each connection.
+func (n *Node) User() string { return n.user }
+
+// Connect returns a connection of its own to the master. The caller must close it. The first command dials. A broken
+// connection is not replaced, and closing the node ends it.
+func (n *Node) Connect() *Connection { return n.connect(n.ctx) }
+
+// Do executes a command and returns its reply; a null reply is nil.
+func (c *Connection) Do(ctx context.Context, args ...any) (any, error) {
+	answer := c.exchange(ctx, [][]any{args})[0]
+	return answer.Reply, answer.Err
+}
+
+// Answer is the reply to one command of a [Connection.DoAll].
+type Answer struct {
+	Reply any
+	Err   error
+}
+
+// DoAll executes commands in one round trip.
+func (c *Connection) DoAll(ctx context.Context, commands [][]any) []Answer {
+	return c.exchange(ctx, commands)
+}
+
+// Subscribe subscribes to a channel and returns when the master has confirmed it. After that, the connection can only
+// be closed.
+func (c *Connection) Subscribe(ctx context.Context, channel string) error {
+	return c.subscribe(ctx, channel)
+}
+
+// Remote returns the IP address of the other end; "" if it is unknown or no IP address.
+func (c *Connection) Remote() string {
+	addr := c.remote()
+	if addr == nil {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(addr.String())
+	if _, err := netip.ParseAddr(host); err != nil {
+		return ""
+	}
+	return host
+}
+
+// Close closes the connection.
+func (c *Connection) Close() { c.close() }
+
+// errExamined takes the place of a reply above maxExamined.
+const errExamined = replyError("the reply is too large")
+
+// wireExaminer is an examiner over a session.
+type wireExaminer struct {
+	dialer  *dialer
+	ctx     context.Context // ends with the node
+	session *session        // nil: not dialed
+	err     error           // why the session has ended; nil: it has not
+}
+
+func (d *dialer) examine(ctx context.Context) *Connection {
+	return &Connection{&wireExaminer{dialer: d, ctx: ctx}}
+}
+
+// welcome is the handshake of an examiner. The reply to INFO shows why a server refuses the connection, or that it is
+// no Redis server. The right to INFO may be missing.
+func (d *dialer) welcome(ctx context.Context, conn net.Conn) (*session, error) {
+	return d.handshake(ctx, conn, askInfo(new(string), new(error)))
+}
+
+// use calls f with the session, which it makes first if there is none. The session ends with ctx, with the node, after
+// an error of f, and after examineTimeout, unless f calls extend.
+func (w *wireExaminer) use(ctx context.Context, f func(s *session, extend func()) error) error {
+	if w.err == nil && w.session == nil {
+		dialing, cancel := context.WithCancelCause(w.ctx)
+		unwatch := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+		w.session, w.err = w.dialer.attempt(dialing, w.dialer.attemptTimeout(), w.dialer.welcome)
+		unwatch()
+		cancel(nil)
+		if w.session != nil {
+			w.session.most = maxExamined
+		}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	over, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.ctx, func() { cancel(node.ErrClosed) })()
+	late := w.dialer.clock.AfterFunc(examineTimeout, func() { cancel(node.ErrTimeout) })
+	defer late.Stop()
+	unwatch := context.AfterFunc(over, w.session.close)
+	err := f(w.session, func() { late.Reset(examineTimeout) })
+	if !unwatch() {
+		err = context.Cause(over)
+	}
+	if err != nil {
+		w.err = cutOff(err)
+		w.session.close()
+	}
+	return w.err
+}
+
+func (w *wireExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
+	answers := make([]Answer, len(commands))
+	answered := 0
+	err := w.use(ctx, func(s *session, extend func()) error {
+		for _, args := range commands {
+			s.put(appendCommand(nil, args))
+		}
+		_ = s.flush() // read reports the error
+		for ; answered < len(commands); answered++ {
+			reply, err := s.read()
+			if err != nil {
+				return err
+			}
+			switch reply := reply.(type) {
+			case replyError:
+				answers[answered].Err = reply
+			case oversized:
+				answers[answered].Err = errExamined
+			default:
+				answers[answered].Reply = reply
+			}
+			extend()
+		}
+		return nil
+	})
+	for i := answered; i < len(answers); i++ {
+		answers[i].Err = err
+	}
+	return answers
+}
+
+func (w *wireExaminer) subscribe(ctx context.Context, channel string) error {
+	var refused error
+	err := w.use(ctx, func(s *session, _ func()) error {
+		sub := wireSubscription{session: s}
+		if err := sub.subscribe([]string{channel}); err != nil {
+			return err
+		}
+		_, err := sub.receive()
+		if IsReply(err) {
+			refused, err = err, nil
+		}
+		return err
+	})
+	return cmp.Or(err, refused)
+}
+
+func (w *wireExaminer) remote() net.Addr {
+	if w.session == nil {
+		return nil
+	}
+	return w.session.conn.RemoteAddr()
+}
+
+func (w *wireExaminer) close() {
+	if w.session != nil {
+		w.session.close()
+	}
+	if w.err == nil {
+		w.err = node.ErrClosed
+	}
+}
+
+// clientExaminer is an examiner over a client of go-redis.
+type clientExaminer struct {
+	client interface {
+		Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
+	}
+	wrapped *wrapped
+	end     func()
+}
+
+func (w *wrapped) examine(context.Context) *Connection {
+	if w.single == nil {
+		return &Connection{&clientExaminer{w.client, w, func() {}}}
+	}
+	conn := w.single.Conn()
+	return &Connection{&clientExaminer{conn, w, func() { _ = conn.Close() }}}
+}
+
+func (c *clientExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
+	answers := make([]Answer, len(commands))
+	var cmds []redis.Cmder
+	err := func() (err error) {
+		defer recovered(&err)
+		_, err = c.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, args := range commands {
+				cmds = append(cmds, p.Do(ctx, args...))
+			}
+			return nil
+		})
+		return err
+	}()
+	shown := false // by a command; a panic is shown by all
+	if errors.As(err, new(*panicError)) {
+		cmds = nil
+	}
+	for i, cmd := range cmds {
+		answers[i].Reply, answers[i].Err = replyOf(cmd.(*redis.Cmd))
+		shown = shown || cmd.Err() != nil
+	}
+	if !shown { // err is nil, or the handshake's
+		for i := range answers {
+			answers[i].Err = err
+		}
+	}
+	return answers
+}
+
+func replyOf(cmd *redis.Cmd) (any, error) {
+	reply, err := cmd.Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return reply, err
+}
+
+func (c *clientExaminer) subscribe(ctx context.Context, channel string) (err error) {
+	defer recovered(&err)
+	s := c.wrapped.client.Subscribe(ctx, channel)
+	_, err = s.ReceiveTimeout(ctx, examineTimeout) // Close could block after a panic
+	_ = s.Close()
+	return err
+}
+
+func (c *clientExaminer) remote() net.Addr { return nil }
+func (c *clientExaminer) close()           { c.end() }
+
+// IsReply reports whether err is an error reply of a server, and not a failure of the connection.
+func IsReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// MissingCommand reports whether an error reply says that the user may not run a command (forbidden), or that the
+// server does not know it (unknown).
+func MissingCommand(err error) (forbidden, unknown bool) {
+	if !IsReply(err) {
+		return false, false
+	}
+	_, command := parseRefusal(err)
+	unknown = command && strings.Contains(err.Error(), "nknown")
+	forbidden = command && !unknown || replyerr.HasPrefix(err, "NOPERM") || strings.Contains(err.Error(), "ACL failure")
+	return forbidden, unknown
+}
+
+// Arguments returns the command of an operation, with the text of its script.
+func (o *Op) Arguments() []any {
+	encoded := o.out
+	if o.script != nil {
+		encoded = o.text()
+	}
+	return decodeCommands(encoded)[0]
+}

@@ -1,0 +1,351 @@
+package wire_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+const guarded = 10 * time.Second // the window of these tests
+
+// assertRestarted asserts that the grant does not count yet.
+func assertRestarted(t *testing.T, v wire.Vote, left time.Duration) {
+	t.Helper()
+	assert.Equal(t, wire.Unknown, v.Verdict, "executed, so it must be released, but not counted")
+	var young *node.RestartError
+	require.ErrorAs(t, v.Err, &young)
+	assert.Equal(t, left, young.Left)
+	assert.False(t, node.Permanent(v.Err), "the failure is temporary")
+}
+
+func TestAYoungServersGrantDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		uptime string
+		after  time.Duration // from the connection to the call
+		left   time.Duration // negative: it counts
+	}{
+		"just started":                        {uptime: "0", left: guarded},
+		"its clock was set back":              {uptime: "-3600", left: guarded},
+		"as old as the window, in seconds":    {uptime: "10", left: time.Second},
+		"a second older: perhaps just as old": {uptime: "11", left: 0},
+		"older for certain":                   {uptime: "12", left: -1},
+		"a day":                               {uptime: "86400", left: -1},
+		"young when connected, later":         {uptime: "0", after: 4 * time.Second, left: 6 * time.Second},
+		"young when connected, at the border": {uptime: "0", after: guarded, left: 0},
+		"young when connected, past the border": {
+			uptime: "0", after: guarded + time.Nanosecond, left: -1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Info("uptime_in_seconds", c.uptime)
+				r.warm()
+				time.Sleep(c.after)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assert.Equal(t, "me", r.m.Get("a"))
+				assert.Equal(t, r.m.RunID(), v.RunID())
+				if c.left >= 0 {
+					assertRestarted(t, v, c.left)
+				} else {
+					assert.Equal(t, wire.Granted, v.Verdict)
+					require.NoError(t, v.Err)
+				}
+			})
+		})
+	}
+}
+
+// An acquire that does not count must not change other keys, such as the fence counter.
+func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("uptime_in_seconds", "0")
+		r.warm()
+		counted := func(c *wire.Call) { c.Window, c.RequireTrusted = guarded, true }
+		v := r.ask(acquire("a", "me"), counted).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		var young *node.RestartError
+		require.ErrorAs(t, v.Err, &young)
+		assert.Equal(t, guarded, young.Left)
+		assert.True(t, r.gone())
+		time.Sleep(guarded + time.Nanosecond)
+		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me"), counted).result().Verdict)
+		r.m.Info("uptime_in_seconds", "0")
+		r.m.Reset()
+		r.ask(acquire("stale", "me")).result()
+		v = r.ask(acquire("b", "me"), func(c *wire.Call) { c.RequireTrusted = true }).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "without a window it counts")
+	})
+}
+
+func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
+		r.m.Restart()
+		began := time.Now()
+		v := r.ask(acquire("b", "me"), window(guarded)).result()
+		if v.RunID() == "" { // the old connection broke under it
+			v = r.ask(acquire("c", "me"), window(guarded)).result()
+		}
+		assert.Equal(t, wire.Unknown, v.Verdict)
+		var young *node.RestartError
+		require.ErrorAs(t, v.Err, &young)
+		for time.Since(began) <= guarded {
+			v := r.ask(acquire(time.Now().String(), "me"), window(guarded)).result()
+			require.NotEqual(t, wire.Granted, v.Verdict, "%v after the restart", time.Since(began))
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		assert.Equal(t, wire.Granted, r.ask(acquire("d", "me"), window(guarded)).result().Verdict)
+	})
+}
+
+// For example a promoted replica: another process, with a long uptime, which does not know the locks.
+func TestAReplacedServerMayNotVoteForAWindow(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
+		r.m.Info("uptime_in_seconds", "86400")
+		r.m.Restart()
+		time.Sleep(time.Hour) // without a request
+		r.ask(acquire("b", "me"), window(guarded)).result()
+		found := time.Now()
+		v := r.ask(acquire("c", "me"), window(guarded)).result()
+		assertRestarted(t, v, guarded-time.Since(found))
+		time.Sleep(guarded)
+		assertRestarted(t, r.ask(acquire("d", "me"), window(guarded)).result(), 0)
+		time.Sleep(time.Nanosecond)
+		assert.Equal(t, wire.Granted, r.ask(acquire("e", "me"), window(guarded)).result().Verdict)
+	})
+}
+
+func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 5 {
+			r.m.Reset()
+			r.ask(acquire("stale", token(i))).result()
+			v := r.ask(acquire(token(i), "me"), window(guarded)).result()
+			assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		}
+		assert.Equal(t, 5+comparing, r.m.ConnsEver())
+	})
+}
+
+// The server's wall clock was stepped, so its uptime jumps. The shorter of two uptimes counts.
+func TestTheShorterOfTwoUptimesCounts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("uptime_in_seconds", "3")
+		r.warm()
+		r.m.Info("uptime_in_seconds", "86400")
+		r.m.Reset()
+		r.ask(acquire("stale", "me")).result()
+		assertRestarted(t, r.ask(acquire("a", "me"), window(guarded)).result(), 8*time.Second)
+		r.m.Info("uptime_in_seconds", "1")
+		r.m.Reset()
+		r.ask(acquire("stale", "me")).result()
+		assertRestarted(t, r.ask(acquire("b", "me"), window(guarded)).result(), 10*time.Second)
+	})
+}
+
+// If the wall clock is set back, the uptime shrinks. The time since the process first answered still counts.
+func TestAProcessIsAtLeastAsOldAsItsFirstAnswer(t *testing.T) {
+	t.Parallel()
+	for name, uptime := range map[string]string{"a little": "1", "to before its start": "-86400"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				again := func() {
+					r.m.Reset()
+					r.ask(acquire("stale", "me")).result()
+				}
+				r.warm()
+				time.Sleep(4 * time.Second)
+				r.m.Info("uptime_in_seconds", uptime)
+				again()
+				assertRestarted(t, r.ask(acquire("a", "me"), window(guarded)).result(), guarded-4*time.Second)
+				time.Sleep(guarded - 4*time.Second + time.Nanosecond)
+				again()
+				assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+
+				r.m.Info("uptime_in_seconds", "86400")
+				r.m.Restart()
+				r.ask(acquire("stale", "me")).result()
+				r.ask(acquire("c", "me")).result()
+				found := time.Now()
+				r.m.Info("uptime_in_seconds", uptime)
+				time.Sleep(time.Second)
+				again()
+				v := r.ask(acquire("d", "me"), window(guarded)).result()
+				assertRestarted(t, v, guarded-time.Since(found))
+			})
+		})
+	}
+}
+
+func TestOnlyGrantsAreGuarded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("uptime_in_seconds", "1")
+		r.m.Set("a", "another", ttl)
+		assert.Equal(t, wire.Denied, r.ask(acquire("a", "me"), window(guarded)).result().Verdict, "a denial is not guarded")
+		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict, "no window, no guard")
+		assert.Equal(t, wire.Granted, r.ask(release("b", "me")).result().Verdict)
+	})
+}
+
+func TestAServerWithoutIdentityMayNotVote(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(r *rig){
+		"forbidden":  func(r *rig) { r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO") },
+		"unknown":    func(r *rig) { r.m.Reply("ERR unknown command 'INFO', with args beginning with: 'server'", "INFO") },
+		"no run_id":  func(r *rig) { r.m.Info("run_id", "") },
+		"no uptime":  func(r *rig) { r.m.Info("uptime_in_seconds", "") },
+		"odd uptime": func(r *rig) { r.m.Info("uptime_in_seconds", "long") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				refuse(r)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assert.Equal(t, wire.Unknown, v.Verdict)
+				var identity *node.IdentityError
+				require.ErrorAs(t, v.Err, &identity)
+				assert.Contains(t, v.Err.Error(), "WithoutRestartGuard")
+				assert.True(t, node.Permanent(v.Err))
+				v = r.ask(acquire("b", "me")).result()
+				assert.Equal(t, wire.Granted, v.Verdict, "with the guard off")
+				assert.False(t, r.node.Suspect())
+			})
+		})
+	}
+}
+
+// An INFO that fails for another reason may be allowed.
+func TestAnIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"ERR max number of clients reached",
+	} {
+		t.Run(strings.Fields(reply)[0]+" "+strings.Fields(reply)[1], func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Reply(reply)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assert.Equal(t, wire.Failed, v.Verdict)
+				assert.True(t, v.Unsent)
+				require.ErrorContains(t, v.Err, reply)
+				assert.False(t, node.Permanent(v.Err))
+				r.m.Recover()
+				r.eventually(510*time.Millisecond, "the node works", func() bool {
+					return r.ask(acquire("a", "me"), window(guarded)).result().Verdict == wire.Granted
+				})
+			})
+		})
+	}
+}
+
+// A refusal in the reply to the first command may belong to the handshake: a user who may not SELECT the database gets
+// no connection, whether INFO is allowed or not.
+func TestARefusalOfTheHandshakeIsNoRefusalOfINFO(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		r := newRig(t, w, w.Master(0).URL()+"/3", node.WithDialer(w.Dial))
+		r.m.Reply("NOPERM this user has no permissions to run the 'select' command", "SELECT")
+		for _, guard := range []time.Duration{0, guarded} {
+			v := r.ask(acquire("a", "me"), window(guard)).result()
+			assert.Equal(t, wire.Failed, v.Verdict)
+			assert.True(t, v.Unsent)
+			require.ErrorContains(t, v.Err, "'select'")
+			assert.True(t, node.Permanent(v.Err), "only an operator can fix it")
+			var identity *node.IdentityError
+			assert.NotErrorAs(t, v.Err, &identity)
+		}
+		r.m.Recover()
+		r.eventually(510*time.Millisecond, "the node works", func() bool {
+			return r.ask(acquire("a", "me"), window(guarded)).result().Verdict == wire.Granted
+		})
+	})
+}
+
+func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 100 {
+			require.Equal(t, wire.Granted, r.ask(acquire(token(i), "me"), window(guarded)).result().Verdict)
+			time.Sleep(5 * time.Millisecond)
+		}
+		assert.Equal(t, 2+comparing, r.m.Count("INFO"), "server and replication")
+		r.m.Reset()
+		r.ask(acquire("b", "me")).result()
+		r.ask(acquire("c", "me")).result()
+		assert.Equal(t, 2+comparing, r.m.ConnsEver())
+		assert.Equal(t, 4+comparing, r.m.Count("INFO"))
+	})
+}
+
+func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		// The node leaves a connection that replied READONLY: its name may lead to another server by now.
+		r.m.ReplyTimes(1, "READONLY You can't write against a read only replica.", "SET")
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		r.m.Restart()
+		for i := range 5 {
+			v = r.ask(acquire(token(i), "me"), window(guarded)).result()
+			assert.NotEqual(t, wire.Granted, v.Verdict)
+			if v.Verdict == wire.Unknown {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		var young *node.RestartError
+		require.ErrorAs(t, v.Err, &young)
+		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO")+2*comparing)
+	})
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("role", "slave")
+		v := r.ask(wire.StatusOp()).result()
+		require.Equal(t, wire.Granted, v.Verdict)
+		s, ok := v.Data.(wire.Status)
+		require.True(t, ok)
+		assert.Equal(t, "slave", s.Role)
+		assert.Equal(t, "7.0.15", s.Version)
+		assert.Equal(t, 24*time.Hour, s.Uptime)
+		assert.Equal(t, r.m.RunID(), v.RunID())
+	})
+}
+
+func TestTrusted(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	refused := &node.IdentityError{Err: errors.New("NOPERM")}
+	require.NoError(t, wire.Server{Up: now.Add(-time.Minute)}.Trusted(59*time.Second, now))
+	require.ErrorIs(t, wire.Server{Err: refused}.Trusted(time.Second, now), refused)
+	err := wire.Server{Up: now.Add(-time.Minute)}.Trusted(time.Minute, now)
+	require.EqualError(t, err, "restarted a moment ago and may have forgotten locks: it may vote in 0s")
+}

@@ -1,0 +1,238 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+const (
+	// maxBatch bounds one pipeline, so that a long queue does not delay its own first votes.
+	maxBatch = 1024
+	// maxQueue bounds the calls that wait for a master. Durable calls are always accepted.
+	maxQueue = 1 << 14
+)
+
+// inflight holds the calls of a pipe: those that wait to be written, and those that were written and have no reply yet.
+//
+// Calls are written in the order of push, over one connection, and replies arrive in the order of writing. So a release
+// never overtakes the acquire that it undoes. A call that must be written again goes back to the head of the queue,
+// behind the calls that are there for the same reason.
+type inflight struct {
+	queue   []*Call // waiting to be written
+	retried int     // how many calls at the head of queue were written before
+	written []*Call // written, or being written, without a reply
+}
+
+// delivery is a vote that its voter has yet to receive.
+type delivery struct {
+	call *Call
+	vote Vote
+}
+
+// push appends calls to the queue.
+func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
+
+// retry puts calls at the head of the queue, in order.
+func (f *inflight) retry(calls []*Call) {
+	f.queue = slices.Insert(f.queue, f.retried, calls...)
+	f.retried += len(calls)
+}
+
+// load moves the next batch from the queue to the written calls and returns it. The batch may contain rechecks of
+// missing rights. load drops the calls that are canceled, late, or refused, and returns their votes. It drops all calls
+// for a vote if bar is not nil. Until load returns a call for the first time, the master has certainly not executed it;
+// from then on it may have.
+func (f *inflight) load(
+	server *Server, bar error, missing rights, now time.Time,
+) (batch []*Call, dropped []delivery) {
+	first, taken := len(f.written), 0
+	for _, c := range f.queue {
+		if len(f.written)-first == maxBatch {
+			break
+		}
+		err := c.staleReason(server, now)
+		if err == nil && c.votes() {
+			err = bar
+		}
+		if err == nil && !c.flight.voted {
+			recheck, wait, refused := missing.check(c.Op, now)
+			if recheck != nil {
+				f.written = append(f.written, recheck)
+			}
+			if wait {
+				break // until the master has answered the recheck
+			}
+			err = refused
+		}
+		taken++
+		switch {
+		case c.flight.voted && !c.Delivery.Durable, c.expired(now):
+		case err == nil:
+			c.flight.sent = now
+			if c.Written != nil {
+				c.Written.Store(true)
+			}
+			f.written = append(f.written, c)
+		case c.claimVote():
+			dropped = append(dropped, delivery{c, unsent(err)})
+		}
+	}
+	f.queue = dropFirst(f.queue, taken)
+	f.retried = max(0, f.retried-taken)
+	return f.written[first:], dropped
+}
+
+// staleReason returns why it is too late, or too early, to send a call; nil if it is neither.
+func (c *Call) staleReason(server *Server, now time.Time) error {
+	switch {
+	case c.Canceled != nil && c.Canceled.Load(), !c.Delivery.Durable && !c.due().After(now):
+		return node.ErrDropped
+	case c.Ended != nil && c.Ended():
+		return node.ErrDropped
+	case c.RequireTrusted:
+		return server.restarted(c.Window, now)
+	}
+	return nil
+}
+
+// dropSettled removes the first n written calls, which have a reply or will get none.
+func (f *inflight) dropSettled(n int) { f.written = dropFirst(f.written, n) }
+
+// dropFirst removes the first n calls and keeps the capacity.
+func dropFirst(calls []*Call, n int) []*Call {
+	rest := copy(calls, calls[n:])
+	clear(calls[rest:])
+	return calls[:rest]
+}
+
+// expire returns the votes of the calls whose vote is due, and when the next one is; the zero time if there is none.
+// connecting says that the queue waits for a connection. The calls are not removed: a written call still awaits its
+// reply, and load drops the others.
+func (f *inflight) expire(now time.Time, connecting bool) (expired []delivery, next time.Time) {
+	late, next := expireCalls(f.written, (*Call).due, now, next)
+	for _, c := range late {
+		expired = append(expired, delivery{c, unknown(node.ErrTimeout)})
+	}
+	due, err := (*Call).due, node.ErrTimeout
+	if connecting {
+		due, err = (*Call).dueUnsent, errNotConnected
+	}
+	late, next = expireCalls(f.queue, due, now, next)
+	for _, c := range late {
+		v := unsent(err)
+		if c.Delivery.Durable {
+			v = unknown(err)
+		}
+		expired = append(expired, delivery{c, v})
+	}
+	return expired, next
+}
+
+// connected makes the votes of the queue due later by the time for which each call waited for the connection.
+func (f *inflight) connected(now time.Time) {
+	for _, c := range f.queue {
+		c.postpone(max(0, now.Sub(c.Asked)-c.flight.late))
+	}
+}
+
+// queuesDurable reports whether a durable call is in the queue that undoes something.
+func (f *inflight) queuesDurable() bool {
+	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Delivery.Durable && !c.needless() })
+}
+
+// connectSlack is how long before the votes of its calls are due an attempt to connect ends, so that they say why it
+// failed.
+const connectSlack = 100 * time.Millisecond
+
+// patience returns how long an attempt to connect may take for the calls of the queue.
+func (f *inflight) patience() (longest time.Duration) {
+	for _, c := range f.queue {
+		longest = max(longest, c.Connect-connectSlack)
+	}
+	return longest
+}
+
+// expireCalls claims the votes of the calls whose vote is due. It returns these calls, and the earlier of next and when
+// the next vote is due.
+func expireCalls(
+	calls []*Call, due func(*Call) time.Time, now, next time.Time,
+) (expired []*Call, _ time.Time) {
+	for _, c := range calls {
+		switch at := due(c); {
+		case c.flight.voted:
+		case !at.After(now):
+			c.flight.voted = true
+			expired = append(expired, c)
+		default:
+			next = earliest(next, at)
+		}
+	}
+	return expired, next
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// earliest returns the earlier of two times. The zero time stands for none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// failQueued empties the queue because the master cannot be asked, and returns the votes of the failed calls. It keeps
+// the durable calls that still have something to undo.
+func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
+	kept, retried := f.queue[:0], 0
+	for i, c := range f.queue {
+		switch {
+		case c.Delivery.Durable && !c.expired(now) && !c.needless():
+			kept = append(kept, c)
+			if i < f.retried {
+				retried++
+			}
+		case c.claimVote():
+			failed = append(failed, delivery{c, unsent(err)})
+		}
+	}
+	clear(f.queue[len(kept):])
+	f.queue, f.retried = kept, retried
+	return failed
+}
+
+// inFlight returns how many calls were written, without the questions of the node itself.
+func (f *inflight) inFlight() (n int) {
+	for _, c := range f.written {
+		if !c.Op.isQuestion() {
+			n++
+		}
+	}
+	return n
+}
+
+// ask puts a question of the node itself ahead of the last n written calls, and returns it with them.
+func (f *inflight) ask(o *Op, n int, now time.Time) (batch []*Call) {
+	first := len(f.written) - n
+	question := &Call{Request: Request{Op: o, Asked: now}, flight: flight{voted: true, sent: now}}
+	f.written = slices.Insert(f.written, first, question)
+	return f.written[first:]
+}
+
+// ping records that a PING is being written.
+func (f *inflight) ping(now time.Time) {
+	f.written = append(f.written, &Call{Request: Request{Op: ping, Asked: now}, flight: flight{voted: true, sent: now}})
+}
+
+// pinging reports whether a PING is being written or waits for its reply.
+func (f *inflight) pinging() bool { return len(f.written) > 0 && f.written[0].Op == ping }
+
+// ping is the operation that checks whether an idle connection still works.
+var ping = Command("ping", func(any) Vote { return grant() }, "ping")

@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+var (
+	undoScript = NewScript("return 1")
+	anAcquire  = Command("acquire", nil, "set", "a", "me").UndoneBy(undoScript)
+	aRelease   = undoScript.Op("release", nil, []string{"a"})
+	aServer    = &Server{RunID: "A", Up: epoch}
+)
+
+var callCount atomic.Int64
+
+// anyCall returns a new call that is due at 10, with an index of its own.
+func anyCall(change ...func(*Call)) *Call {
+	c := &Call{Request: Request{Op: anAcquire, Asked: at(9), Deadline: at(10), Index: int(callCount.Add(1))}}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+func durable(c *Call) { c.Op, c.Delivery = aRelease, Delivery{Durable: true, KeyTTL: time.Minute} }
+func voted(c *Call)   { c.flight.voted = true }
+
+func expiringAt(t time.Time) func(*Call) {
+	return func(c *Call) {
+		durable(c)
+		c.Delivery.ExpiresAt = t
+	}
+}
+
+func TestInflightLoadsInOrder(t *testing.T) {
+	t.Parallel()
+	var f inflight
+	calls := make([]*Call, maxBatch+2)
+	for i := range calls {
+		calls[i] = anyCall()
+	}
+	f.push(calls...)
+	batch, dropped := f.load(aServer, nil, nil, at(9))
+	assert.Empty(t, dropped)
+	assert.Equal(t, calls[:maxBatch], batch)
+	assert.Equal(t, calls[maxBatch:], f.queue)
+
+	f.dropSettled(10)
+	f.retry(calls[:1])
+	f.retry(calls[1:3])
+	batch, _ = f.load(aServer, nil, nil, at(9))
+	assert.Equal(
+		t, append(append([]*Call(nil), calls[:3]...), calls[maxBatch:]...), batch, "retried calls come first, in order",
+	)
+	assert.Empty(t, f.queue)
+	assert.Zero(t, f.retried)
+}
+
+func TestInflightDropsStaleCalls(t *testing.T) {
+	t.Parallel()
+	var yes, no atomic.Bool
+	yes.Store(true)
+	for name, c := range map[string]struct {
+		change func(*Call)
+		sent   bool
+		err    error // of the vote; nil: none
+	}{
+		"a call":                                 {func(*Call) {}, true, nil},
+		"a canceled one":                         {func(c *Call) { c.Canceled = &yes }, false, node.ErrDropped},
+		"one that is not canceled":               {func(c *Call) { c.Canceled = &no }, true, nil},
+		"one whose lease has ended":              {func(c *Call) { c.Ended = yes.Load }, false, node.ErrDropped},
+		"one whose lease lasts":                  {func(c *Call) { c.Ended = no.Load }, true, nil},
+		"one that is late":                       {func(c *Call) { c.Deadline = at(9) }, false, node.ErrDropped},
+		"one that has its vote":                  {voted, false, nil},
+		"a release that is late":                 {func(c *Call) { durable(c); c.Deadline = at(9) }, true, nil},
+		"a release that has its vote":            {func(c *Call) { durable(c); voted(c) }, true, nil},
+		"a release whose key expired":            {func(c *Call) { expiringAt(at(9))(c); voted(c) }, false, nil},
+		"a release whose key expired, not voted": {expiringAt(at(9)), true, nil},
+		"a release whose key lives":              {func(c *Call) { expiringAt(at(9.1))(c); voted(c) }, true, nil},
+		"a new server, where it matters": {
+			func(c *Call) { c.Window, c.RequireTrusted = time.Minute, true }, false, &node.RestartError{Left: 51 * time.Second},
+		},
+		"a new server, where its vote is guarded": {func(c *Call) { c.Window = time.Minute }, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var f inflight
+			var written atomic.Bool
+			call := anyCall(c.change)
+			call.Written = &written
+			f.push(call)
+			batch, dropped := f.load(aServer, nil, nil, at(9))
+			assert.Equal(t, c.sent, len(batch) == 1)
+			assert.Equal(t, c.sent, written.Load())
+			assert.Equal(t, c.sent, call.flight.sent.Equal(at(9)))
+			assert.Empty(t, f.queue)
+			if c.err == nil {
+				assert.Empty(t, dropped)
+				return
+			}
+			require.Equal(t, []delivery{{call, unsent(c.err)}}, dropped)
+			assert.False(t, call.claimVote())
+		})
+	}
+}
+
+func TestInflightWaitsForTheRecheckOfARight(t *testing.T) {
+	t.Parallel()
+	var f inflight
+	var missing rights
+	require.NotNil(t, missing.handshake(scriptRight{err: errBroken}, at(8)))
+	first, second := anyCall(durable), anyCall()
+	f.push(anyCall(voted))
+	batch, _ := f.load(aServer, nil, missing, at(9))
+	assert.Empty(t, batch, "a call that is not sent needs no recheck")
+	f.push(first, second)
+	batch, dropped := f.load(aServer, nil, missing, at(9))
+	require.Len(t, batch, 2)
+	assert.Equal(t, first, batch[0], "a release is not refused")
+	assert.Equal(t, anyScript, batch[1].Op)
+	assert.Empty(t, dropped)
+	assert.Equal(t, []*Call{second}, f.queue)
+	batch, _ = f.load(aServer, nil, missing, at(9))
+	assert.Empty(t, batch, "the reply to the recheck is awaited")
+
+	isRecheck, over := missing.rechecked(f.written[1], reply{err: errBroken}, at(9))
+	assert.True(t, isRecheck)
+	assert.Nil(t, over)
+	batch, dropped = f.load(aServer, nil, missing, at(9.1))
+	assert.Empty(t, batch)
+	require.Len(t, dropped, 1)
+	assert.ErrorIs(t, dropped[0].vote.Err, errBroken)
+}
+
+func TestInflightExpires(t *testing.T) {
+	t.Parallel()
+	var f inflight
+	due := func(s float64, durably bool) *Call {
+		return anyCall(func(c *Call) {
+			c.Deadline = at(s)
+			c.Delivery.Durable = durably
+		})
+	}
+	written, later, queued, release := due(10, false), due(12, false), due(10, false), due(10, true)
+	f.written = []*Call{written, later}
+	f.push(queued, release, due(11, false))
+	expired, next := f.expire(at(9.9), false)
+	assert.Empty(t, expired)
+	assert.Equal(t, at(10), next)
+
+	expired, next = f.expire(at(10), false)
+	assert.Equal(t, []delivery{
+		{written, unknown(node.ErrTimeout)}, {queued, unsent(node.ErrTimeout)}, {release, unknown(node.ErrTimeout)},
+	}, expired, "only a call that will not be sent is certain not to be executed")
+	assert.Equal(t, at(11), next)
+	assert.Len(t, f.written, 2, "its reply is still to come")
+
+	expired, next = f.expire(at(20), false)
+	assert.Len(t, expired, 2, "each has one vote")
+	assert.Zero(t, next)
+}
+
+func TestInflightFailsTheQueueButForDurableCalls(t *testing.T) {
+	t.Parallel()
+	var f inflight
+	var never, once atomic.Bool
+	once.Store(true)
+	call, hasVote, release := anyCall(), anyCall(voted), anyCall(durable)
+	needless := anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &never })
+	over := anyCall(func(c *Call) { expiringAt(at(5))(c); voted(c) })
+	f.retry([]*Call{call, release})
+	again, third := anyCall(durable), anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &once })
+	f.push(again, hasVote, needless, over, third)
+	failed := f.failQueued(errBroken, at(9))
+	assert.Equal(t, []delivery{{call, unsent(errBroken)}, {needless, unsent(errBroken)}}, failed)
+	assert.Equal(t, []*Call{release, again, third}, f.queue)
+	assert.Equal(t, 1, f.retried, "one of them was written before")
+}
+
+func TestInflightPings(t *testing.T) {
+	t.Parallel()
+	var f inflight
+	assert.False(t, f.pinging())
+	f.ping(at(9))
+	assert.True(t, f.pinging())
+	f.dropSettled(1)
+	assert.False(t, f.pinging())
+}

@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+const (
+	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, and one that
+	// may have arrived before the acquire that it undoes.
+	repeatAfter = 500 * time.Millisecond
+	// initialRTO is added to the time for which a lost connection was silent. It is the first interval after which TCP
+	// retransmits while it knows nothing of the path.
+	initialRTO = time.Second
+	// maxRTO is the longest interval between two retransmissions (RFC 6298 and Linux: two minutes; others less).
+	maxRTO = 2 * time.Minute
+)
+
+// lateDelivery tracks what a lost connection may still deliver, and schedules the releases that must be sent again.
+//
+// The problem: a connection ends with an acquire unanswered. The acquire may be in a buffer of the master, of a proxy,
+// or of a kernel that retransmits it. Closing the connection discards only data that is still on this machine. So the
+// acquire can arrive after its release was confirmed over the next connection.
+//
+// How late it can arrive: TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
+// for a time s, the next retransmission comes at most s plus the first interval after the path opened.
+//
+// What the node does: once the master answers again, the node repeats releases for as long as the master was silent.
+// Before each repetition it waits half a second, or for as long as the master has been answering again if that is
+// longer, so the intervals double. It repeats a last time when nothing can arrive any more. So a late acquire is undone
+// within half a second, or within the time by which it was late.
+//
+// Which releases: those that undo an operation that was asked before the master answered again (see
+// [Delivery.FirstAsked]). Later operations went over the new connection, in order. A release is repeated for at most
+// its [Delivery.KeyTTL] after it was confirmed. A key that arrives even later expires by itself within the time by
+// which it was late.
+type lateDelivery struct {
+	state       lateState
+	silentSince time.Time // when the oldest unanswered call was sent
+	runID       string    // of the server that it was sent to; "": unknown
+	answeredAt  time.Time // when the master answered again
+	until       time.Time // when nothing can arrive any more, if the process is not replaced
+	scheduled   []repetition
+}
+
+// lateState is what lost connections may still deliver.
+type lateState uint8
+
+const (
+	lateNone     lateState = iota // nothing
+	lateSilent                    // a connection ended with calls unanswered, and the master has answered none since
+	lateDraining                  // the master answers again; earlier requests may still arrive
+)
+
+// lateEvent is something that changes what may arrive late.
+type lateEvent uint8
+
+const (
+	eventConnLost  lateEvent = iota // a connection ended with calls unanswered
+	eventAnswered                   // the same server, or an unknown one, answered
+	eventRecovered                  // like eventAnswered, but it was suspect before: its connection was silent, too
+	eventDrained                    // like eventAnswered, but at a time at which nothing can arrive any more
+	eventReplaced                   // another process answered: the old one has ended, and its connections with it
+)
+
+// transition returns the state after an event. Every event is possible in every state.
+func (s lateState) transition(e lateEvent) lateState {
+	switch {
+	case e == eventConnLost:
+		return lateSilent
+	case s == lateNone, e == eventReplaced:
+		return lateNone
+	case s == lateSilent:
+		return lateDraining
+	case e == eventDrained:
+		return lateNone
+	default:
+		return lateDraining
+	}
+}
+
+// connLost records that a connection to a server ended. sent is when the oldest unanswered call was sent. If an earlier
+// connection to the same process may still deliver something, its time remains.
+func (l *lateDelivery) connLost(runID string, sent time.Time) {
+	switch {
+	case l.state == lateNone, l.isReplaced(runID):
+		l.silentSince, l.runID = sent, runID
+	case runID == "":
+		l.runID = "" // what is lost may be from any process
+	}
+	l.state = l.state.transition(eventConnLost)
+}
+
+// answered records that a server answered. wasSuspect reports whether the master was suspect until now.
+func (l *lateDelivery) answered(runID string, wasSuspect bool, now time.Time) {
+	if l.state == lateNone {
+		return // the hot path
+	}
+	e := l.classify(runID, wasSuspect, now)
+	before := l.state
+	l.state = before.transition(e)
+	if before == lateSilent || e == eventRecovered {
+		l.answeredAt = now
+		l.until = now.Add(min(now.Sub(l.silentSince), maxRTO) + initialRTO)
+	}
+}
+
+// classify returns the event that an answer of a server stands for.
+func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) lateEvent {
+	switch {
+	case l.isReplaced(runID):
+		return eventReplaced
+	case wasSuspect:
+		return eventRecovered
+	case !now.Before(l.until):
+		return eventDrained
+	default:
+		return eventAnswered
+	}
+}
+
+// isReplaced reports whether runID is of another process than the one whose connections were lost. That one has ended,
+// and its connections with it.
+func (l *lateDelivery) isReplaced(runID string) bool {
+	return l.runID != "" && runID != "" && runID != l.runID
+}
+
+// mayOvertake reports whether a release that was just answered may have reached the master before an operation that it
+// undoes. The first such operation was asked at firstAsked.
+func (l *lateDelivery) mayOvertake(firstAsked time.Time) bool {
+	return l.state != lateNone && firstAsked.Before(l.answeredAt)
+}
+
+// repeatAt returns when to repeat a release that was answered at now and first confirmed at confirmed. ok is false if
+// it need not be repeated.
+func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now time.Time) (at time.Time, ok bool) {
+	last := confirmed.Add(keyTTL + initialRTO)
+	if l.until.Before(last) {
+		last = l.until
+	}
+	at = now.Add(max(repeatAfter, now.Sub(l.answeredAt)))
+	if last.Before(at) {
+		at = last
+	}
+	return at, now.Before(last)
+}
+
+// repetition is a release that is to be sent again.
+type repetition struct {
+	call *Call
+	due  time.Time
+}
+
+// schedule adds a repetition of a call. The repetitions stay in the order in which they are due.
+func (l *lateDelivery) schedule(c *Call, due time.Time) {
+	i := sort.Search(len(l.scheduled), func(i int) bool { return l.scheduled[i].due.After(due) })
+	l.scheduled = slices.Insert(l.scheduled, i, repetition{c, due})
+}
+
+// takeDue removes the calls whose repetition is due and returns them.
+func (l *lateDelivery) takeDue(now time.Time) (calls []*Call) {
+	for len(calls) < len(l.scheduled) && !l.scheduled[len(calls)].due.After(now) {
+		calls = append(calls, l.scheduled[len(calls)].call)
+	}
+	clear(l.scheduled[:len(calls)])
+	l.scheduled = l.scheduled[len(calls):] // moves nothing: there may be many
+	return calls
+}
+
+// next returns when the next repetition is due; the zero time if there is none.
+func (l *lateDelivery) next() time.Time {
+	if len(l.scheduled) == 0 {
+		return time.Time{}
+	}
+	return l.scheduled[0].due
+}

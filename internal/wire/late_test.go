@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
+
+// The table has every pair of a state and an event.
+func TestLateDeliveryTransitions(t *testing.T) {
+	t.Parallel()
+	want := map[lateState]map[lateEvent]lateState{
+		lateNone: {
+			eventConnLost: lateSilent, eventAnswered: lateNone, eventRecovered: lateNone, eventDrained: lateNone,
+			eventReplaced: lateNone,
+		},
+		lateSilent: {
+			eventConnLost: lateSilent, eventAnswered: lateDraining, eventRecovered: lateDraining, eventDrained: lateDraining,
+			eventReplaced: lateNone,
+		},
+		lateDraining: {
+			eventConnLost: lateSilent, eventAnswered: lateDraining, eventRecovered: lateDraining, eventDrained: lateNone,
+			eventReplaced: lateNone,
+		},
+	}
+	for s := lateNone; s <= lateDraining; s++ {
+		for e := eventConnLost; e <= eventReplaced; e++ {
+			next, ok := want[s][e]
+			require.True(t, ok, "state %d, event %d", s, e)
+			assert.Equal(t, next, s.transition(e), "state %d, event %d", s, e)
+		}
+	}
+}
+
+// lost returns a lateDelivery whose connection to server A was lost with a call that was sent at 0.
+func lost() lateDelivery {
+	var l lateDelivery
+	l.connLost("A", at(0))
+	return l
+}
+
+// A connection to another process is lost before that process has answered. What it may still deliver must be undone.
+func TestLateDeliveryOfAProcessThatReplacedAnother(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		second string
+		want   lateState
+		since  time.Time
+	}{
+		"the same":   {"A", lateDraining, at(0)},
+		"another":    {"B", lateDraining, at(5)},
+		"an unknown": {"", lateDraining, at(0)},
+		"only A's":   {"A only", lateNone, at(0)},
+	} {
+		l := lost()
+		if tt.second != "A only" {
+			l.connLost(tt.second, at(5))
+		}
+		answers := "B"
+		if tt.second == "A" {
+			answers = "A"
+		}
+		l.answered(answers, false, at(6))
+		assert.Equal(t, tt.want, l.state, name)
+		assert.Equal(t, tt.since, l.silentSince, name)
+	}
+}
+
+// drainingFrom returns a lateDelivery whose master was silent from 0 on and answered again at that second.
+func drainingFrom(seconds float64) lateDelivery {
+	l := lost()
+	l.answered("A", false, at(seconds))
+	return l
+}
+
+func TestLateDeliveryEndsWhenNothingCanArrive(t *testing.T) {
+	t.Parallel()
+	for silent, want := range map[float64]float64{0: 1, 4: 9, 60: 121, 120: 241, 3600: 3721} {
+		l := drainingFrom(silent)
+		assert.Equal(t, at(want), l.until, "silent for %v seconds", silent)
+		l.answered("A", false, l.until.Add(-1))
+		assert.Equal(t, lateDraining, l.state)
+		l.answered("A", false, l.until)
+		assert.Equal(t, lateNone, l.state)
+	}
+}
+
+func TestLateDeliveryClassifiesAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lost, now  string // run ids
+		wasSuspect bool
+		seconds    float64
+		want       lateEvent
+	}{
+		"the same server":                {"A", "A", false, 5, eventAnswered},
+		"an unknown server":              {"A", "", false, 5, eventAnswered},
+		"a server, lost was an unknown":  {"", "A", false, 5, eventAnswered},
+		"the same, after a suspicion":    {"A", "A", true, 5, eventRecovered},
+		"the same, when all has arrived": {"A", "A", false, 9, eventDrained},
+		"a suspect, when all arrived":    {"A", "A", true, 9, eventRecovered},
+		"another server":                 {"A", "B", true, 9, eventReplaced},
+	} {
+		l := lateDelivery{runID: c.lost, until: at(9)}
+		assert.Equal(t, c.want, l.classify(c.now, c.wasSuspect, at(c.seconds)), name)
+	}
+}
+
+// A second silence that begins before the first has drained counts from the beginning of the first.
+func TestLateDeliveryKeepsTheOldestSilence(t *testing.T) {
+	t.Parallel()
+	l := drainingFrom(4)
+	l.connLost("A", at(6))
+	l.answered("A", false, at(10))
+	assert.Equal(t, at(0), l.silentSince)
+	assert.Equal(t, at(21), l.until)
+
+	l = drainingFrom(4)
+	l.answered("A", true, at(8)) // the new connection was silent, too, and was not lost
+	assert.Equal(t, at(8), l.answeredAt)
+	assert.Equal(t, at(17), l.until)
+
+	l.answered("A", false, at(17))
+	l.connLost("B", at(20))
+	assert.Equal(t, at(20), l.silentSince)
+	assert.Equal(t, "B", l.runID)
+}
+
+// A release can have overtaken only requests from before the master answered again.
+func TestLateDeliveryMayOvertakeEarlierRequestsOnly(t *testing.T) {
+	t.Parallel()
+	none, draining := lateDelivery{}, drainingFrom(4)
+	assert.False(t, none.mayOvertake(time.Time{}))
+	assert.True(t, draining.mayOvertake(time.Time{}))
+	assert.True(t, draining.mayOvertake(at(3.9)))
+	assert.False(t, draining.mayOvertake(at(4)))
+	draining.answered("B", false, at(4.1))
+	assert.False(t, draining.mayOvertake(at(3.9)), "the server that may have got them has ended")
+}
+
+func TestLateDeliveryRepeatsAtDoublingAges(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		silent, confirmed float64
+		keyTTL            time.Duration
+		want              []float64
+	}{
+		"soon after the answer":       {4, 4, time.Minute, []float64{4.5, 5, 6, 8, 9}},
+		"later":                       {4, 7, time.Minute, []float64{9}},
+		"the key expires before that": {60, 60, 2 * time.Second, []float64{60.5, 61, 62, 63}},
+		"everything has arrived":      {4, 9, time.Minute, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := drainingFrom(c.silent)
+			var all []time.Time
+			for next, ok := l.repeatAt(at(c.confirmed), c.keyTTL, at(c.confirmed)); ok; {
+				all = append(all, next)
+				next, ok = l.repeatAt(at(c.confirmed), c.keyTTL, next)
+			}
+			var want []time.Time
+			for _, s := range c.want {
+				want = append(want, at(s))
+			}
+			assert.Equal(t, want, all)
+		})
+	}
+}
+
+func TestLateDeliveryReturnsRepetitionsInTheOrderInWhichTheyAreDue(t *testing.T) {
+	t.Parallel()
+	var l lateDelivery
+	assert.Zero(t, l.next())
+	calls := releases(4)
+	for i, due := range []float64{3, 1, 2, 1} {
+		l.schedule(calls[i], at(due))
+	}
+	assert.Equal(t, at(1), l.next())
+	assert.Empty(t, l.takeDue(at(0.9)))
+	assert.Equal(t, []*Call{calls[1], calls[3], calls[2]}, l.takeDue(at(2)), "equal times in the order of schedule")
+	assert.Equal(t, at(3), l.next())
+	assert.Equal(t, calls[:1], l.takeDue(at(10)))
+	assert.Zero(t, l.next())
+}
+
+func (s lateState) String() string { return fmt.Sprint([]string{"none", "silent", "draining"}[s]) }

@@ -1,0 +1,287 @@
+package wire_test
+
+import (
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+const channel = "released:a"
+
+// publish publishes a message on a channel, as a release does.
+func (r *rig) publish(channel string) {
+	r.t.Helper()
+	said := wire.NewScript(`redis.pcall('PUBLISH', KEYS[1], '') return 1`).Op("publish", nil, []string{channel})
+	require.Equal(r.t, wire.Granted, r.ask(said, within(time.Second)).result().Verdict)
+}
+
+// listener counts its notifications.
+type listener struct {
+	notified atomic.Int64
+	stop     func()
+}
+
+func (r *rig) listen(channel string) *listener {
+	l := &listener{}
+	l.stop = r.node.Listen(channel, func(string) { l.notified.Add(1) })
+	return l
+}
+
+func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, 0)
+		l := r.listen(channel)
+		assert.Zero(t, l.notified.Load(), "Listen returns before the subscription")
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		assert.Equal(t, 1, r.m.Subscribers(channel))
+		for i := range 5 {
+			r.publish(channel)
+			r.eventually(10*time.Millisecond, "a message", func() bool { return l.notified.Load() == int64(i+2) })
+		}
+		r.publish("another channel")
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 6, l.notified.Load())
+	})
+}
+
+func TestAStoppedListenerIsNotNotified(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		l, other := r.listen(channel), r.listen("other")
+		r.eventually(
+			100*time.Millisecond, "the subscription begins",
+			func() bool { return l.notified.Load() == 1 && other.notified.Load() == 1 },
+		)
+		l.stop()
+		r.eventually(100*time.Millisecond, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
+		r.publish(channel)
+		r.publish("other")
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 1, l.notified.Load())
+		assert.EqualValues(t, 2, other.notified.Load())
+	})
+}
+
+// One channel is dropped and subscribed again, repeatedly, over a connection that another channel keeps open.
+func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		const soon = 100 * time.Millisecond
+		kept := r.listen("kept")
+		r.eventually(soon, "it listens", func() bool { return kept.notified.Load() == 1 })
+		for i := range 3 {
+			l := r.listen(channel)
+			r.eventually(soon, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+			assert.Equal(t, 1, r.m.Subscribers(channel))
+			r.publish(channel)
+			r.eventually(soon, "a message", func() bool { return l.notified.Load() == 2 })
+			l.stop()
+			r.eventually(soon, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
+			assert.Equal(t, 1, r.m.Subscribers("kept"))
+			r.publish("kept")
+			r.eventually(soon, "a message for the other", func() bool { return kept.notified.Load() == int64(i+2) })
+			assert.EqualValues(t, 2, l.notified.Load())
+		}
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "one to listen, one to ask")
+	})
+}
+
+func TestTwoListenersOnOneChannel(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.listen(channel)
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return a.notified.Load() == 1 })
+		b := r.listen(channel)
+		time.Sleep(100 * time.Millisecond)
+		r.publish(channel)
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 2, a.notified.Load())
+		assert.EqualValues(t, 1, b.notified.Load(), "the channel was subscribed before, so no message was missed")
+		a.stop()
+		time.Sleep(100 * time.Millisecond)
+		r.publish(channel)
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 2, a.notified.Load())
+		assert.EqualValues(t, 2, b.notified.Load(), "a listener is independent of another that stopped")
+		assert.Equal(t, 1, r.m.Subscribers(channel))
+	})
+}
+
+func TestTheConnectionIsClosedWhenNoListenerIsLeft(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for round := range 3 {
+			a, b := r.listen(channel), r.listen("other")
+			r.eventually(
+				100*time.Millisecond, "they listen", func() bool { return a.notified.Load() == 1 && b.notified.Load() == 1 },
+			)
+			assert.Equal(t, 1, r.world.Open(), "one connection for all")
+			a.stop()
+			b.stop()
+			r.eventually(100*time.Millisecond, "the connection is closed", func() bool { return r.world.Open() == 0 })
+			assert.Equal(t, round+1, r.m.ConnsEver())
+		}
+		require.NoError(t, r.group.Wait(), "no goroutine is left")
+	})
+}
+
+func TestAListenerSubscribesAgainAfterALoss(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		begin, end func(r *rig)
+	}{
+		"reset":               {func(r *rig) { r.m.Reset() }, func(*rig) {}},
+		"crash and restart":   {func(r *rig) { r.m.Crash() }, func(r *rig) { r.m.Restart() }},
+		"restart":             {func(r *rig) { r.m.Restart() }, func(*rig) {}},
+		"refused for a while": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				l := r.listen(channel)
+				r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+				for range 3 {
+					before := l.notified.Load()
+					fault.begin(r)
+					time.Sleep(700 * time.Millisecond)
+					fault.end(r)
+					r.eventually(
+						time.Minute, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
+					)
+					time.Sleep(time.Second)
+					before = l.notified.Load()
+					r.ask(acquire("stale", "me")).result()
+					r.eventually(time.Second, "the node works", func() bool {
+						return r.ask(acquire("a", "me")).result().Verdict.Answered()
+					})
+					r.publish(channel)
+					time.Sleep(10 * time.Millisecond)
+					assert.Equal(t, before+1, l.notified.Load(), "one notification per message")
+				}
+			})
+		})
+	}
+}
+
+// A listener stops and the next one starts. The subscription must not wait as it does after a failure.
+func TestTheNextListenerNeedNotWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 300 {
+			for range i % 20 { // stop overlaps with every phase of the goroutine's end
+				runtime.Gosched()
+			}
+			l := r.listen(channel)
+			r.eventually(50*time.Millisecond, "a message arrives", func() bool {
+				r.publish(channel)
+				return l.notified.Load() > 0
+			})
+			l.stop()
+		}
+	})
+}
+
+func TestADialThatHangsBlocksNeitherListenNorClose(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(r *rig){
+		"frozen":  func(r *rig) { r.m.Freeze() },
+		"cut off": func(r *rig) { r.m.BlackHole() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				fault(r)
+				r.listen(channel)
+				time.Sleep(10 * time.Millisecond)
+				began := time.Now()
+				r.listen("other").stop()
+				assert.Zero(t, time.Since(began), "Listen returns at once")
+				r.node.Close(began.Add(time.Second))
+				require.NoError(t, r.group.Wait())
+				assert.Zero(t, time.Since(began), "Close returns at once")
+				r.world.Heal()
+			})
+		})
+	}
+}
+
+func TestCloseEndsAListener(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		l := r.listen(channel)
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		began := time.Now()
+		r.node.Close(began.Add(time.Second))
+		require.NoError(t, r.group.Wait())
+		assert.Zero(t, time.Since(began))
+		synctest.Wait()
+		assert.Zero(t, r.world.Open())
+		l.stop()
+	})
+}
+
+func TestAListenerOutlivesALongSilence(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		l := r.listen(channel)
+		time.Sleep(3 * time.Hour)
+		r.publish(channel)
+		time.Sleep(10 * time.Millisecond)
+		assert.EqualValues(t, 2, l.notified.Load())
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "one to listen, one to ask")
+	})
+}
+
+// A user who may not subscribe, and a master that ends each subscription, cost few connections and one report.
+func TestAListenerThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(r *rig){
+		"NOPERM this user has no permissions to access one of the channels": func(r *rig) {
+			r.m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
+		},
+		"ended": func(r *rig) {
+			r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
+		},
+	} {
+		for how, inWorld := range map[string]func(*testing.T, func(*testing.T, *rig)){
+			"opened": func(t *testing.T, f func(*testing.T, *rig)) { t.Helper(); inBubble(t, f) },
+			"wrapped": func(t *testing.T, f func(*testing.T, *rig)) {
+				t.Helper()
+				inBubbleWrapped(t, nil, func(t *testing.T, r *rig, _ *redis.Client) { t.Helper(); f(t, r) })
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, func(t *testing.T, r *rig) {
+					refuse(r)
+					r.warm()
+					l := r.listen(channel)
+					time.Sleep(10 * time.Minute)
+					assert.Less(t, r.m.Count("SUBSCRIBE"), 80)
+					require.Len(t, r.reported, 1)
+					var refused *node.SubscriptionError
+					require.ErrorAs(t, r.reported[0], &refused)
+					if name != "ended" {
+						require.ErrorContains(t, refused, name)
+					}
+					assert.Zero(t, l.notified.Load())
+					assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict, "it votes")
+					r.m.Recover()
+					r.m.HangUp(nil)
+					r.eventually(2*time.Minute, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// slowLink is a link whose flush returns a second after the link was closed.
+type slowLink struct {
+	fakeLink
+	closed  chan struct{}
+	flushed bool
+}
+
+func (l *slowLink) close() { close(l.closed) }
+
+func (l *slowLink) flush() error {
+	<-l.closed
+	time.Sleep(time.Second)
+	l.flushed = true
+	return nil
+}
+
+// slowVoter takes a second to receive its vote.
+type slowVoter struct{ done bool }
+
+func (v *slowVoter) Vote(int, Vote) {
+	time.Sleep(time.Second)
+	v.done = true
+}
+
+func TestCloseWaitsForABatchThatIsSentAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := idlePipe()
+		now := time.Now()
+		l := &slowLink{fakeLink: fakeLink{stream: true}, closed: make(chan struct{})}
+		p.driver.running, p.conn.link, p.conn.silentSince = true, l, now
+		p.state.calls.written, p.state.calls.queue = []*Call{anyCall(voted)}, []*Call{anyCall(durable, voted)}
+		p.state.window.rtt.measure(16*time.Millisecond, now)
+		p.windowAlarm.By(now)
+		synctest.Wait()
+		require.Len(t, p.state.calls.written, 2, "a batch is being sent ahead")
+		assert.Equal(t, 1, p.close(now.Add(time.Minute)))
+		assert.True(t, l.flushed)
+		assert.Equal(t, now.Add(time.Minute+time.Second), time.Now())
+	})
+}
+
+func TestCloseWaitsForTheVotesOfExpiredCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := idlePipe()
+		now := time.Now()
+		var voter slowVoter
+		c := anyCall(func(c *Call) { c.Voter, c.Asked, c.Deadline = &voter, now, now.Add(time.Second) })
+		p.onHealth = func(error) {}
+		p.submit(c)
+		p.close(c.Deadline.Add(time.Second / 2))
+		assert.True(t, voter.done)
+	})
+}
+
+// A close that begins before the driver connects waits for that connection no more than one that begins after it.
+func TestCloseDoesNotWaitForAConnectionThatBeginsAfterIt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		call  *Call
+		waits bool
+	}{
+		"nothing needs it":    {anyCall(), false},
+		"a release is queued": {anyCall(durable), true},
+	} {
+		p, _ := idlePipe()
+		p.driver.running, p.state.calls.queue = true, []*Call{tt.call}
+		drained := p.beginClose(at(99))
+		task, _ := p.next()
+		assert.Equal(t, doConnect, task.do, name)
+		select {
+		case <-drained:
+			assert.False(t, tt.waits, name)
+		default:
+			assert.True(t, tt.waits, name)
+		}
+	}
+}
+
+func TestAPipeThatHasNothingToDoEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	assert.NotNil(t, p.beginClose(at(10)))
+	require.ErrorIs(t, p.refusal(anyCall(durable)), node.ErrClosed)
+	_, open := <-p.driver.work
+	assert.False(t, open, "the driver ends")
+}
+
+func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	queued, written, orphan := anyCall(), anyCall(durable), anyCall(durable)
+	written.flight.sent = at(9)
+	orphan.flight.sent = at(9)
+	p.state.calls.queue, p.state.calls.written = []*Call{queued, anyCall(voted)}, []*Call{written}
+	p.state.recovery.add([]*Call{orphan})
+	fx, unconfirmed := p.endClose(at(9.5))
+	assert.Equal(t, []delivery{
+		{queued, unsent(node.ErrClosed)}, {written, unknown(node.ErrClosed)}, {orphan, unknown(node.ErrClosed)},
+	}, fx.deliveries)
+	assert.Equal(t, at(9.5), fx.now)
+	assert.Equal(t, 2, unconfirmed)
+}
+
+// A closing pipe ends with its last release, whether it was given up or recovered.
+func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(p *pipe){
+		"it has expired": func(p *pipe) {
+			p.state.recovery.add([]*Call{anyCall(expiringAt(at(9)), voted)})
+			p.beginClose(at(20))
+			assert.False(t, p.closing.closed)
+			p.expire(at(9))
+		},
+		"the recovery ends": func(p *pipe) {
+			p.recovery.running = true
+			p.beginClose(at(20))
+			assert.False(t, p.closing.closed)
+			p.endRecovery(at(9), &effects{})
+		},
+	} {
+		p, _ := idlePipe()
+		end(p)
+		assert.True(t, p.closing.closed, name)
+	}
+}

@@ -1,0 +1,433 @@
+package wire
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// idlePipe returns a pipe that starts no goroutine, and counts those that it would start.
+func idlePipe() (p *pipe, started *int) {
+	p, started = newPipe(clock.System, nil), new(int)
+	p.spawn = func(func() error) { *started++ }
+	return p, started
+}
+
+// fakeLink is a link that does nothing.
+type fakeLink struct {
+	link
+	stream bool
+}
+
+func (fakeLink) put([]byte)      {}
+func (fakeLink) server() *Server { return aServer }
+func (l fakeLink) streams() bool { return l.stream }
+
+func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*state){
+		"an orphan":             func(s *state) { s.recovery.orphans = []orphan{{call: anyCall(durable), due: at(10)}} },
+		"after a lost delivery": func(s *state) { s.late.schedule(anyCall(durable), at(10)) },
+		"after a refusal":       func(s *state) { s.refusals.refuse(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
+	} {
+		p, _ := idlePipe()
+		assert.False(t, p.repeatsBy(at(10)), name)
+		prepare(&p.state)
+		assert.False(t, p.repeatsBy(at(9.9)), name)
+		assert.True(t, p.repeatsBy(at(10)), name)
+	}
+	p, _ := idlePipe()
+	p.recovery.running = true
+	assert.True(t, p.repeatsBy(at(10)))
+	assert.NotNil(t, p.beginClose(at(10)))
+	assert.Nil(t, p.beginClose(at(10)), "it is being closed")
+}
+
+func TestADriverIsStartedOnce(t *testing.T) {
+	t.Parallel()
+	p, started := idlePipe()
+	p.startDriver(at(9), &effects{})
+	assert.Empty(t, p.driver.work, "there is no call")
+	p.state.calls.push(anyCall())
+	for range 2 {
+		p.startDriver(at(9), &effects{})
+		assert.Len(t, p.driver.work, 1)
+		<-p.driver.work
+		p.driver.running = false
+	}
+	assert.Equal(t, 1, *started)
+	p.closing.closed = true
+	p.startDriver(at(9), &effects{})
+	assert.Empty(t, p.driver.work)
+}
+
+func TestARecoveryIsStartedOnce(t *testing.T) {
+	t.Parallel()
+	p, started := idlePipe()
+	p.state.recovery.add([]*Call{anyCall(expiringAt(at(5)), voted)})
+	p.state.recovery.size = 1
+	p.startRecovery(at(9), &effects{})
+	assert.Zero(t, *started, "the keys have expired")
+	assert.Equal(t, maxBatch, p.state.recovery.size)
+	p.state.recovery.add(releases(1))
+	p.startRecovery(at(9), &effects{})
+	p.startRecovery(at(9), &effects{})
+	assert.Equal(t, 1, *started)
+}
+
+func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	l := &fakeLink{}
+	p.recovery.running, p.recovery.link = true, l
+	for _, err := range []error{nil, errBroken} {
+		p.state.recovery.sent = releases(1)
+		fx, left := p.settleRecovery(l, 1, []reply{{value: int64(1)}}, err, at(9))
+		assert.Zero(t, left)
+		assert.Equal(t, at(9), fx.now)
+		assert.Equal(t, err != nil, p.recovery.link == nil)
+		assert.Len(t, fx.close, map[bool]int{true: 1, false: 0}[err != nil])
+	}
+}
+
+func TestAFailedStandbyBacksOff(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.state.health.fail(errBroken, at(9))
+	fx := p.standbyTried(nil, time.Time{}, nil, errBroken, at(10))
+	assert.Equal(t, at(10).Add(2*retryMin), p.state.health.retryAt)
+	assert.Equal(t, p.state.health.retryAt, fx.tickBy)
+}
+
+// A call may expire in the queue while the driver rests. That shows nothing of the master.
+func TestAnIdleMasterIsNotJudged(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.judge([]delivery{{anyCall(), unsent(node.ErrTimeout)}}, at(10), &effects{})
+	assert.Nil(t, p.state.health.suspect)
+}
+
+func TestAPipeRefusesACallForWhichARightIsMissing(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	require.NoError(t, p.refusal(anyCall()))
+	require.NotNil(t, p.state.rights.handshake(scriptRight{err: errBroken}, at(8.5)))
+	require.ErrorIs(t, p.refusal(anyCall()), errBroken)
+	assert.NoError(t, p.refusal(anyCall(durable)))
+}
+
+func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name            string
+		link            link
+		written, queued int
+		trip            time.Duration
+		ahead           bool
+		change          func(p *pipe)
+	}{
+		{"a far master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, true, nil},
+		{"a near master", fakeLink{stream: true}, 1, 1, time.Millisecond, false, nil},
+		{"a link that cannot", fakeLink{}, 1, 1, 16 * time.Millisecond, false, nil},
+		{"no connection", nil, 1, 1, 16 * time.Millisecond, false, nil},
+		{"no batch is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, nil},
+		{"no call waits", fakeLink{stream: true}, 1, 0, 16 * time.Millisecond, false, nil},
+		{"a suspect master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.state.health.fail(errBroken, at(9))
+		}},
+		{"a batch is being written", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.conn.writer = p.conn.link
+		}},
+		{"a PING is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.state.calls.ping(at(9))
+		}},
+		{"a closed pipe", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.closing.closed = true
+		}},
+	} {
+		p, _ := idlePipe()
+		p.conn.link = tt.link
+		p.state.calls = inflight{written: releases(tt.written), queue: releases(tt.queued)}
+		p.state.window.lastSent = at(9)
+		p.state.window.rtt.measure(tt.trip, at(9))
+		if tt.link == nil {
+			assert.Zero(t, p.gap())
+		}
+		if tt.change != nil {
+			tt.change(p)
+		}
+		var fx effects
+		p.scheduleNext(&fx)
+		assert.Equal(t, tt.ahead, !fx.sendAheadAt.IsZero(), tt.name)
+		if tt.ahead {
+			assert.Equal(t, at(9).Add(tt.trip/8), fx.sendAheadAt)
+		}
+	}
+}
+
+func TestTheStatsOfAPipe(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	assert.Equal(t, Stats{}, p.stats())
+	needless := anyCall(durable, voted, func(c *Call) { c.Delivery.OnlyIfWritten = new(atomic.Bool) })
+	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
+	p.state.health.fail(errBroken, at(9))
+	p.state.rights.handshake(scriptRight{err: errBroken}, at(9))
+	p.conn.server = aServer
+	s := p.stats()
+	assert.Equal(t, errBroken, s.Suspect)
+	require.ErrorIs(t, s.Barred, errBroken)
+	assert.Same(t, aServer, s.Server)
+	assert.Equal(t, []int{3, 2, 1}, []int{s.Queued, s.InFlight, s.Unconfirmed})
+}
+
+func TestThePoolsOfAClient(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]pool{
+		-1: {size: 5, shared: true}, 0: {size: redis.DefaultPipelinePoolSize}, 7: {size: 7},
+	} {
+		c := redis.NewClient(&redis.Options{PoolSize: 5, PipelinePoolSize: size})
+		main, pipelines := poolsOf(c)
+		assert.Equal(t, pool{size: 5}, main)
+		assert.Equal(t, want, pipelines, "%d", size)
+		require.NoError(t, c.Close())
+	}
+}
+
+func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
+	t.Parallel()
+	l := &fakeLink{}
+	for _, connected := range []func(p *pipe) (effects, bool){
+		func(p *pipe) (effects, bool) { return p.recoveryConnected(l, nil, 0, at(9)) },
+		func(p *pipe) (effects, bool) { return p.connected(l, nil, at(9)) },
+	} {
+		p, _ := idlePipe()
+		p.closing.closed = true
+		fx, _ := connected(p)
+		assert.Equal(t, []link{l}, fx.close)
+		assert.Nil(t, p.conn.link)
+		assert.Nil(t, p.recovery.link)
+	}
+}
+
+func TestAnOrphanExpires(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	orphan := anyCall(durable)
+	p.state.recovery.add([]*Call{orphan})
+	fx := p.expire(at(9.9))
+	assert.Empty(t, fx.deliveries)
+	assert.Equal(t, at(10), fx.tickBy)
+	assert.Equal(t, []delivery{{orphan, unknown(node.ErrTimeout)}}, p.expire(at(10)).deliveries)
+}
+
+func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.conn.link = fakeLink{stream: true}
+	p.state.calls = inflight{written: releases(1), queue: releases(1)}
+	p.state.window.lastSent, p.conn.silentSince = at(9), at(9)
+	p.state.window.rtt.measure(16*time.Millisecond, at(9))
+	next, fx := p.nextAhead(at(9.001))
+	assert.Equal(t, doNothing, next.do)
+	assert.Equal(t, at(9.002), fx.sendAheadAt)
+	next, fx = p.nextAhead(at(9.033))
+	assert.Equal(t, doNothing, next.do)
+	assert.Zero(t, fx.sendAheadAt)
+}
+
+func TestARecoverySendsItsOrphans(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	calls := releases(2)
+	p.state.recovery.add(calls)
+	next, _, _, _ := p.nextRecovery(at(9))
+	assert.Equal(t, doConnect, next.do)
+	p.recovery.link, p.recovery.timeout = fakeLink{}, time.Minute
+	next, n, patience, _ := p.nextRecovery(at(9))
+	assert.Equal(t, doFlush, next.do)
+	assert.Equal(t, 2, n)
+	assert.Equal(t, time.Minute, patience)
+	for _, c := range calls {
+		assert.Equal(t, at(9), c.flight.sent)
+	}
+	assert.EqualValues(t, 2, p.stats().Requests)
+	next, _, _, fx := p.nextRecovery(at(9))
+	assert.Equal(t, doRest, next.do)
+	assert.Equal(t, []link{fakeLink{}}, fx.close)
+	p.state.recovery.add([]*Call{anyCall(expiringAt(at(9)), voted)})
+	next, _, _, _ = p.nextRecovery(at(9))
+	assert.Equal(t, doRest, next.do, "the keys have expired")
+}
+
+func TestADriverRestsIfItCannotConnect(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.driver.running = true
+	fx, more := p.connected(nil, errBroken, at(9))
+	assert.False(t, more)
+	assert.False(t, p.driver.running)
+	assert.Equal(t, at(9), fx.now)
+	assert.Equal(t, errBroken, fx.cause)
+}
+
+func TestABatchIsCounted(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.conn.link, p.state.calls.queue = fakeLink{}, releases(2)
+	assert.Equal(t, doFlush, p.send(at(9), &effects{}).do)
+	assert.Equal(t, doNothing, p.send(at(9), &effects{}).do, "nothing is left")
+	s := p.stats()
+	assert.Equal(t, []int64{1, 2}, []int64{s.Batches, s.Requests})
+}
+
+// The receiver would wait for replies otherwise.
+func TestAConnectionToWhichAWriteFailsIsClosed(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	l := &slowLink{closed: make(chan struct{})}
+	p.finishWrite(l, nil)
+	select {
+	case <-l.closed:
+		assert.Fail(t, "closed")
+	default:
+	}
+	p.finishWrite(l, errBroken)
+	<-l.closed
+}
+
+// The end of a write and a reply allow the next batch to be sent ahead.
+func TestWhenTheNextBatchIsScheduled(t *testing.T) {
+	t.Parallel()
+	l := fakeLink{stream: true}
+	for name, f := range map[string]func(p *pipe) effects{
+		"a write has ended":   func(p *pipe) effects { return p.wrote(l) },
+		"a reply has arrived": func(p *pipe) effects { return p.settle(l, []reply{{value: int64(1)}}, nil, at(9.01)) },
+	} {
+		p, _ := idlePipe()
+		p.conn.link = l
+		p.state.calls = inflight{written: releases(2), queue: releases(1)}
+		for _, c := range p.state.calls.written {
+			c.flight.sent = at(9)
+		}
+		p.state.window.lastSent = at(9)
+		p.state.window.rtt.measure(8*time.Millisecond, at(9))
+		assert.Equal(t, at(9.001), f(p).sendAheadAt, name)
+	}
+}
+
+func TestOneUnansweredReleaseIsRecovered(t *testing.T) {
+	t.Parallel()
+	p, started := idlePipe()
+	p.conn.link, p.state.calls.written = fakeLink{}, releases(1)
+	p.settle(p.conn.link, nil, errBroken, at(9))
+	assert.Equal(t, 1, *started)
+	assert.True(t, p.recovery.running)
+}
+
+func TestARecoveryRestsIfItCannotConnect(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.recovery.running = true
+	_, more := p.recoveryConnected(nil, errBroken, 0, at(9))
+	assert.False(t, more)
+	assert.False(t, p.recovery.running)
+}
+
+func TestAnAnswerOverARecoveryConnection(t *testing.T) {
+	t.Parallel()
+	for name, shared := range map[string]link{"alone": nil, "next to a shared connection": fakeLink{}} {
+		p, _ := idlePipe()
+		p.conn.link = shared
+		p.state.health.fail(errBroken, at(8))
+		p.state.recovery.size, p.state.recovery.backoff = 1, retryMax
+		retried, waiting := anyCall(durable), anyCall(durable)
+		p.state.refusals.refuse(retried, errBroken, at(8))
+		p.state.refusals.refuse(waiting, errBroken, at(8))
+		p.state.refusals.due(at(9))
+		p.state.recovery.sent = []*Call{retried}
+		fx, _ := p.settleRecovery(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
+		assert.Equal(t, shared == nil, p.state.health.suspect == nil, "%s: the shared connection decides", name)
+		assert.Equal(t, shared == nil, fx.health)
+		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
+		assert.True(t, p.driver.running, "it sends the other release")
+		assert.Equal(t, 2, p.state.recovery.size)
+		assert.Zero(t, p.state.recovery.backoff)
+	}
+}
+
+// A new connection that works replaces the old one only if that one is still silent.
+func TestWhichConnectionAStandbyTryKeeps(t *testing.T) {
+	t.Parallel()
+	older, newer := &slowLink{}, &slowLink{}
+	for name, c := range map[string]struct {
+		change   func(p *pipe)
+		replaced bool
+	}{
+		"it is silent":             {func(*pipe) {}, true},
+		"it was replaced":          {func(p *pipe) { p.conn.link = &slowLink{} }, false},
+		"a reply has arrived":      {func(p *pipe) { p.conn.silentSince = at(8.5) }, false},
+		"no reply is outstanding":  {func(p *pipe) { p.state.calls.written = nil }, false},
+		"the pipe has been closed": {func(p *pipe) { p.closing.closed = true }, false},
+	} {
+		p, _ := idlePipe()
+		p.conn.link, p.conn.silentSince, p.conn.tryingStandby = older, at(8), true
+		p.state.calls.written = releases(1)
+		c.change(p)
+		fx := p.standbyTried(older, at(8), newer, nil, at(9))
+		assert.False(t, p.conn.tryingStandby, name)
+		require.Len(t, fx.close, 1, name)
+		if c.replaced {
+			assert.Same(t, older, fx.close[0], name)
+			assert.Same(t, newer, p.conn.standby, name)
+			assert.Equal(t, at(9), p.state.health.retryAt, name)
+		} else {
+			assert.Same(t, newer, fx.close[0], name)
+			assert.Nil(t, p.conn.standby, name)
+		}
+	}
+}
+
+func TestAReplyEndsTheSilence(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.conn.link, p.conn.silentSince, p.state.calls.written = fakeLink{}, at(8), releases(2)
+	p.settle(p.conn.link, []reply{{value: int64(1)}}, nil, at(9))
+	assert.Equal(t, at(9), p.conn.silentSince)
+	p.settle(p.conn.link, nil, errBroken, at(10))
+	assert.Equal(t, at(9), p.conn.silentSince)
+}
+
+// A connection that never carried an answer makes its master suspect.
+func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(p *pipe)
+		replies []reply
+		suspect bool
+	}{
+		"it never carried an answer":    {func(*pipe) {}, nil, true},
+		"it carried an answer before":   {func(p *pipe) { p.conn.verified = true }, nil, false},
+		"it carried an answer just now": {func(*pipe) {}, []reply{{value: int64(1)}}, false},
+		"only a PING was sent over it": {func(p *pipe) {
+			p.state.calls.written = nil
+			p.state.calls.ping(at(9))
+		}, nil, false},
+		"its end was reported by a call": {func(*pipe) {}, []reply{{result: inDoubt, err: errBroken}}, true},
+	} {
+		p, _ := idlePipe()
+		p.conn.link, p.state.calls.written = fakeLink{}, releases(2)
+		c.prepare(p)
+		fx := p.settle(p.conn.link, c.replies, errBroken, at(10))
+		assert.Nil(t, p.conn.link, name)
+		assert.Equal(t, c.suspect, p.state.health.suspect != nil, name)
+		assert.Equal(t, c.suspect, fx.health, name)
+	}
+}

@@ -1,0 +1,311 @@
+package wire_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+// trip is a round trip so short that one batch at a time is sent.
+const trip = 4 * time.Millisecond
+
+func TestALoneCallIsSentAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		for i := range 3 {
+			v := r.ask(acquire("a", token(i))).result()
+			assert.Equal(t, trip, v.Took, "call %d", i)
+			time.Sleep(time.Duration(i) * time.Second)
+		}
+		assert.Equal(t, []int{1, 1, 1}, r.batches())
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
+	})
+}
+
+func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		first := r.ask(acquire("first", token(0)))
+		var rest []*ticket
+		for i := range 50 {
+			time.Sleep(trip / 100)
+			rest = append(rest, r.ask(acquire(fmt.Sprint("name-", i), token(i))))
+		}
+		began := first.call.Asked
+		assert.Equal(t, trip, first.result().Took)
+		for _, tk := range rest {
+			assert.Equal(t, wire.Granted, tk.result().Verdict)
+			assert.Equal(t, 2*trip, tk.at.Sub(began), "one round trip after the first")
+		}
+		assert.Equal(t, []int{1, 50}, r.batches())
+	})
+}
+
+func TestABatchIsBounded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		var all []*ticket
+		for i := range 2501 {
+			all = append(all, r.ask(count(), within(time.Second)))
+			if i == 0 {
+				synctest.Wait() // the first is on the wire
+			}
+		}
+		for _, tk := range all {
+			require.Equal(t, wire.Granted, tk.result().Verdict)
+		}
+		assert.Equal(t, []int{1, 1024, 1024, 452}, r.batches())
+	})
+}
+
+func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 3*time.Millisecond)
+		r.warm()
+		require.Equal(t, wire.Denied, r.ask(extend("a", "x")).result().Verdict) // the master learns the script
+		require.Equal(t, wire.Granted, r.ask(release("a", "x")).result().Verdict)
+		before := len(r.executed())
+		const rounds = 500
+		var want []string
+		var all []*ticket
+		for i := range rounds {
+			// All calls are about one name, so that a release that overtakes its acquire, or the reverse, is visible.
+			for _, op := range []*wire.Op{acquire("a", token(i)), extend("a", token(i)), release("a", token(i))} {
+				all = append(all, r.ask(op, within(time.Minute)))
+				want = append(want, op.Name+" "+token(i))
+			}
+			if i%41 == 0 {
+				time.Sleep(7 * time.Millisecond)
+			}
+		}
+		for _, tk := range all {
+			require.Equal(t, wire.Granted, tk.result().Verdict)
+		}
+		assert.Greater(t, len(r.batches()), 5)
+		var got []string
+		for _, e := range r.executed()[before:] {
+			if e.Args[0] == "set" {
+				got = append(got, "acquire "+e.Args[2])
+			} else if len(e.Args) == 6 {
+				got = append(got, "extend "+e.Args[4])
+			} else {
+				got = append(got, "release "+e.Args[4])
+			}
+		}
+		assert.Equal(t, want, got)
+		assert.True(t, r.gone())
+	})
+}
+
+func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		a := r.ask(acquire("a", "me"))
+		v := a.result()
+		assert.Equal(t, wire.Unknown, v.Verdict)
+		require.ErrorIs(t, v.Err, node.ErrTimeout)
+		assert.Equal(t, timeout, v.Took)
+		rel := r.ask(release("a", "me"), durably)
+		assert.Equal(t, wire.Unknown, rel.result().Verdict)
+
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, r.executed())
+		r.m.Thaw()
+		synctest.Wait() // no time passes
+		assert.True(t, r.gone(), "the late grant is undone at the moment of its reply")
+		got := r.executed()
+		require.Len(t, got, 2)
+		assert.Equal(t, "set", got[0].Args[0])
+		assert.Equal(t, "+OK\r\n", got[0].Reply)
+		assert.Equal(t, ":1\r\n", got[1].Reply)
+		assert.Equal(t, 1, r.m.ConnsEver()-r.standbys(), "the connection remained")
+	})
+}
+
+// standbys returns how many connections were tried besides the first one.
+func (r *rig) standbys() int { return r.m.Dials() - 1 }
+
+func TestACanceledCallIsNotSent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		var canceled atomic.Bool
+		onTheWire := r.ask(acquire("first", token(0)), canceledBy(&canceled))
+		synctest.Wait()
+		waits := r.ask(acquire("second", token(1)), canceledBy(&canceled))
+		time.Sleep(trip / 4)
+		canceled.Store(true)
+		assert.Equal(t, wire.Granted, onTheWire.result().Verdict, "too late for this one")
+		v := waits.result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrDropped)
+		assert.Equal(t, trip, v.Took, "when its turn came")
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{"first"}, r.m.Keys())
+		assert.Equal(t, []int{1}, r.batches())
+	})
+}
+
+func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		begin, end func(r *rig)
+	}{
+		"while connecting": {
+			begin: func(r *rig) { r.m.BlackHole() },
+			end:   func(r *rig) { r.m.Link.Heal() },
+		},
+		"while connecting to a frozen master": {
+			begin: func(r *rig) { r.m.Freeze() },
+			end:   func(r *rig) { r.m.Thaw() },
+		},
+		"behind a batch": {
+			begin: func(r *rig) {
+				r.warm()
+				r.m.Delay(2*timeout, 0)
+				r.ask(acquire("first", token(0)), within(time.Second))
+				synctest.Wait()
+			},
+			end: func(*rig) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				c.begin(r)
+				v := r.ask(acquire("late", token(1))).result()
+				assert.Equal(t, wire.Failed, v.Verdict)
+				assert.True(t, v.Unsent)
+				require.ErrorIs(t, v.Err, node.ErrTimeout)
+				assert.Equal(t, timeout, v.Took)
+				c.end(r)
+				r.eventually(5*time.Second, "the node works", func() bool {
+					return r.ask(acquire("next", token(2)), within(time.Second)).result().Verdict.Answered()
+				})
+				assert.NotContains(t, r.m.Keys(), "late")
+			})
+		})
+	}
+}
+
+func TestTheQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Delay(10*time.Second, 0)
+		const room = 1 << 14
+		var all []*ticket
+		long := within(time.Hour)
+		all = append(all, r.ask(acquire("first", token(0)), long))
+		synctest.Wait()
+		for range room {
+			all = append(all, r.ask(count(), long))
+		}
+		v := r.ask(acquire("one more", "x"), long).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrBusy)
+		assert.Zero(t, v.Took)
+		rel := r.ask(release("first", token(0)), durably, long)
+		assert.False(t, rel.voted(), "a release is always accepted")
+		for _, tk := range all {
+			require.Equal(t, wire.Granted, tk.result().Verdict)
+		}
+		assert.True(t, rel.result().Answered())
+		assert.NotContains(t, r.m.Keys(), "one more")
+	})
+}
+
+func TestManyCallersAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, time.Millisecond)
+		var callers sync.WaitGroup
+		for i := range 64 {
+			callers.Go(func() {
+				name := fmt.Sprint("name-", i)
+				for j := range 10 {
+					assert.Equal(t, wire.Granted, r.ask(acquire(name, token(j))).result().Verdict)
+					assert.Equal(t, wire.Denied, r.ask(acquire(name, "another")).result().Verdict)
+					assert.Equal(t, wire.Granted, r.ask(release(name, token(j))).result().Verdict)
+				}
+			})
+		}
+		callers.Wait()
+		assert.True(t, r.gone())
+		assert.Less(t, len(r.batches()), 200, "1920 calls")
+	})
+}
+
+func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		// It was near when its round trip was timed, so that one batch at a time is sent.
+		r.warm()
+		const far = 80 * time.Millisecond
+		r.m.Delay(far/2, 0)
+		first := r.ask(acquire("first", token(0)))
+		time.Sleep(10 * time.Millisecond)
+		second := r.ask(acquire("second", token(1)))
+		assert.Equal(t, wire.Granted, first.result().Verdict)
+		assert.Equal(t, wire.Unknown, second.result().Verdict, "it was sent when the first reply arrived, and is in flight")
+		synctest.Wait()
+		assert.False(t, r.node.Suspect())
+		assert.Empty(t, r.healthReports())
+	})
+}
+
+func TestATimedOutCallThatIsAnsweredLaterVotesOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Delay(timeout, 0) // the round trip takes twice that
+		a := r.ask(acquire("a", "me"))
+		assert.Equal(t, wire.Unknown, a.result().Verdict)
+		time.Sleep(time.Second)
+		assert.Equal(t, "me", r.m.Get("a"))
+		assert.EqualValues(t, 1, a.votes.Load())
+	})
+}
+
+func TestTheVotesOfANodeAreCounted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.ask(acquire("a", "me")).result()
+		r.ask(acquire("a", "another")).result()
+		s := r.node.Stats()
+		assert.Equal(t, [...]int64{wire.Granted: 1, wire.Denied: 1}, s.Votes)
+		assert.EqualValues(t, 2, s.Latency.Count())
+	})
+}
+
+func TestANodeIsBoundOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		url := w.Master(0).URL()
+		r := newRig(t, w, url, node.WithDialer(w.Dial))
+		require.ErrorIs(t, r.node.Bind(r.group.Go, func(error) {}), node.ErrBound)
+	})
+}

@@ -1,0 +1,312 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+// patient is a deadline that only a hang exceeds, also on a busy machine.
+const patient = 10 * time.Second
+
+// realRig is a node for a redis-server, and a client to look into it.
+func realRig(t *testing.T, args ...string) (*rig, *redisproc.Server, *redis.Client) {
+	t.Helper()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context(), args...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	n, err := open(s.URL())
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	return r, s, c
+}
+
+// connections returns the ids of all connections of the server except the asking one.
+func connections(t *testing.T, c *redis.Client) (ids []string) {
+	t.Helper()
+	me := c.Conn()
+	defer me.Close()
+	own, err := me.ClientID(t.Context()).Result()
+	require.NoError(t, err)
+	list, err := me.ClientList(t.Context()).Result()
+	require.NoError(t, err)
+	for line := range strings.Lines(list) {
+		var id int64
+		if _, err := fmt.Sscanf(line, "id=%d", &id); err == nil && id != own {
+			ids = append(ids, fmt.Sprint(id))
+		}
+	}
+	return ids
+}
+
+func tcp(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, addr)
+}
+
+// The node notices that the server closed an idle connection, and sends the next call over a new one.
+func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	for i := range 3 {
+		v := r.ask(acquire(token(i), "me"), within(patient)).result()
+		require.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		require.NoError(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
+		require.Eventually(t, func() bool { return len(connections(t, c)) == 0 }, patient, time.Millisecond)
+		time.Sleep(1100 * time.Millisecond) // a connection counts as idle after a second
+	}
+	assert.Empty(t, r.healthReports())
+}
+
+func TestNoGhostRemainsOnAFrozenServer(t *testing.T) {
+	t.Parallel()
+	r, s, c := realRig(t)
+	require.Equal(t, wire.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Freeze())
+	v := r.ask(acquire("a", "me")).result()
+	assert.Equal(t, wire.Unknown, v.Verdict)
+	r.ask(release("a", "me"), durably).result()
+	time.Sleep(500 * time.Millisecond)
+	require.NoError(t, s.Thaw())
+	require.Eventually(t, func() bool { return !r.node.Suspect() }, patient, time.Millisecond)
+	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
+	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
+}
+
+// The client's connection ends while the server is frozen. The server still executes the requests in its buffer.
+func TestNoGhostRemainsOnAServerThatThawsAfterItsConnectionEnded(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	n := &holes{dial: tcp}
+	nd, err := open(s.URL(), node.WithDialer(n.Dial))
+	require.NoError(t, err)
+	r := bind(t, nil, nd)
+	r.slack = time.Second
+
+	require.Equal(t, wire.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Freeze())
+	require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+	r.ask(release("a", "me"), durably).result()
+	require.NoError(t, n.first().Close())
+	time.Sleep(200 * time.Millisecond)
+	require.NoError(t, s.Thaw())
+	assert.Zero(t, nd.Close(time.Now().Add(patient)), "the release was confirmed and repeated")
+	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
+}
+
+func TestARestartedServerIsNoticed(t *testing.T) {
+	t.Parallel()
+	r, s, _ := realRig(t)
+	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Start(t.Context()))
+	var v wire.Vote
+	require.Eventually(t, func() bool {
+		v = r.ask(acquire("a", "me"), window(time.Minute), within(patient)).result()
+		return v.RunID() != ""
+	}, patient, 10*time.Millisecond)
+	assert.Equal(t, wire.Unknown, v.Verdict)
+	var young *node.RestartError
+	require.ErrorAs(t, v.Err, &young)
+	assert.LessOrEqual(t, young.Left, time.Minute+time.Second)
+	assert.Greater(t, young.Left, time.Minute-patient)
+}
+
+func TestAKilledServerIsReachedAgainAfterItsRestart(t *testing.T) {
+	t.Parallel()
+	r, s, _ := realRig(t)
+	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Kill())
+	for range 20 {
+		v := r.ask(acquire("a", "me"), within(patient)).result()
+		assert.NotEqual(t, wire.Granted, v.Verdict)
+		assert.Less(t, v.Took, patient/2, "refused at once")
+	}
+	require.NoError(t, s.Start(t.Context()))
+	assert.Eventually(t, func() bool {
+		return r.ask(acquire("a", "me"), within(patient)).result().Verdict == wire.Granted
+	}, patient, 10*time.Millisecond)
+}
+
+// A server that loads its dataset answers INFO, reports the role master, and refuses everything else.
+func TestALoadingServerIsReported(t *testing.T) {
+	t.Parallel()
+	r, s, c := realRig(t, "--key-load-delay", "500", "--loading-process-events-interval-bytes", "1024")
+	status := func() wire.Status {
+		v := r.ask(wire.StatusOp(), within(patient)).result()
+		require.NoError(t, v.Err)
+		return v.Data.(wire.Status)
+	}
+	assert.False(t, status().Loading)
+	fill := c.Pipeline()
+	for i := range 2000 { // a second's worth, at half a millisecond each
+		fill.Set(t.Context(), token(i), strings.Repeat("x", 100), 0)
+	}
+	_, err := fill.Exec(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, c.Save(t.Context()).Err())
+	require.NoError(t, s.Kill())
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	require.NotEqual(t, wire.Granted, v.Verdict)
+	require.NoError(t, s.Start(t.Context()))
+
+	require.Eventually(t, func() bool {
+		v = r.ask(acquire("a", "me"), within(patient)).result()
+		return !v.Unsent
+	}, patient, time.Millisecond)
+	require.ErrorContains(t, v.Err, "LOADING", "the control: it is")
+	now := status()
+	assert.True(t, now.Loading)
+	assert.Equal(t, "master", now.Role)
+	require.Eventually(t, func() bool { return !status().Loading }, patient, 10*time.Millisecond)
+	assert.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+}
+
+func TestACLs(t *testing.T) {
+	t.Parallel()
+	_, s, c := realRig(t)
+	for name, u := range map[string]struct {
+		rights    string
+		path      string       // of the URL
+		acquire   wire.Verdict // without a window
+		guarded   wire.Verdict // with one
+		permanent bool
+	}{
+		"everything allowed":   {"+@all", "", wire.Granted, wire.Granted, false},
+		"only what is needed":  {"+set +evalsha +eval +get +del +pexpire +info", "", wire.Granted, wire.Granted, false},
+		"INFO forbidden":       {"+@all -info", "", wire.Granted, wire.Unknown, true},
+		"SET forbidden":        {"+@all -set", "", wire.Failed, wire.Failed, true},
+		"SELECT forbidden":     {"+@all -select", "/1", wire.Failed, wire.Failed, true},
+		"the key is forbidden": {"resetkeys ~other +@all", "", wire.Failed, wire.Failed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user := fmt.Sprintf("user%d", time.Now().UnixNano())
+			args := []any{"ACL", "SETUSER", user, "on", ">hunter2", "~*"}
+			for _, a := range strings.Fields(u.rights) {
+				args = append(args, a)
+			}
+			require.NoError(t, c.Do(t.Context(), args...).Err())
+			n, err := open("redis://" + user + ":hunter2@" + s.Addr() + u.path)
+			require.NoError(t, err)
+			r := bind(t, nil, n)
+			v := r.ask(acquire(user, "me"), within(patient)).result()
+			assert.Equal(t, u.acquire, v.Verdict, "%v", v.Err)
+			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Hour)).result()
+			if u.guarded == wire.Granted {
+				var young *node.RestartError // the server has just been started
+				require.ErrorAs(t, v.Err, &young)
+			} else {
+				assert.Equal(t, u.guarded, v.Verdict)
+				assert.Equal(t, u.permanent, node.Permanent(v.Err), "%v", v.Err)
+				var identity *node.IdentityError
+				assert.Equal(t, u.guarded == wire.Unknown, errors.As(v.Err, &identity), "INFO is what is refused: %v", v.Err)
+			}
+			if v.Err != nil {
+				assert.NotContains(t, v.Err.Error(), "hunter2")
+			}
+		})
+	}
+}
+
+func TestAWrongPasswordForARealServer(t *testing.T) {
+	t.Parallel()
+	_, s, _ := realRig(t)
+	n, err := open("redis://nobody:hunter2@" + s.Addr())
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+	assert.NotContains(t, v.Err.Error(), "hunter2")
+}
+
+func TestAFullServerFails(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	v := r.ask(acquire("b", "me"), within(patient)).result()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	require.ErrorContains(t, v.Err, "OOM")
+	assert.False(t, node.Permanent(v.Err))
+	v = r.ask(release("a", "me"), durably, within(patient)).result()
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
+	assert.Empty(t, c.Keys(t.Context(), "*").Val(), "the release was repeated: %v", v)
+}
+
+func TestAReplicaFails(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	require.NoError(t, c.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+	for range 3 {
+		v := r.ask(acquire("a", "me"), within(patient)).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assertNoMaster(t, v)
+	}
+	assert.False(t, r.node.Suspect())
+}
+
+// For the race detector: Close ends a connection that the driver is about to drop.
+func TestCloseUnderTraffic(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	for range 50 {
+		n, err := open(s.URL())
+		require.NoError(t, err)
+		r := bind(t, nil, n)
+		r.slack = time.Second
+		var callers sync.WaitGroup
+		for i := range 4 {
+			callers.Go(func() {
+				for v := (wire.Vote{}); !errors.Is(v.Err, node.ErrClosed); {
+					v = r.ask(acquire(token(i), "me"), within(patient)).result()
+				}
+			})
+		}
+		r.ask(acquire("a", "me"), within(patient)).result()
+		n.Close(time.Now())
+		callers.Wait()
+		require.NoError(t, r.group.Wait())
+	}
+}
+
+func TestCloseLeavesNoConnection(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	notified := make(chan struct{}, 10)
+	r.node.Listen("channel", func(string) { notified <- struct{}{} })
+	<-notified
+	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, c.Publish(t.Context(), "channel", "").Err())
+	<-notified
+	before := connections(t, c)
+	r.node.Close(time.Now().Add(patient))
+	require.NoError(t, r.group.Wait())
+	assert.Eventually(t, func() bool { return len(connections(t, c)) == len(before)-2 }, patient, 10*time.Millisecond)
+}

@@ -1,0 +1,439 @@
+package wire_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+// refused returns the node's reports of refusals: the text, or "over".
+func (r *rig) refused() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, err := range r.reported {
+		var refusal *node.RefusalError
+		switch {
+		case !errors.As(err, &refusal):
+		case refusal.Over:
+			all = append(all, "over")
+		default:
+			all = append(all, err.Error())
+		}
+	}
+	return all
+}
+
+// A master that refuses many releases gets only a few per second. When it accepts one, all others follow.
+func TestReleasesThatAMasterRefusesAreRetriedOneAtATime(t *testing.T) {
+	t.Parallel()
+	for _, msg := range []string{
+		"READONLY You can't write against a read only replica.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"NOPERM this user has no permissions to access one of the keys used as arguments",
+		"ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791)",
+	} {
+		t.Run(msg, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				const n = 1000
+				for i := range n {
+					r.m.Set(token(i), "me", time.Hour)
+				}
+				r.m.Reply(msg, "EVALSHA")
+				before := r.m.Count("EVALSHA")
+				for i := range n {
+					r.ask(release(token(i), "me"), expiresAfter(time.Hour))
+				}
+				time.Sleep(timeout)
+				began := r.m.Count("EVALSHA")
+				require.Equal(t, n, began-before, "each is sent once")
+				const lasting = 20 * time.Second
+				time.Sleep(lasting)
+				assert.LessOrEqual(t, r.m.Count("EVALSHA")-began, 2*int(lasting/time.Second))
+				assert.Greater(t, r.m.Count("EVALSHA")-began, int(lasting/time.Second)/2)
+				require.Len(t, r.refused(), 1, "reported once")
+				assert.Contains(t, r.refused()[0], msg)
+
+				r.m.Recover()
+				r.eventually(1100*time.Millisecond, "the releases got through", r.gone)
+				synctest.Wait()
+				assert.Equal(t, "over", r.refused()[len(r.refused())-1])
+				assert.Len(t, r.refused(), 2)
+				assert.Zero(t, r.node.Close(time.Now()))
+			})
+		})
+	}
+}
+
+// Each reason has its own retries, so a release that is refused permanently does not delay one that is refused
+// temporarily.
+func TestReleasesRefusedForDifferentReasonsDoNotDelayEachOther(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
+		for i := range 50 {
+			r.ask(release(token(i), "me"), expiresAfter(time.Minute))
+		}
+		synctest.Wait()
+		r.m.Recover()
+		r.m.Set("other", "me", time.Hour)
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		assert.Equal(t, wire.Failed, r.ask(release("other", "me"), expiresAfter(time.Minute)).result().Verdict)
+		r.m.Recover()
+		r.eventually(600*time.Millisecond, "the other got through", r.gone)
+	})
+}
+
+// A refused release is given up when its key has expired, and Close counts it until then.
+func TestRefusedReleasesAreGivenUpAndCounted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		for i := range 10 {
+			r.ask(release(token(i), "me"), expiresAfter(5*time.Second))
+		}
+		time.Sleep(6 * time.Second)
+		sent := r.m.Count("EVALSHA")
+		time.Sleep(time.Minute)
+		assert.Equal(t, sent, r.m.Count("EVALSHA"), "they are given up")
+		for i := range 10 {
+			r.ask(release(token(i), "me"), expiresAfter(5*time.Second))
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		assert.Equal(t, 10, r.node.Close(began.Add(2*time.Second)))
+		assert.LessOrEqual(t, time.Since(began), 2*time.Second)
+	})
+}
+
+// undoable returns an acquire that names the script that undoes it.
+func undoable(name string) *wire.Op { return acquire(name, "me").UndoneBy(releaseScript) }
+
+const noScripts = "NOPERM this user has no permissions to run the 'evalsha' command"
+
+// assertBarred asserts that the master was not asked, and that the error names the right.
+func assertBarred(t *testing.T, v wire.Vote, right string) {
+	t.Helper()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	var missing *node.RightError
+	require.ErrorAs(t, v.Err, &missing)
+	require.ErrorContains(t, v.Err, right)
+	assert.True(t, node.Permanent(v.Err))
+}
+
+// The handshake checks the right to run scripts in the same round trip as INFO, so not even the first lock is set.
+func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
+	t.Parallel()
+	for _, msg := range []string{
+		noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'",
+	} {
+		t.Run(msg, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Delay(trip/2, 0)
+				r.m.Reply(msg, "EVALSHA")
+				v := r.ask(undoable("a")).result()
+				assertBarred(t, v, "evalsha")
+				assert.Equal(t, 4*trip, v.Took, "connect, and the handshake, twice")
+				for range 100 {
+					assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+				}
+				assert.Empty(t, r.executed())
+				require.Len(t, r.refused(), 1, "reported once")
+				assert.Equal(t, wire.Granted, r.ask(count()).result().Verdict, "other operations are sent")
+			})
+		})
+	}
+}
+
+// The first acquire at least a second after the last recheck finds that the right is back, and is sent.
+func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.m.Reply(noScripts, "EVALSHA")
+		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		for range 3 {
+			time.Sleep(time.Second)
+			v := r.ask(undoable("a")).result()
+			assertBarred(t, v, "evalsha")
+			assert.Equal(t, trip, v.Took, "the node checks again whether the master still refuses")
+			assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		}
+		time.Sleep(time.Second)
+		r.m.Recover()
+		all := []*ticket{r.ask(undoable("a")), r.ask(undoable("b")), r.ask(undoable("c"))}
+		for _, tk := range all {
+			v := tk.result()
+			assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		}
+		assert.Equal(t, "over", r.refused()[1])
+		assert.Len(t, r.executed(), 3)
+	})
+}
+
+// If a right is taken away while a connection is open, the node finds out at the first release.
+func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		msg, right string
+		cmds       []string
+	}{
+		"EVALSHA": {noScripts, "evalsha", []string{"EVALSHA"}},
+		"EVAL":    {"NOPERM this user has no permissions to run the 'eval' command", "eval", []string{"EVAL"}},
+		"DEL in a script": {
+			"ERR The user executing the script can't run this command or subcommand", "can't run", []string{"DEL"},
+		},
+		"DEL in 7.0's words": {
+			"ERR ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"},
+		},
+		"DEL in 7.2's words": {
+			"NOPERM ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"},
+		},
+		"DEL was renamed":     {"ERR Unknown Redis command called from script", "Unknown Redis command", []string{"DEL"}},
+		"EVALSHA was renamed": {"ERR unknown command 'evalsha', with args beginning with: ", "evalsha", []string{"EVALSHA"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.FlushScripts()
+				require.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+				r.m.Reply(c.msg, c.cmds...)
+				assert.Equal(t, wire.Failed, r.ask(release("a", "me"), expiresAfter(5*time.Second)).result().Verdict)
+				synctest.Wait()
+				assertBarred(t, r.ask(undoable("b")).result(), c.right)
+				for range 20 {
+					time.Sleep(700 * time.Millisecond)
+					assertBarred(t, r.ask(undoable("b")).result(), c.right)
+				}
+				assert.Len(t, r.refused(), 2, "the release, and that it is not asked any more: %v", r.refused())
+				r.m.Recover()
+				time.Sleep(time.Second)
+				v := r.ask(undoable("b")).result()
+				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+				assert.Equal(t, wire.Granted, r.ask(release("b", "me"), expiresAfter(5*time.Second)).result().Verdict)
+			})
+		})
+	}
+}
+
+// A right that is missing only for some keys, or for a script that no acquire needs, bars no other lock.
+func TestAMissingRightBarsOnlyWhatNeedsIt(t *testing.T) {
+	t.Parallel()
+	other := wire.NewScript("redis.call('TYPE', KEYS[1]) return 1")
+	for name, c := range map[string]struct {
+		msg  string
+		op   *wire.Op
+		cmds []string
+	}{
+		"keys": {
+			"NOPERM this user has no permissions to access one of the keys used as arguments", release("a", "me"),
+			[]string{"EVALSHA"},
+		},
+		"keys in a script": {
+			"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments",
+			release("a", "me"),
+			[]string{"GET"},
+		},
+		"a script that reads": {
+			"ERR The user executing the script can't run this command or subcommand", other.Op("probe", nil, []string{"a"}),
+			[]string{"TYPE"},
+		},
+		"another kind's release": {
+			"ERR The user executing the script can't run this command or subcommand", other.Op("release", nil, []string{"a"}),
+			[]string{"TYPE"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.Reply(c.msg, c.cmds...)
+				adjust := within(timeout)
+				if c.op.Name == "release" {
+					adjust = expiresAfter(5 * time.Second)
+				}
+				require.ErrorContains(t, r.ask(c.op, adjust).result().Err, strings.Fields(c.msg)[0])
+				assert.Equal(t, wire.Granted, r.ask(undoable("b")).result().Verdict)
+			})
+		})
+	}
+}
+
+// A new connection also shows it, for example after the master was restarted with other rights.
+func TestANewConnectionReportsThatScriptsAreAllowedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Reply(noScripts, "EVALSHA")
+		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		r.m.Recover()
+		r.m.Reset()
+		time.Sleep(time.Second)
+		assert.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+		assert.Len(t, r.refused(), 2)
+	})
+}
+
+// A recheck whose connection breaks shows nothing, and no call waits for it.
+func TestALostRecheckOfARightIsRepeated(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.m.Reply(noScripts, "EVALSHA")
+		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		time.Sleep(time.Second)
+		a := r.ask(undoable("a"))
+		time.Sleep(trip / 4)
+		r.m.Reset()
+		assert.True(t, a.result().Unsent)
+		r.m.Recover()
+		time.Sleep(time.Second)
+		assert.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+	})
+}
+
+// A proxy may not support scripts without keys. Its error does not concern the rights.
+func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]string{
+		"an error":      "-ERR invalid number of arguments\r\n",
+		"busy":          "-BUSY Redis is busy running a script.\r\n",
+		"another reply": "+OK\r\n",
+		"it hangs up":   "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := &scripted{answer: func(args []string) (string, bool) {
+					if args[0] == "evalsha" && args[2] == "0" {
+						return reply, reply == ""
+					}
+					return "+OK\r\n", false
+				}}
+				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
+				assert.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+				v := r.ask(undoable("b")).result()
+				assert.Equal(t, wire.Granted, v.Verdict)
+				assert.Equal(t, "abc", v.Server.RunID)
+				if reply == "" {
+					assert.Equal(t, int64(2+comparing), srv.dials.Load(), "it connects once more, without the check")
+				} else {
+					assert.Equal(t, int64(1+comparing), srv.dials.Load())
+				}
+			})
+		})
+	}
+}
+
+// A refused release that is executed later shows that locks can be released again, even if nobody asks for one.
+func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		require.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+		r.m.Reply("ERR The user executing the script can't run this command or subcommand", "EVALSHA")
+		r.ask(release("a", "me"), expiresAfter(time.Hour))
+		r.eventually(time.Second, "the right is missing", func() bool { return r.node.Stats().Barred != nil })
+		r.m.Recover()
+		r.eventually(10*time.Second, "the right is back", func() bool { return r.node.Stats().Barred == nil })
+		assert.True(t, r.gone())
+	})
+}
+
+// An attempt to connect that times out at the check says nothing about the proxy or the rights.
+func TestASlowRightCheckBarsNothing(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]string{
+		"allowed":     "-NOSCRIPT No matching script.\r\n",
+		"it hangs up": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var slow atomic.Bool
+				slow.Store(true)
+				srv := &scripted{answer: func(args []string) (string, bool) {
+					if args[0] != "evalsha" || args[2] != "0" {
+						return "+OK\r\n", false
+					}
+					if slow.Swap(false) {
+						time.Sleep(1500 * time.Millisecond)
+					}
+					return reply, reply == ""
+				}}
+				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
+				var v wire.Vote
+				for range 10 {
+					if v = r.ask(undoable("a")).result(); v.Verdict == wire.Granted {
+						break
+					}
+					assert.NotContains(t, v.Err.Error(), "EVALSHA")
+					assert.True(t, v.Unsent, "the connection is of no use")
+					time.Sleep(time.Second)
+				}
+				assert.Equal(t, wire.Granted, v.Verdict)
+				assert.NoError(t, r.node.Stats().Barred)
+				time.Sleep(2 * time.Second) // the server ends
+			})
+		})
+	}
+}
+
+// A retried release that expires while the master cannot be reached is dropped, and the release behind it is sent.
+func TestARefusedReleaseFollowsARetryThatExpired(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Set("a", "me", 1200*time.Millisecond)
+		r.m.Set("b", "me", time.Hour)
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		r.ask(release("a", "me"), expiresAfter(1200*time.Millisecond))
+		r.ask(release("b", "me"), expiresAfter(time.Hour))
+		time.Sleep(400 * time.Millisecond)
+		r.m.Freeze()
+		r.m.Reset()
+		time.Sleep(4 * time.Second)
+		r.m.Thaw()
+		r.m.Recover()
+		r.eventually(10*time.Second, "the key is gone", r.gone)
+		assert.Zero(t, r.node.Stats().Unconfirmed)
+	})
+}
+
+// The refused releases follow the one that the master accepts, even if that one went over the recovery connection.
+func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		for i := range 10 {
+			r.m.Set(token(i), "me", time.Hour)
+		}
+		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
+		for i := range 10 {
+			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
+		}
+		synctest.Wait()
+		r.m.Recover()
+		r.m.HangUp(func(args []string) bool { return args[0] == "evalsha" })
+		time.Sleep(600 * time.Millisecond) // one is sent again, and breaks its connections
+		v := r.ask(acquire("other", "them")).result()
+		require.Equal(t, wire.Granted, v.Verdict, "there is a shared connection")
+		r.m.Del("other", "", "")
+		time.Sleep(2 * timeout) // no deadline wakes the node meanwhile
+		r.m.HangUp(nil)
+		r.eventually(2*time.Second, "all got through", r.gone)
+	})
+}

@@ -1,0 +1,164 @@
+package wire
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Request is one operation asked of one node.
+//
+// Like all types of this file, it is for package quorum: see the package documentation.
+type Request struct {
+	Op *Op
+	// Voter receives the vote, together with Index.
+	Voter Voter
+	Index int
+	// Asked is the time of the request, and Deadline the time at which the vote is due.
+	Asked, Deadline time.Time
+	// Connect is the most by which the vote may be later than the deadline: by the time for which the request waited for
+	// a connection to a master that was not suspect, and until the server had answered that it lacks the script.
+	Connect time.Duration
+
+	// Window is how long the server must have been up for its grant to count. If it is 0, every grant counts.
+	Window time.Duration
+	// RequireTrusted makes the node skip a server that is known to have come up within the window. Fencing uses it: a
+	// grant that does not count would still raise the counter.
+	RequireTrusted bool
+	// Canceled, if not nil, makes the node drop the request if it is true before the request was written.
+	Canceled *atomic.Bool
+	// Ended, if not nil, makes the node drop the request if it returns true just before the request is written. The node
+	// calls it with its own mutex held, so it must not block or call the node.
+	Ended func() bool
+	// Written, if not nil, is set to true immediately before the request is written.
+	Written *atomic.Bool
+
+	Delivery Delivery
+}
+
+// Delivery says how long a node tries to get a request answered. With the zero value the node sends the request at most
+// once, and not after its deadline.
+type Delivery struct {
+	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
+	// connections. It is for releases, which may be repeated.
+	Durable bool
+	// KeyTTL is how long a key that the request removes can live. Once the master has answered with an error, the node
+	// repeats the request for at most that time, since every key has expired by then. It repeats a confirmed request for
+	// about as long.
+	KeyTTL time.Duration
+	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
+	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
+	// the request after it was confirmed.
+	FirstAsked time.Time
+	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
+	// request up, whatever the master does.
+	ExpiresAt time.Time
+	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
+	// counts as a grant: an earlier sending removed the key.
+	Keeps bool
+	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
+	// the request if it cannot send it at once, and does not count it as unconfirmed.
+	OnlyIfWritten *atomic.Bool
+}
+
+// Voter receives the votes on the requests that name it.
+type Voter interface {
+	// Vote is called exactly once for each request, from any goroutine, possibly from within Submit. It must not block.
+	Vote(index int, v Vote)
+}
+
+// Call is a Request and the memory in which the node keeps track of it. The caller provides that memory, so that one
+// slice can hold the calls of a round.
+type Call struct {
+	Request
+	flight flight
+}
+
+// flight is how far a call has come. The pipe's mutex guards it.
+type flight struct {
+	voted    bool          // the call has its vote, or a goroutine is about to deliver it; see claimVote
+	asText   bool          // send the text of the script, not its digest
+	late     time.Duration // how much later than at its Deadline the vote is due
+	repeated bool          // the call was sent before, and may have been executed then
+	sent     time.Time     // when the call was last written and so may have reached the master; zero: never
+	resent   *resent       // nil: the call need not be sent again; most need not
+}
+
+// resent has the times that matter for a durable call that is sent again.
+type resent struct {
+	confirmed time.Time // when the call was first answered without an error; zero: it was not
+	expiresAt time.Time // when the keys have certainly expired, as the pipe found out; zero: unknown
+}
+
+// bytes returns the call as it is written to a connection.
+func (c *Call) bytes() []byte {
+	if c.flight.asText {
+		return c.Op.text()
+	}
+	return c.Op.out
+}
+
+// due returns when the vote is due. It is later than the call's Deadline if the call had to wait for a connection.
+func (c *Call) due() time.Time { return c.Deadline.Add(c.flight.late) }
+
+// dueUnsent returns when the vote is due if no connection is made by then.
+func (c *Call) dueUnsent() time.Time { return later(c.due(), c.Asked.Add(c.Connect)) }
+
+// postpone makes the vote due later by d, as far as Connect allows.
+func (c *Call) postpone(d time.Duration) { c.flight.late = min(c.flight.late+d, c.Connect) }
+
+// claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to
+// deliver.
+func (c *Call) claimVote() bool {
+	first := !c.flight.voted
+	c.flight.voted = true
+	return first
+}
+
+// deliver passes a vote to the voter. It must be called without the pipe's mutex.
+func (c *Call) deliver(v Vote, now time.Time) {
+	v.Took = now.Sub(c.Asked)
+	c.Voter.Vote(c.Index, v)
+}
+
+// needless reports whether what the call undoes was never written.
+func (c *Call) needless() bool {
+	return c.Delivery.OnlyIfWritten != nil && !c.Delivery.OnlyIfWritten.Load()
+}
+
+// expired reports whether the call has its vote and the keys that it removes have certainly expired.
+func (c *Call) expired(now time.Time) bool {
+	at := c.expiresAt()
+	return c.flight.voted && !at.IsZero() && !now.Before(at)
+}
+
+// expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.
+func (c *Call) expiresAt() time.Time {
+	if c.Delivery.ExpiresAt.IsZero() && c.flight.resent != nil {
+		return c.flight.resent.expiresAt
+	}
+	return c.Delivery.ExpiresAt
+}
+
+// expireAt records when the keys have certainly expired, unless that is known already.
+func (c *Call) expireAt(t time.Time) {
+	if c.expiresAt().IsZero() {
+		c.ensureResent().expiresAt = t
+	}
+}
+
+// confirmed records that the master executed the call at now. It returns when it did so first.
+func (c *Call) confirmed(now time.Time) time.Time {
+	r := c.ensureResent()
+	if r.confirmed.IsZero() {
+		r.confirmed = now
+	}
+	return r.confirmed
+}
+
+// ensureResent returns the call's resent, and allocates it if there is none.
+func (c *Call) ensureResent() *resent {
+	if c.flight.resent == nil {
+		c.flight.resent = new(resent)
+	}
+	return c.flight.resent
+}

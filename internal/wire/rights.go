@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/node"
+)
+
+// rightsInterval is how often the node rechecks a missing right while callers ask for locks.
+const rightsInterval = time.Second
+
+// rights are the rights that the user lacks on the master, by the script that the master refuses. The key nil stands
+// for all scripts. While the master refuses a script, the node sends it no operation that this script undoes: it must
+// not set a lock that it cannot release.
+type rights map[*Script]*missingRight
+
+// missingRight is a script that the master refuses, or all scripts.
+type missingRight struct {
+	err      *node.RightError
+	recheck  *Op       // the operation that shows whether the master still refuses
+	text     bool      // the recheck is sent with the text of its script
+	retryAt  time.Time // when the recheck may be sent
+	inFlight *Call     // the recheck that has no reply yet; nil: none
+}
+
+// anyScript calls a script that no server has. A server that answers NOSCRIPT allows this user to run scripts.
+var anyScript = Command("rights", nil, "evalsha", noScript, 0)
+
+// anyText calls a script by its text, which changes nothing. A refused operation itself must not be sent again later:
+// its caller was told that it was not executed.
+var anyText = Command("rights", nil, "eval", "return 1", 0)
+
+// noScript has the form of a script's digest, but is the digest of no script.
+const noScript = "0000000000000000000000000000000000000000"
+
+// missing returns the right without which op must not be sent; nil if the master is not known to refuse one.
+func (rs rights) missing(op *Op) *missingRight {
+	if len(rs) == 0 || op.undo == nil {
+		return nil
+	}
+	if m := rs[nil]; m != nil {
+		return m
+	}
+	return rs[op.undo]
+}
+
+// refused returns why op must not be sent to the master; nil if it may be. While a recheck is due or has no reply
+// yet, refused returns nil, because the user may have the right by now.
+func (rs rights) refused(op *Op, now time.Time) error {
+	if m := rs.missing(op); m != nil && m.inFlight == nil && now.Before(m.retryAt) {
+		return m.err
+	}
+	return nil
+}
+
+// check decides whether op may be sent now. If wait is true, the reply to a recheck decides, and the caller must send
+// recheck first unless it is nil. Otherwise op may be sent if err is nil, and err is why it may not.
+func (rs rights) check(op *Op, now time.Time) (recheck *Call, wait bool, err error) {
+	m := rs.missing(op)
+	if m == nil {
+		return nil, false, nil
+	}
+	if m.inFlight == nil && !now.Before(m.retryAt) {
+		m.inFlight = &Call{
+			Request: Request{Op: m.recheck, Asked: now, Deadline: now},
+			flight:  flight{voted: true, asText: m.text, sent: now},
+		}
+		recheck = m.inFlight
+	}
+	if m.inFlight != nil {
+		return recheck, true, nil
+	}
+	return nil, false, m.err
+}
+
+// set records that the master refuses the script s, or all scripts if s is nil. It reports whether that is new.
+func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
+	if *rs == nil {
+		*rs = make(rights)
+	}
+	old := (*rs)[s]
+	if old != nil {
+		m.inFlight = old.inFlight
+	}
+	(*rs)[s] = m
+	return old == nil
+}
+
+// learn records the missing right, if any, that the error reply err to the script of c reports. It returns an error if
+// the right was not known to be missing.
+func (rs *rights) learn(c *Call, err error, now time.Time) (found *node.RightError) {
+	inScript, command := parseRefusal(err)
+	if !command || inScript && !c.Op.script.undoes.Load() {
+		return nil // the right to a key is missing, or the script is not one that undoes an operation
+	}
+	m := &missingRight{err: &node.RightError{Err: err}, retryAt: now.Add(rightsInterval)}
+	scope := c.Op.script
+	switch {
+	case inScript:
+		m.recheck, m.text = c.Op, c.flight.asText // a release, which may be executed again
+	case c.flight.asText:
+		scope, m.recheck = nil, anyText
+	default:
+		scope, m.recheck = nil, anyScript
+	}
+	if !rs.set(scope, m) {
+		return nil
+	}
+	return m.err
+}
+
+// executed records that the master executed the script of c, which undid something: the user has that right again. It
+// returns the error that was recorded for the script; nil if there was none, or if the reply to a recheck will decide.
+func (rs rights) executed(c *Call) (over *node.RightError) {
+	if len(rs) == 0 || c.Op.script == nil {
+		return nil
+	}
+	m := rs[c.Op.script]
+	if m == nil || m.inFlight != nil {
+		return nil
+	}
+	delete(rs, c.Op.script)
+	return m.err
+}
+
+// handshake records the result of a new connection's check of the right to run scripts. It returns what onHealth must
+// report; nil if nothing changed.
+func (rs *rights) handshake(r scriptRight, now time.Time) *node.RefusalError {
+	old := (*rs)[nil]
+	switch {
+	case r.err != nil:
+		m := &missingRight{err: &node.RightError{Err: r.err}, recheck: anyScript, retryAt: now.Add(rightsInterval)}
+		if rs.set(nil, m) {
+			return &node.RefusalError{Err: m.err}
+		}
+	case r.allowed && old != nil && old.recheck == anyScript:
+		delete(*rs, nil)
+		return &node.RefusalError{Err: old.err, Over: true}
+	}
+	return nil
+}
+
+// rechecked handles the reply r to c if c is a recheck, and reports whether it is. If the user has the right again,
+// over is the error that the master no longer returns.
+func (rs rights) rechecked(c *Call, r reply, now time.Time) (isRecheck bool, over *node.RightError) {
+	for scope, m := range rs {
+		if m.inFlight != c {
+			continue
+		}
+		m.inFlight = nil
+		noScript := replyerr.HasPrefix(r.err, "NOSCRIPT")
+		switch {
+		case r.result != answered:
+			m.retryAt = now
+		case r.err == nil, noScript && m.recheck == anyScript:
+			delete(rs, scope)
+			return true, m.err
+		case noScript:
+			m.text, m.retryAt = true, now
+		default:
+			m.retryAt = now.Add(rightsInterval)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// parseRefusal parses an error reply. command reports whether the user may not run a command, or the server does not
+// know it. inScript reports whether the error happened inside a script. The texts differ between versions of Redis.
+func parseRefusal(err error) (inScript, command bool) {
+	answer, ok := err.(redis.Error) //nolint:errorlint // a reply is not wrapped
+	if !ok {
+		return false, false
+	}
+	text, _, _ := strings.Cut(answer.Error(), "redlock:fence:") // a lock's name may read like a refusal
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(text, p) {
+				return true
+			}
+		}
+		return false
+	}
+	inScript = has("in script", "executing the script", "called from")
+	command = has("to run the '", "can't run this command", "nknown command", "nknown Redis command")
+	return inScript, command
+}
+
+// scriptRight is the result of a handshake's check of the right to run scripts. The zero value: unknown.
+type scriptRight struct {
+	allowed bool  // the master allows scripts
+	err     error // it refuses them, with this error; nil: it does not
+}
+
+// rightOf reads the reply to anyScript. A reply that neither refuses nor allows scripts leaves the right unknown.
+func rightOf(err error) scriptRight {
+	_, command := parseRefusal(err)
+	switch {
+	case command:
+		return scriptRight{err: err}
+	default:
+		return scriptRight{allowed: replyerr.HasPrefix(err, "NOSCRIPT")}
+	}
+}

@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	noCommand  = replyError("NOPERM this user has no permissions to run the 'evalsha' command")
+	noInScript = replyError("ERR The user executing the script can't run this command or subcommand")
+	noKey      = replyError("NOPERM this user has no permissions to access one of the keys used as arguments")
+)
+
+func TestRightsLearnFromRefusals(t *testing.T) {
+	t.Parallel()
+	other := Command("acquire", nil, "set", "b", "me").UndoneBy(NewScript("return 2"))
+	free := Command("count", nil, "incr", "n")
+	keep := NewScript("return 3").Op("keep", nil, []string{"a"})
+	text := func(c *Call) { c.flight.asText = true }
+	for name, c := range map[string]struct {
+		call                      *Call
+		err                       error
+		acquire, another, nothing bool // which operations are refused: undone by the script, by another one, by none
+	}{
+		"EVALSHA":               {anyCall(durable), noCommand, true, true, false},
+		"EVALSHA, no release":   {anyCall(func(c *Call) { c.Op = aRelease }), noCommand, true, true, false},
+		"EVAL":                  {anyCall(durable, text), noCommand, true, true, false},
+		"a command in a script": {anyCall(durable), noInScript, true, false, false},
+		"EVALSHA, undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noCommand, true, true, false},
+		"one that undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noInScript, false, false, false},
+		"a key":                 {anyCall(durable), noKey, false, false, false},
+		"another error":         {anyCall(durable), errBroken, false, false, false},
+	} {
+		var rs rights
+		found := rs.learn(c.call, c.err, at(9))
+		assert.Equal(t, c.acquire, found != nil, name)
+		assert.Equal(t, c.acquire, rs.refused(anAcquire, at(9.9)) != nil, name)
+		assert.Equal(t, c.another, rs.refused(other, at(9.9)) != nil, name)
+		assert.Equal(t, c.nothing, rs.refused(free, at(9.9)) != nil, name)
+		assert.Nil(t, rs.learn(c.call, c.err, at(9)), "%s: it is known", name)
+		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a recheck is due", name)
+		if m := rs[nil]; m != nil {
+			want := anyScript
+			if name == "EVAL" {
+				want = anyText
+			}
+			assert.Same(t, want, m.recheck, name)
+			assert.False(t, m.text, name)
+		}
+	}
+}
+
+func TestRightsAreRechecked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		byHandshake bool // the recheck is EVALSHA of no script, otherwise the release
+		reply       reply
+		allowed     bool
+		retry       float64
+	}{
+		"refused again":        {true, reply{err: noCommand}, false, 11},
+		"lost":                 {true, reply{result: inDoubt, err: errBroken}, false, 10},
+		"allowed":              {true, reply{err: replyError("NOSCRIPT No matching script.")}, true, 0},
+		"the release, allowed": {false, reply{value: int64(0)}, true, 0},
+		"it needs its text":    {false, reply{err: replyError("NOSCRIPT No matching script.")}, false, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var rs rights
+			if c.byHandshake {
+				require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+				require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(9)), "it is known")
+			} else {
+				require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
+			}
+			recheck, wait, err := rs.check(anAcquire, at(9.9))
+			assert.Nil(t, recheck)
+			assert.False(t, wait)
+			require.Error(t, err)
+
+			recheck, wait, err = rs.check(anAcquire, at(10))
+			require.NotNil(t, recheck)
+			assert.True(t, wait)
+			require.NoError(t, err)
+			assert.False(t, recheck.claimVote(), "no caller waits for its vote")
+			second, wait, _ := rs.check(anAcquire, at(10))
+			assert.Nil(t, second, "one at a time")
+			assert.True(t, wait)
+
+			isRecheck, _ := rs.rechecked(anyCall(), c.reply, at(10))
+			assert.False(t, isRecheck)
+			isRecheck, over := rs.rechecked(recheck, c.reply, at(10))
+			assert.True(t, isRecheck)
+			assert.Equal(t, c.allowed, over != nil)
+			m := rs.missing(anAcquire)
+			assert.Equal(t, c.allowed, m == nil)
+			if m != nil {
+				assert.Equal(t, at(c.retry), m.retryAt)
+				assert.Equal(t, name == "it needs its text", m.text)
+			}
+		})
+	}
+}
+
+// A release that the master executes shows that the user has the right again, unless a recheck is on its way.
+func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
+	t.Parallel()
+	var rs rights
+	learned := rs.learn(anyCall(durable), noInScript, at(9))
+	require.NotNil(t, learned)
+	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	assert.Nil(t, rs.executed(anyCall()), "a command")
+	assert.Equal(t, learned, rs.executed(anyCall(durable)))
+	assert.Len(t, rs, 1, "scripts are still refused")
+	assert.Nil(t, rs.executed(anyCall(durable)))
+
+	require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
+	delete(rs, nil)
+	recheck, _, _ := rs.check(anAcquire, at(10))
+	require.NotNil(t, recheck)
+	assert.Nil(t, rs.executed(anyCall(durable)))
+	_, over := rs.rechecked(recheck, reply{err: noInScript}, at(10))
+	assert.Nil(t, over)
+	assert.Error(t, rs.refused(anAcquire, at(10)))
+}
+
+func TestANewConnectionRestoresRights(t *testing.T) {
+	t.Parallel()
+	var rs rights
+	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	assert.Nil(t, rs.handshake(scriptRight{}, at(10)), "the handshake shows nothing")
+	require.Error(t, rs.refused(anAcquire, at(9.9)))
+	report := rs.handshake(scriptRight{allowed: true}, at(10))
+	require.NotNil(t, report)
+	assert.True(t, report.Over)
+	require.NoError(t, rs.refused(anAcquire, at(9.9)))
+
+	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), noCommand, at(10)))
+	assert.Nil(t, rs.handshake(scriptRight{allowed: true}, at(10)), "it says nothing about EVAL")
+	assert.Error(t, rs.refused(anAcquire, at(10)))
+	assert.Equal(t, []any{"evalsha", noScript, "0"}, anyScript.Arguments())
+}
+
+// A recheck that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
+func TestALostRecheckOfARightIsRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	var rs rights
+	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	recheck, _, _ := rs.check(anAcquire, at(10))
+	require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(10.5)))
+	require.NoError(t, rs.refused(anAcquire, at(10.6)), "the recheck decides")
+	rs.rechecked(recheck, reply{result: inDoubt, err: errBroken}, at(10.6))
+	again, wait, _ := rs.check(anAcquire, at(10.6))
+	assert.NotNil(t, again)
+	assert.True(t, wait)
+}

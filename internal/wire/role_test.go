@@ -1,0 +1,159 @@
+package wire_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+func assertNoMaster(t *testing.T, v wire.Vote) {
+	t.Helper()
+	var role *node.RoleError
+	require.ErrorAs(t, v.Err, &role)
+	assert.Equal(t, "slave", role.Role)
+	assert.EqualError(t, role, `its role is "slave": give the address of a master`)
+	assert.False(t, node.Permanent(v.Err))
+}
+
+// A server that is no master is not asked for votes, whether it accepts writes or not. It is asked for its state, and
+// to release.
+func TestAReplicaHasNoVote(t *testing.T) {
+	t.Parallel()
+	for name, inWorld := range map[string]func(*testing.T, func(*testing.T, *rig)){
+		"opened": func(t *testing.T, f func(*testing.T, *rig)) { t.Helper(); inBubble(t, f) },
+		"wrapped": func(t *testing.T, f func(*testing.T, *rig)) {
+			t.Helper()
+			inBubbleWrapped(t, nil, func(t *testing.T, r *rig, _ *redis.Client) { t.Helper(); f(t, r) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, r *rig) {
+				r.m.Info("role", "slave")
+				r.m.Set("held", "me", ttl)
+				for range 20 {
+					for _, op := range []*wire.Op{acquire("a", "me"), extend("held", "me"), wire.Command("get", nil, "get", "a")} {
+						v := r.ask(op).result()
+						assert.Equal(t, wire.Failed, v.Verdict)
+						assert.True(t, v.Unsent)
+						assertNoMaster(t, v)
+					}
+					v := r.ask(wire.StatusOp()).result()
+					assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+					time.Sleep(100 * time.Millisecond)
+				}
+				assert.False(t, r.node.Suspect(), "it answers")
+				require.ErrorContains(t, r.node.Stats().Barred, "slave")
+				assert.Len(t, r.reported, 1, "one line in the log")
+				assert.Equal(t, []string{"held"}, r.m.Keys())
+				assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
+
+				// It is promoted, and does not know the locks of the server that it replaces.
+				r.m.Info("role", "master")
+				time.Sleep(2 * time.Second)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assertRestarted(t, v, guarded)
+				assert.NoError(t, r.node.Stats().Barred)
+				assert.Len(t, r.reported, 2)
+				time.Sleep(guarded + time.Nanosecond)
+				assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+			})
+		})
+	}
+}
+
+// REPLICAOF ends no connection. The role is asked ahead of a batch, at most once a second.
+func TestAMasterThatBecomesAReplica(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, 0)
+		r.warm()
+		asked := r.m.Count("INFO")
+		for i := range 200 {
+			require.Equal(t, wire.Granted, r.ask(acquire(token(i), "me")).result().Verdict)
+		}
+		assert.Equal(t, asked, r.m.Count("INFO"))
+		time.Sleep(time.Second)
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		assert.Equal(t, asked+1, r.m.Count("INFO"), "ahead of the batch")
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
+
+		r.m.Info("role", "slave")
+		time.Sleep(time.Second)
+		b := r.ask(acquire("b", "me"))
+		r.ask(release("b", "me"), durably)
+		v := b.result()
+		assert.Equal(t, wire.Unknown, v.Verdict, "it was executed, so it must be released")
+		assert.True(t, v.Guarded)
+		assertNoMaster(t, v)
+		r.eventually(time.Second, "the release", func() bool { return r.m.Get("b") == "" })
+		v = r.ask(acquire("c", "me")).result()
+		assert.True(t, v.Unsent)
+		assertNoMaster(t, v)
+		assert.Len(t, r.reported, 1)
+	})
+}
+
+// A role that is not reported is no reason to refuse a server, nor is an answer that cannot be read.
+func TestARoleThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("role", "")
+		for range 3 {
+			v := r.ask(acquire("a", "me")).result()
+			assert.True(t, v.Answered(), "%v", v.Err)
+			time.Sleep(2 * time.Second)
+		}
+	})
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		time.Sleep(2 * time.Second)
+		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+	})
+}
+
+// Servers whose roles change with REPLICAOF, seen by two clients.
+func TestTheRoleOfARealServer(t *testing.T) {
+	t.Parallel()
+	servers := redisproc.ForTest(t, 2, "--replica-read-only", "no")
+	admin := redis.NewClient(&redis.Options{Addr: servers[1].Addr()})
+	t.Cleanup(func() { assert.NoError(t, admin.Close()) })
+	client := redis.NewClient(&redis.Options{Addr: servers[1].Addr(), MaxRetries: -1})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	opened, err := open(servers[1].URL())
+	require.NoError(t, err)
+	wrapped, err := wrap(client)
+	require.NoError(t, err)
+	rigs := []*rig{bind(t, nil, opened), bind(t, nil, wrapped)}
+	names := 0
+	verdict := func(r *rig) wire.Vote {
+		r.slack = time.Second
+		names++
+		return r.ask(acquire(token(names), "me"), within(patient)).result()
+	}
+	for _, r := range rigs {
+		require.Equal(t, wire.Granted, verdict(r).Verdict)
+	}
+	host, port, err := net.SplitHostPort(servers[0].Addr())
+	require.NoError(t, err)
+	require.NoError(t, admin.ReplicaOf(context.Background(), host, port).Err())
+	for _, r := range rigs {
+		require.Eventually(t, func() bool { return verdict(r).Verdict == wire.Failed }, patient, time.Millisecond)
+		assertNoMaster(t, verdict(r))
+	}
+	require.NoError(t, admin.ReplicaOf(context.Background(), "NO", "ONE").Err())
+	for _, r := range rigs {
+		require.Eventually(t, func() bool { return verdict(r).Verdict == wire.Granted }, patient, time.Millisecond)
+	}
+}

@@ -1,0 +1,226 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/node"
+)
+
+// state is what a pipe knows of its master and of its calls. It has no goroutine, no lock and no clock: every method
+// that needs the time gets it as an argument. The pipe guards it with its mutex.
+type state struct {
+	calls    inflight
+	health   health
+	window   window
+	late     lateDelivery
+	rights   rights
+	servers  servers
+	refusals refusals
+	recovery recovery
+}
+
+// settlement turns the replies to some calls into votes, and records what they show of the master.
+type settlement struct {
+	state  *state
+	server *Server
+	now    time.Time
+
+	deliveries []delivery
+	retry      []*Call   // calls for the head of the queue, in order
+	unanswered []*Call   // durable calls that were written and will get no reply, in order
+	reports    []error   // the refusals that began or ended
+	answered   bool      // the master replied to a call
+	ended      bool      // the connection ended
+	err        error     // why it ended
+	lost       bool      // a call other than a PING was written and will get no reply
+	lostSince  time.Time // when the first such call was written
+	onlyPing   bool      // the connection carried only a PING when it ended
+	malformed  error     // a reply that its operation cannot return, which ends the connection
+	// changed reports that the server has another role than before, or is another one.
+	changed bool
+}
+
+// settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
+// and the remaining calls will get no reply. settleAll returns how many calls are settled.
+func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settled int) {
+	if len(replies) > len(calls) {
+		replies, err = replies[:len(calls)], errUnasked
+	}
+	for i, c := range calls {
+		var r reply
+		switch {
+		case i < len(replies):
+			r = replies[i]
+		case err != nil:
+			r = reply{result: inDoubt, err: err}
+		default:
+			return i
+		}
+		if r.result == answered && replyerr.HasPrefix(r.err, "ERR Protocol error") {
+			// The server closes the connection after this reply. It did not execute the request, but would close the
+			// next connection, too, if the request were repeated there.
+			err = r.err
+			if c.Delivery.Durable {
+				r.result = inDoubt
+			}
+		}
+		before := s.answered
+		s.settle(c, r)
+		if s.malformed != nil && err == nil { // the later replies may belong to other calls
+			replies, err, s.answered = replies[:i+1], s.malformed, before
+		}
+	}
+	if err != nil {
+		s.ended, s.err = true, err
+	}
+	return len(calls)
+}
+
+func (s *settlement) settle(c *Call, r reply) {
+	if r.result == answered {
+		if !s.answered {
+			s.answered = true
+			s.state.late.answered(s.server.RunID, s.state.health.suspect != nil, s.now)
+		}
+		switch {
+		case c.Op == askRole:
+			s.learnRole(r)
+		case c.Op == askServer:
+			s.learnServer(c, r)
+		case !s.rechecked(c, r):
+			s.reply(c, r)
+		}
+		return
+	}
+	s.ended, s.err = true, r.err
+	switch c.Op {
+	case ping:
+		s.onlyPing = true
+		return
+	case askRole, askServer:
+		return
+	}
+	if r.result == inDoubt && !s.lost {
+		s.lost, s.lostSince = true, c.flight.sent
+	}
+	switch {
+	case s.rechecked(c, r):
+	case c.Delivery.Durable && r.result == inDoubt:
+		c.flight.repeated = true
+		s.unanswered = append(s.unanswered, c)
+	case c.Delivery.Durable:
+		s.retry = append(s.retry, c)
+	case r.result == notSent:
+		s.vote(c, unsent(r.err))
+	default:
+		s.vote(c, unknown(r.err))
+	}
+}
+
+// rechecked settles c if it is a recheck of a missing right, and reports whether it is.
+func (s *settlement) rechecked(c *Call, r reply) bool {
+	isRecheck, regained := s.state.rights.rechecked(c, r, s.now)
+	s.restored(regained)
+	return isRecheck
+}
+
+// restored reports that the user has a right again. regained is the error that had reported it missing; nil: none.
+func (s *settlement) restored(regained *node.RightError) {
+	if regained != nil {
+		s.reports = append(s.reports, &node.RefusalError{Err: regained, Over: true})
+	}
+}
+
+// reply settles a call that the master replied to.
+func (s *settlement) reply(c *Call, r reply) {
+	switch {
+	case r.err == nil:
+		v := c.Op.read(r.value)
+		_, large := r.value.(oversized)
+		if bad, ok := v.Err.(*badReplyError); ok && !large { //nolint:errorlint // it is never wrapped
+			s.mistrust(c, v, bad)
+			return
+		}
+		s.accept(c, v)
+	case c.Op.script != nil && !c.flight.asText && replyerr.HasPrefix(r.err, "NOSCRIPT"):
+		c.flight.asText = true
+		c.postpone(s.now.Sub(c.flight.sent))
+		if c.Canceled != nil && c.Canceled.Load() {
+			s.vote(c, unsent(node.ErrDropped))
+			return
+		}
+		s.retry = append(s.retry, c)
+	default:
+		s.refuse(c, r.err)
+	}
+}
+
+// mistrust settles a call whose reply is not one of its operation. The master may have executed the call.
+func (s *settlement) mistrust(c *Call, v Vote, err error) {
+	s.malformed = err
+	if !c.Delivery.Durable {
+		v.Server = s.server
+		s.vote(c, v)
+		return
+	}
+	c.flight.repeated = true
+	s.unanswered = append(s.unanswered, c)
+	if !s.lost {
+		s.lost, s.lostSince = true, c.flight.sent
+	}
+}
+
+// accept settles a call that the master executed.
+func (s *settlement) accept(c *Call, v Vote) {
+	v.Server = s.server
+	if v.Verdict == Granted {
+		s.restored(s.state.rights.executed(c))
+	}
+	if c.flight.repeated && v.Verdict == Denied && !c.Delivery.Keeps {
+		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
+	}
+	bar := s.state.bar(s.server)
+	if c.Op.anyRole && v.Err == nil {
+		v.Err = s.state.servers.err()
+	}
+	s.vote(c, s.server.guard(v, c, bar))
+	if !c.Delivery.Durable {
+		return
+	}
+	again, over := s.state.refusals.accept(c, s.now)
+	s.state.calls.push(again...)
+	for _, err := range over {
+		s.reports = append(s.reports, &node.RefusalError{Err: err, Over: true})
+	}
+	if !s.state.late.mayOvertake(c.Delivery.FirstAsked) {
+		return
+	}
+	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.Delivery.KeyTTL, s.now); ok {
+		s.state.late.schedule(c, at)
+	}
+}
+
+// refuse settles a call that the master answered with an error: it did not execute the call.
+func (s *settlement) refuse(c *Call, err error) {
+	if c.Op.script != nil {
+		if found := s.state.rights.learn(c, err, s.now); found != nil {
+			s.reports = append(s.reports, &node.RefusalError{Err: found})
+		}
+	}
+	if c.Delivery.Durable {
+		// The master has received whatever was sent before, so the TTLs of the keys are running.
+		c.expireAt(s.now.Add(c.Delivery.KeyTTL))
+		if s.state.refusals.refuse(c, err, s.now) {
+			s.reports = append(s.reports, &node.RefusalError{Err: err})
+		}
+	}
+	s.vote(c, failed(err))
+}
+
+// vote records a vote to deliver, unless the call got one at its deadline.
+func (s *settlement) vote(c *Call, v Vote) {
+	if c.claimVote() {
+		s.deliveries = append(s.deliveries, delivery{c, v})
+	}
+}

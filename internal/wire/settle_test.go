@@ -1,0 +1,236 @@
+package wire
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// settled settles calls that were sent at 9 with replies that arrived at 10. If err is not nil, the connection has
+// ended.
+func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, int) {
+	for _, c := range calls {
+		c.flight.sent = at(9)
+	}
+	out := settlement{state: s, server: aServer, now: at(10)}
+	n := out.settleAll(calls, replies, err)
+	return out, n
+}
+
+func TestSettlementOfOneReply(t *testing.T) {
+	t.Parallel()
+	readOnly := replyError("READONLY You can't write against a read only replica.")
+	noScript := replyError("NOSCRIPT No matching script.")
+	tooLarge := replyError("ERR Protocol error: invalid bulk length")
+	var yes, no atomic.Bool
+	yes.Store(true)
+	for name, c := range map[string]struct {
+		call       *Call
+		reply      reply
+		want       *Vote // without the server; nil: none yet
+		retry      bool  // it is written again, at the head of the queue
+		unanswered bool  // it goes to the recovery
+		ended      bool  // the connection must be closed
+		strange    bool  // the reply is not one of the operation
+	}{
+		"a grant":  {call: anyCall(), reply: reply{value: "OK"}, want: &Vote{Verdict: Granted}},
+		"a denial": {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
+		"a grant that is guarded": {
+			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: reply{value: "OK"},
+			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: 51 * time.Second}},
+		},
+		"a grant that was sent within the window": { // which has passed when the reply arrives
+			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: reply{value: "OK"},
+			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: time.Millisecond}},
+		},
+		"a strange reply": {
+			call: anyCall(), reply: reply{value: int64(1)}, want: ptr(badReply(int64(1))), ended: true, strange: true,
+		},
+		"an error":           {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a call with a vote": {call: anyCall(voted), reply: reply{value: "OK"}},
+		"not sent": {
+			call: anyCall(), reply: reply{result: notSent, err: errBroken}, want: ptr(unsent(errBroken)), ended: true,
+		},
+		"in doubt": {
+			call: anyCall(), reply: reply{result: inDoubt, err: errBroken}, want: ptr(unknown(errBroken)), ended: true,
+		},
+		"too large": {call: anyCall(), reply: reply{err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
+
+		"a release": {
+			call: anyCall(durable), reply: reply{value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1},
+		},
+		"a release of nothing": {
+			call: anyCall(durable), reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
+		},
+		"a repeated release of nothing": {
+			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: int64(0)},
+			want: &Vote{Verdict: Granted},
+		},
+		"a repeated denial of a change": {
+			call: anyCall(durable, func(c *Call) {
+				c.flight.repeated, c.Delivery.Keeps = true, true
+			}),
+			reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
+		},
+		"a repeated release, and a strange reply": {
+			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: "x"},
+			unanswered: true, ended: true,
+		},
+		"a refused release": {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a release not sent": {
+			call: anyCall(durable), reply: reply{result: notSent, err: errBroken}, retry: true, ended: true,
+		},
+		"a release in doubt": {
+			call: anyCall(durable), reply: reply{result: inDoubt, err: errBroken}, unanswered: true, ended: true,
+		},
+		"a release that is too large": {
+			call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true,
+		},
+		"an unknown script": {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
+		"an unknown script, still needed": {
+			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: reply{err: noScript}, retry: true,
+		},
+		"an unknown script, and no need": {
+			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: reply{err: noScript},
+			want: ptr(unsent(node.ErrDropped)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s state
+			out, n := settled(&s, []*Call{c.call}, nil, c.reply)
+			assert.Equal(t, 1, n)
+			if c.want == nil {
+				assert.Empty(t, out.deliveries)
+			} else {
+				require.Len(t, out.deliveries, 1)
+				got := out.deliveries[0].vote
+				got.Server = nil
+				assert.Equal(t, *c.want, got)
+			}
+			assert.Equal(t, c.retry, len(out.retry) == 1)
+			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.flight.repeated)
+			assert.Equal(t, c.ended, out.ended)
+			assert.Equal(t, c.reply.result == answered && !c.unanswered && !c.strange, out.answered)
+			assert.Equal(t, c.reply.result == inDoubt || c.unanswered, out.lost)
+		})
+	}
+}
+
+func ptr(v Vote) *Vote { return &v }
+
+func TestSettlementOfABatch(t *testing.T) {
+	t.Parallel()
+	ok := reply{value: "OK"}
+	batch := func() []*Call { return []*Call{anyCall(), anyCall(durable), anyCall()} }
+	t.Run("some replies", func(t *testing.T) {
+		t.Parallel()
+		out, n := settled(new(state), batch(), nil, ok)
+		assert.Equal(t, 1, n)
+		assert.Len(t, out.deliveries, 1)
+		assert.False(t, out.ended)
+	})
+	t.Run("some replies, and the end", func(t *testing.T) {
+		t.Parallel()
+		calls := batch()
+		out, n := settled(new(state), calls, errBroken, ok)
+		assert.Equal(t, 3, n)
+		assert.Len(t, out.deliveries, 2)
+		assert.Equal(t, calls[1:2], out.unanswered)
+		assert.True(t, out.ended && out.lost)
+		assert.Equal(t, at(9), out.lostSince)
+	})
+	t.Run("nothing but the end", func(t *testing.T) {
+		t.Parallel()
+		calls := batch()
+		for i, c := range calls {
+			c.flight.sent = at(9 + float64(i))
+		}
+		out := settlement{state: new(state), server: aServer, now: at(12)}
+		out.settleAll(calls, nil, errBroken)
+		assert.Equal(t, at(9), out.lostSince, "the first call")
+	})
+	t.Run("too many replies", func(t *testing.T) {
+		t.Parallel()
+		out, n := settled(new(state), batch(), nil, ok, reply{value: int64(1)}, ok, ok)
+		assert.Equal(t, 3, n)
+		assert.Len(t, out.deliveries, 3, "all have their reply")
+		assert.True(t, out.ended)
+		assert.ErrorIs(t, out.err, errUnasked)
+		assert.False(t, out.lost)
+	})
+	t.Run("nothing but the end, behind a PING", func(t *testing.T) {
+		t.Parallel()
+		var s state
+		s.calls.ping(at(9))
+		out, _ := settled(&s, s.calls.written, errBroken)
+		assert.True(t, out.ended && out.onlyPing)
+		assert.False(t, out.lost, "no call was sent")
+	})
+}
+
+// A release that may have overtaken its acquire is scheduled again, until nothing can arrive any more.
+func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
+	t.Parallel()
+	s := state{late: lost()}
+	release := anyCall(durable)
+	_, _ = settled(&s, []*Call{release}, nil, reply{value: int64(0)})
+	assert.Equal(t, lateDraining, s.late.state, "the master has answered")
+	assert.Equal(t, at(10.5), s.late.next())
+	require.Equal(t, []*Call{release}, s.late.takeDue(at(10.5)))
+
+	later := anyCall(durable, func(c *Call) { c.Delivery.FirstAsked = at(10) })
+	_, _ = settled(&s, []*Call{later}, nil, reply{value: int64(1)})
+	assert.Zero(t, s.late.next(), "it cannot have overtaken anything")
+	_, _ = settled(&s, []*Call{anyCall()}, nil, reply{value: "OK"})
+	assert.Zero(t, s.late.next(), "it is no release")
+}
+
+// A master that refuses a release has received every earlier request, so the TTLs of the keys are running.
+func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
+	t.Parallel()
+	var s state
+	release, known := anyCall(durable), anyCall(expiringAt(at(20)))
+	busy := reply{err: replyError("BUSY Redis is busy running a script.")}
+	out, _ := settled(&s, []*Call{release, known}, nil, busy, busy)
+	assert.Equal(t, at(70), release.expiresAt())
+	assert.Equal(t, at(20), known.expiresAt())
+	require.Len(t, out.reports, 1, "both have one reason")
+	assert.Equal(t, at(10.5), s.refusals.next())
+	assert.Equal(t, 2, s.refusals.count())
+
+	retry := s.refusals.due(at(10.5))
+	require.Equal(t, []*Call{release}, retry, "one is tried")
+	out, _ = settled(&s, retry, nil, reply{value: int64(1)})
+	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")
+	require.Len(t, out.reports, 1)
+	assert.True(t, out.reports[0].(*node.RefusalError).Over) //nolint:errorlint // it is not wrapped
+}
+
+// A server that has the text of a script knows the script. A command has no text.
+func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*Call{
+		"the text":  anyCall(func(c *Call) { c.Op, c.flight.asText = aRelease, true }),
+		"a command": anyCall(),
+	} {
+		out, _ := settled(new(state), []*Call{c}, nil, reply{err: replyError("NOSCRIPT No matching script.")})
+		assert.Empty(t, out.retry, name)
+		require.Len(t, out.deliveries, 1, name)
+		assert.Equal(t, Failed, out.deliveries[0].vote.Verdict, name)
+	}
+}
+
+// Only a reply shows that the server has read the call.
+func TestACallThatWasNotSentIsRetried(t *testing.T) {
+	t.Parallel()
+	release := anyCall(durable)
+	out, _ := settled(new(state), []*Call{release}, nil, reply{result: notSent, err: replyError("ERR Protocol error: x")})
+	assert.Equal(t, []*Call{release}, out.retry)
+	assert.Empty(t, out.unanswered)
+}

@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// The URL of a load balancer, or a name with several IP addresses, leads each connection to another server. Clients
+// whose connections reach different servers could hold one lock at the same time. So once it is known that connections
+// to the URL reach several servers, none of them has a vote here.
+//
+// The node compares the run ids that its connections read: those for requests, the subscription, and one that it makes
+// only for that purpose when it connects to a server for the first time. A server that restarted has another run id,
+// too. So two run ids prove nothing while the server of the first may have ended. The proof is that it answers after
+// the other server did. The node then asks for the run id over its open connection, ahead of the next batch.
+//
+// The node cannot notice a load balancer that leads all of its connections to one server.
+
+const (
+	// comparisons bounds the connections that the node makes for one comparison.
+	comparisons = 4
+	// The first batch waits for the comparison: at most compareWait, less if its calls are due sooner, but at least
+	// compareWaitMin. It does not wait if it took longer than compareWait to connect.
+	compareWait    = 50 * time.Millisecond
+	compareWaitMin = 20 * time.Millisecond
+	// The node checks whether a URL still leads to several servers after severalMin, then at doubling intervals up to
+	// severalMax, each shortened by up to a half at random: while requests are made, and after a check that has reached
+	// one server.
+	severalMin = 500 * time.Millisecond
+	severalMax = 8 * time.Second
+	// A check makes up to agreeing connections. The node believes that there is only one server when all of them have
+	// reached it, in agreeingChecks checks in a row. A load balancer that serves two clients in turn may show each of them
+	// one server for a while.
+	agreeing       = 8
+	agreeingChecks = 3
+)
+
+// An observation is a reply to INFO server.
+type observation struct {
+	runID           string // "": unknown
+	asked, answered time.Time
+}
+
+// servers is what a pipe knows of the servers that connections to its address have reached.
+type servers struct {
+	several  *node.SeveralServersError // the proof that there are several; nil: none
+	seen     [2]seenServer             // the two that were seen last, the latest first
+	main     string                    // the run id of the server of the pipe's connection; "": unknown
+	doubt    bool                      // another one was seen since main was
+	compared string                    // the run id that was main when the node compared the servers
+
+	checking bool          // a goroutine checks whether there are still several
+	only     string        // the only server that the last check has reached; "": it has reached several, or none
+	checks   int           // how many checks in a row have reached only that server
+	retryAt  time.Time     // when the next check is due
+	backoff  time.Duration // between two checks
+}
+
+// seenServer is a server with its last observation.
+type seenServer struct {
+	observation
+	since time.Time // the end of its first observation
+}
+
+// use records the server of the pipe's connection. It reports whether the node must compare it with the server that
+// another connection reaches.
+func (s *servers) use(runID string) (compare bool) {
+	s.main = runID
+	s.setDoubt()
+	compare = runID != "" && runID != s.compared
+	if compare {
+		s.compared = runID
+	}
+	return compare
+}
+
+// see records an observation over any connection.
+func (s *servers) see(x observation) {
+	switch x.runID {
+	case "":
+		return
+	case s.seen[0].runID:
+	case s.seen[1].runID:
+		s.seen[0], s.seen[1] = s.seen[1], s.seen[0]
+	default:
+		kept := s.seen[0]
+		if s.main != "" && s.seen[1].runID == s.main {
+			kept = s.seen[1]
+		}
+		s.seen[0], s.seen[1] = seenServer{since: x.answered}, kept
+	}
+	this, other := &s.seen[0], &s.seen[1]
+	this.observation = x
+	if s.several == nil && other.runID != "" && this.since.Before(other.asked) && !x.asked.Before(other.answered) {
+		s.several = &node.SeveralServersError{RunIDs: [2]string{this.runID, other.runID}}
+		s.only, s.checks, s.backoff = "", 0, severalMin
+		s.retryAt = x.answered.Add(shortened(s.backoff))
+	}
+	s.setDoubt()
+}
+
+// setDoubt sets doubt if the latest server that was seen is not that of the pipe's connection.
+func (s *servers) setDoubt() {
+	s.doubt = s.several == nil && s.main != "" && s.seen[0].runID != "" && s.seen[0].runID != s.main
+}
+
+// settled reports whether the comparison is over after a connection to runID. first marks its first connection.
+func (s *servers) settled(runID string, first bool) bool {
+	return s.several != nil || s.seen[1].runID == "" || first && runID == s.main
+}
+
+// due reports whether the node must check whether there are still several servers.
+func (s *servers) due(now time.Time) bool {
+	return s.several != nil && !s.checking && !now.Before(s.retryAt)
+}
+
+// checked records that a check ended: with the only server that it reached, or "" if there are several, or if the check
+// failed. It reports whether there is only one server.
+func (s *servers) checked(runID string, now time.Time) (one bool) {
+	s.checking = false
+	switch {
+	case runID == "":
+		s.checks, s.backoff = 0, min(2*s.backoff, severalMax)
+	case runID != s.only:
+		s.checks, s.backoff = 1, severalMin
+	default:
+		s.checks++
+	}
+	s.only, s.retryAt = runID, now.Add(shortened(s.backoff))
+	if s.checks < agreeingChecks {
+		return false
+	}
+	s.several, s.seen[1] = nil, seenServer{}
+	return true
+}
+
+// shortened returns d, shortened by up to a half at random.
+func shortened(d time.Duration) time.Duration { return d - rand.N(d/2) }
+
+// bar returns why no grant of a server counts, whatever it was asked; nil if grants count.
+func (s *state) bar(server *Server) error {
+	if s.servers.several != nil {
+		return s.servers.several
+	}
+	return server.notMaster()
+}
+
+// err returns several as an error.
+func (s *servers) err() error {
+	if s.several == nil {
+		return nil
+	}
+	return s.several
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// seen is an observation of a server that was asked and answered at these seconds.
+func seen(runID string, asked, answered float64) observation {
+	return observation{runID, at(asked), at(answered)}
+}
+
+func TestTheProofThatThereAreSeveralServers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		observations []observation
+		several      bool
+	}{
+		"one":                          {[]observation{seen("A", 0, 1), seen("A", 2, 3), seen("A", 4, 5)}, false},
+		"a restart":                    {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("B", 4, 5)}, false},
+		"two restarts":                 {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("C", 4, 5)}, false},
+		"the first answers again":      {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)}, true},
+		"at once":                      {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 3, 5)}, true},
+		"it was asked before":          {[]observation{seen("A", 0, 1), seen("B", 2, 4), seen("A", 3, 5)}, false},
+		"it was not seen before":       {[]observation{seen("A", 0, 3), seen("B", 2, 4), seen("A", 5, 6)}, false},
+		"it was seen at the same time": {[]observation{seen("A", 0, 2), seen("B", 2, 4), seen("A", 5, 6)}, false},
+		"it was not seen before, but is next": {
+			[]observation{seen("A", 0, 3), seen("B", 2, 4), seen("B", 5, 6), seen("A", 7, 8)}, true,
+		},
+		"one of three, that of the requests": {
+			[]observation{seen("M", 0, 1), seen("B", 2, 3), seen("C", 4, 5), seen("M", 6, 7)}, true,
+		},
+		"unknown": {[]observation{seen("A", 0, 1), seen("", 2, 3), seen("A", 4, 5)}, false},
+	} {
+		s := servers{main: "M"}
+		for _, x := range c.observations {
+			assert.NoError(t, s.err(), name)
+			s.see(x)
+		}
+		assert.Equal(t, c.several, s.err() != nil, name)
+	}
+}
+
+func TestWhenTheServerOfTheRequestsIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	var s servers
+	s.see(seen("A", 0, 1))
+	assert.True(t, s.use("A"), "it is new")
+	assert.False(t, s.use("A"))
+	assert.False(t, s.use(""), "it is unknown")
+	assert.False(t, s.use("A"))
+	assert.False(t, s.doubt)
+	s.see(seen("B", 2, 3))
+	assert.True(t, s.doubt)
+	s.see(seen("B", 4, 5))
+	assert.True(t, s.use("B"))
+	assert.False(t, s.doubt)
+	s.see(seen("A", 6, 7))
+	assert.Error(t, s.err())
+	assert.False(t, s.doubt, "it is known")
+}
+
+func TestWhenThereIsOneServerAgain(t *testing.T) {
+	t.Parallel()
+	var s servers
+	for _, x := range []observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)} {
+		assert.False(t, s.due(at(9)))
+		s.see(x)
+	}
+	assert.False(t, s.due(at(5)), "it was just seen")
+	assert.True(t, s.due(at(5).Add(severalMin)))
+	s.checking = true
+	assert.False(t, s.due(at(9)))
+	for _, x := range []struct {
+		runID string
+		one   bool
+	}{{"A", false}, {"A", false}, {"", false}, {"A", false}, {"A", false}, {"B", false}, {"B", false}, {"B", true}} {
+		assert.Equal(t, x.one, s.checked(x.runID, at(9)))
+		assert.Equal(t, !x.one, s.err() != nil)
+	}
+
+	// The pauses grow.
+	s = servers{several: &node.SeveralServersError{}, backoff: severalMin}
+	for range 20 {
+		assert.False(t, s.checked("", at(9)))
+	}
+	assert.False(t, s.due(at(9).Add(severalMax/2-time.Nanosecond)))
+	assert.True(t, s.due(at(9).Add(severalMax)))
+}

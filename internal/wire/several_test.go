@@ -1,0 +1,290 @@
+package wire_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+// balancer is an address that leads to several masters.
+const balancer = "10.0.9.9:6379"
+
+// inBalanced runs f with a node for an address that leads connections to masters in turn.
+func inBalanced(t *testing.T, masters int, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, masters)
+		all := make([]int, masters)
+		for i, m := range w.Masters() {
+			m.Delay(time.Millisecond, time.Millisecond)
+			all[i] = i
+		}
+		w.Alias(balancer, all...)
+		f(t, newRig(t, w, "redis://"+balancer, node.WithDialer(w.Dial)))
+	})
+}
+
+func assertSeveral(t *testing.T, v wire.Vote) {
+	t.Helper()
+	var several *node.SeveralServersError
+	require.ErrorAs(t, v.Err, &several)
+	assert.NotEqual(t, several.RunIDs[0], several.RunIDs[1])
+	assert.Regexp(t, `its address leads to several servers \(run_id [0-9a-f]{8}… and [0-9a-f]{8}…\): `+
+		`give each master an address of its own$`, several.Error())
+	assert.False(t, node.Permanent(v.Err), "it may be repaired while a call waits")
+}
+
+// heal waits until the node asks for votes again.
+func (r *rig) heal(within time.Duration) {
+	r.t.Helper()
+	n := 0
+	r.eventually(within, "it has a vote again", func() bool {
+		n++
+		v := r.ask(acquire("heal-"+token(n), "me")).result()
+		time.Sleep(10 * time.Millisecond)
+		return v.Verdict == wire.Granted
+	})
+}
+
+func TestOneOfSeveralServersHasNoVote(t *testing.T) {
+	t.Parallel()
+	for _, servers := range []int{2, 3} {
+		inBalanced(t, servers, func(t *testing.T, r *rig) {
+			v := r.ask(acquire("a", "me")).result()
+			assert.False(t, v.Answered(), "the first vote does not count")
+			assertSeveral(t, v)
+			r.ask(release("a", "me"), durably).result()
+			r.m.Set("held", "me", ttl)
+			assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict, "over the same connection")
+			for range 100 {
+				v = r.ask(acquire("b", "me")).result()
+				assert.True(t, v.Unsent)
+				assertSeveral(t, v)
+				v = r.ask(wire.StatusOp()).result()
+				assert.Equal(t, wire.Granted, v.Verdict)
+				assertSeveral(t, v)
+				time.Sleep(100 * time.Millisecond)
+			}
+			assert.False(t, r.node.Suspect(), "it answers")
+			assert.Len(t, r.reported, 1, "one line in the log")
+			require.ErrorContains(t, r.node.Stats().Barred, "several servers")
+			conns := 0
+			for _, m := range r.world.Masters() {
+				assert.Empty(t, m.Keys())
+				conns += m.ConnsEver()
+			}
+			assert.Less(t, conns, 30, "in ten seconds")
+
+			// The address leads to the server of the open connection.
+			r.world.Alias(balancer, 0)
+			r.heal(12 * time.Second)
+			assert.NoError(t, r.node.Stats().Barred)
+			assert.Len(t, r.reported, 2)
+			assert.NoError(t, r.ask(wire.StatusOp()).result().Err)
+		})
+	}
+}
+
+// Balancers choose at random, too. A comparison then often sees one server only, and a later one sees several.
+func TestServersChosenAtRandomAreNoticed(t *testing.T) {
+	t.Parallel()
+	inBalanced(t, 2, func(t *testing.T, r *rig) {
+		r.world.Alias(balancer, 0)
+		r.warm()
+		r.world.Alias(balancer, 1, 0, 0, 1, 0, 1, 1)
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict, "nothing has connected since")
+		l := r.listen(channel)
+		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		v := r.ask(acquire("b", "me")).result()
+		assert.Equal(t, wire.Unknown, v.Verdict, "it was executed, so it must be released")
+		assert.True(t, v.Guarded)
+		assertSeveral(t, v)
+		l.stop()
+	})
+}
+
+// The address leads to another server while the old one lives. The node must leave the old one.
+func TestAnAddressThatMovesToAnotherServer(t *testing.T) {
+	t.Parallel()
+	inBalanced(t, 2, func(t *testing.T, r *rig) {
+		r.world.Alias(balancer, 0)
+		r.warm()
+		r.world.Alias(balancer, 1)
+		l := r.listen(channel)
+		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		assertSeveral(t, r.ask(acquire("a", "me"), window(guarded)).result())
+		r.eventually(5*time.Second, "the node uses the new one", func() bool {
+			v := r.ask(acquire("b", "me"), window(guarded)).result()
+			return v.RunID() == r.world.Master(1).RunID()
+		})
+		for now := time.Now(); time.Since(now) < guarded-time.Second; time.Sleep(100 * time.Millisecond) {
+			require.NotEqual(t, wire.Granted, r.ask(acquire("c", "me"), window(guarded)).result().Verdict)
+		}
+		r.heal(2 * time.Second)
+		l.stop()
+	})
+}
+
+// A server that restarts, or that another one replaces after its end, has another run id, and is not one of several.
+func TestAServerThatIsReplacedIsNotOneOfSeveral(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string]func(r *rig, i int){
+		"it restarts":         func(r *rig, _ int) { r.m.Restart() },
+		"after a while":       func(r *rig, _ int) { r.m.Crash(); time.AfterFunc(30*time.Millisecond, r.m.Restart) },
+		"its connections end": func(r *rig, _ int) { r.m.Reset() },
+		"another takes over": func(r *rig, i int) {
+			r.world.Master((i + 1) % 2).Restart()
+			r.world.Alias(balancer, (i+1)%2)
+			r.world.Master(i % 2).Crash()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBalanced(t, 2, func(t *testing.T, r *rig) {
+				r.world.Alias(balancer, 0)
+				r.warm()
+				l := r.listen(channel)
+				for i := range 20 {
+					replace(r, i)
+					for range 20 {
+						for _, op := range []*wire.Op{acquire("a", "me"), wire.StatusOp()} {
+							v := r.ask(op, within(20*time.Millisecond)).result()
+							var several *node.SeveralServersError
+							require.NotErrorAs(t, v.Err, &several)
+						}
+						r.ask(release("a", "me"), durably)
+						time.Sleep(3 * time.Millisecond)
+					}
+				}
+				l.stop()
+				r.heal(5 * time.Second)
+			})
+		})
+	}
+}
+
+// A proxy keeps the connections of its clients while the server restarts. A later connection shows that.
+func TestAServerThatIsReplacedBehindAProxy(t *testing.T) {
+	t.Parallel()
+	inBalanced(t, 1, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Info("run_id", "0123456789012345678901234567890123456789")
+		r.m.Info("uptime_in_seconds", "0")
+		l := r.listen(channel)
+		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		for _, name := range []string{"a", "b"} { // over the old connection, and over a new one
+			v := r.ask(acquire(name, "me"), window(guarded)).result()
+			assert.Equal(t, wire.Unknown, v.Verdict)
+			var young *node.RestartError
+			require.ErrorAs(t, v.Err, &young)
+			assert.InDelta(t, guarded, young.Left, float64(20*time.Millisecond))
+		}
+		l.stop()
+		time.Sleep(guarded + time.Second)
+		assert.Equal(t, wire.Granted, r.ask(acquire("c", "me"), window(guarded)).result().Verdict)
+		assert.Empty(t, r.reported)
+	})
+}
+
+// balanced is a load balancer on this machine.
+type balanced struct {
+	url string
+
+	mu sync.Mutex
+	to []string // addresses; the next one first
+}
+
+func balance(t *testing.T, to ...string) *balanced {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b := &balanced{url: "redis://" + listener.Addr().String(), to: to}
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+	})
+	serving.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { forward(client, b.next()) })
+		}
+	})
+	return b
+}
+
+func (b *balanced) next() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.to = append(b.to[1:], b.to[0])
+	return b.to[len(b.to)-1]
+}
+
+func (b *balanced) lead(to ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.to = to
+}
+
+// forward forwards a connection to a server.
+func forward(client net.Conn, addr string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	var ended sync.WaitGroup
+	defer ended.Wait()
+	defer server.Close()
+	ended.Go(func() {
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+	})
+	_, _ = io.Copy(server, client)
+}
+
+func TestSeveralRealServersBehindOneURL(t *testing.T) {
+	t.Parallel()
+	servers := redisproc.ForTest(t, 2)
+	b := balance(t, servers[0].Addr(), servers[1].Addr())
+	n, err := open(b.url)
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	names := 0
+	ask := func() wire.Vote {
+		names++
+		return r.ask(acquire(token(names), "me"), within(patient)).result()
+	}
+	several := func(v wire.Vote) bool { return v.Err != nil && !v.Answered() && v.Server != nil || v.Unsent }
+	require.Eventually(t, func() bool { return several(ask()) }, patient, time.Millisecond)
+	assertSeveral(t, ask())
+
+	b.lead(servers[1].Addr())
+	require.Eventually(t, func() bool { return ask().Verdict == wire.Granted }, patient, 10*time.Millisecond)
+
+	// The only server restarts.
+	for range 3 {
+		require.NoError(t, servers[1].Start(t.Context()))
+		require.Eventually(t, func() bool {
+			v := ask()
+			var e *node.SeveralServersError
+			require.NotErrorAs(t, v.Err, &e)
+			return v.Verdict == wire.Granted
+		}, patient, 10*time.Millisecond)
+	}
+}

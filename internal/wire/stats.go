@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/histogram"
+	"github.com/redlock-go/redlock/node"
+)
+
+// Stats is what a node counted, and its present state, as far as it is known without asking the master.
+//
+// It is for package redlock, whose NodeStats is what users see.
+type Stats struct {
+	// Suspect is the failure of a suspect master; nil if it is not suspect.
+	Suspect error
+	// Barred is why the master gets no acquires: it is a replica, its address leads to several servers, or it refuses the
+	// scripts that would release them; nil if it gets some.
+	Barred error
+	// Server answered last; nil if none has answered yet.
+	Server *Server
+	// Votes has the number of votes by [Verdict], without those that Dropped counts, and without denials that refuse
+	// nothing.
+	Votes [Granted + 1]int64
+	// Dropped is how many requests were canceled, or late, before they were written.
+	Dropped int64
+	// Latency has the time from the request to the vote, of the votes with which the master answered.
+	Latency histogram.Histogram
+	// Queued requests wait to be written. InFlight ones were written and have no reply yet.
+	Queued, InFlight int
+	// Batches is how often requests were written, and Requests how many were written in all.
+	Batches, Requests int64
+	// Unconfirmed is how many releases the master has not confirmed by their deadline, or may have to execute again.
+	Unconfirmed int
+}
+
+// Stats returns what the node counted so far.
+func (n *Node) Stats() Stats { return n.pipe.stats() }
+
+// votes counts votes.
+type votes struct {
+	mu        sync.Mutex
+	byVerdict [Granted + 1]int64
+	dropped   int64
+	latency   histogram.Histogram
+}
+
+// count counts the votes of deliveries, which were made at now.
+func (v *votes) count(now time.Time, made ...delivery) {
+	if len(made) == 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range made {
+		vote := &made[i].vote
+		if vote.Unsent && errors.Is(vote.Err, node.ErrDropped) {
+			v.dropped++
+			continue
+		}
+		if vote.Verdict == Denied && made[i].call.Op.refusesNothing() {
+			continue
+		}
+		v.byVerdict[vote.Verdict]++
+		if vote.Answered() {
+			v.latency.Observe(now.Sub(made[i].call.Asked))
+		}
+	}
+}
+
+// refusesNothing reports whether a denial of the operation refuses nothing: a release that finds nothing to release, or
+// an inspection of a name that is held.
+func (o *Op) refusesNothing() bool {
+	return o.Name == "release" || o.Name == "withdraw" || o.Name == "inspect"
+}
+
+// batches counts what was written. The pipe's mutex guards it.
+type batches struct{ batches, requests int64 }
+
+func (b *batches) count(requests int) {
+	b.batches++
+	b.requests += int64(requests)
+}
+
+func (p *pipe) stats() (s Stats) {
+	p.votes.mu.Lock()
+	s.Votes, s.Dropped, s.Latency = p.votes.byVerdict, p.votes.dropped, p.votes.latency
+	p.votes.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := &p.state.health; h.suspect != nil {
+		s.Suspect = h.suspect.Err
+	}
+	s.Barred = p.conn.barred
+	for _, m := range p.state.rights {
+		s.Barred = m.err
+	}
+	s.Server = p.conn.server
+	s.Queued, s.InFlight = len(p.state.calls.queue), p.state.calls.inFlight()
+	s.Batches, s.Requests = p.batches.batches, p.batches.requests
+	s.Unconfirmed = p.state.unconfirmed()
+	return s
+}
+
+// unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A
+// release that waits for its first answer, and is not late, has no vote.
+func (s *state) unconfirmed() int {
+	n := len(s.late.scheduled) + s.refusals.count()
+	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
+		for _, c := range calls {
+			if c.Delivery.Durable && c.flight.voted && !c.needless() {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,310 @@
+package wire_test
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+// assertNotAsked asserts that the node answered at once, because it is suspect.
+func assertNotAsked(t *testing.T, v wire.Vote, cause error) {
+	t.Helper()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	assert.Zero(t, v.Took)
+	var suspect *node.SuspectError
+	require.ErrorAs(t, v.Err, &suspect)
+	require.ErrorIs(t, v.Err, cause)
+}
+
+func TestAMasterThatMissedADeadlineIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		assert.False(t, r.node.Suspect())
+		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+		assert.True(t, r.node.Suspect())
+		for i := range 50 {
+			assertNotAsked(t, r.ask(acquire(token(i), "me")).result(), node.ErrTimeout)
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.Equal(t, []string{"suspect"}, r.healthReports(), "once, not at every try")
+		r.m.Thaw()
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{"first"}, r.m.Keys(), "the others were never sent")
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+	})
+}
+
+func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, frozen := range []time.Duration{150 * time.Millisecond, 3 * time.Second, 25 * time.Second} {
+		t.Run(frozen.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Delay(time.Millisecond, 0)
+				r.warm()
+				r.m.Freeze()
+				r.ask(acquire("first", "me"))
+				time.Sleep(frozen)
+				require.True(t, r.node.Suspect())
+				r.m.Thaw()
+				time.Sleep(2 * time.Millisecond)
+				synctest.Wait()
+				assert.False(t, r.node.Suspect())
+				assert.Equal(t, wire.Granted, r.ask(acquire("second", "me")).result().Verdict)
+			})
+		})
+	}
+}
+
+func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	var n holes
+	inBubble(t, func(t *testing.T, r *rig) {
+		n.dial = r.world.Dial
+		r.warm()
+		old := n.last()
+		old.swallow()
+		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+		rel := r.ask(release("first", "me"), durably)
+		assert.Equal(t, wire.Unknown, rel.result().Verdict)
+		r.eventually(400*time.Millisecond, "the new connection is adopted", func() bool { return !r.node.Suspect() })
+		assert.True(t, old.isClosed(), "the old one is closed")
+		v := r.ask(acquire("second", "me")).result()
+		assert.Equal(t, wire.Granted, v.Verdict)
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+		assert.Equal(t, 2+comparing, r.m.ConnsEver())
+	}, node.WithDialer(n.Dial))
+}
+
+func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
+	t.Parallel()
+	var n holes
+	inBubble(t, func(t *testing.T, r *rig) {
+		n.dial = r.world.Dial
+		r.warm()
+		old := n.last()
+		old.swallow()
+		r.ask(acquire("first", "me")).result()
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		assert.True(t, old.isClosed())
+		v := r.ask(acquire("second", "me")).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		assert.False(t, r.node.Suspect())
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the connection of the standby serves")
+	}, node.WithDialer(n.Dial))
+}
+
+// Releases that expire one after the other must not postpone the next try of the standby.
+func TestExpiringReleasesDoNotPostponeTheStandby(t *testing.T) {
+	t.Parallel()
+	var n holes
+	inBubble(t, func(t *testing.T, r *rig) {
+		n.dial = r.world.Dial
+		r.warm()
+		n.last().swallow()
+		r.ask(acquire("first", "me"))
+		for range 15 {
+			r.ask(release("first", "me"), durably)
+			time.Sleep(7 * time.Millisecond)
+		}
+		require.True(t, r.node.Suspect())
+		began := time.Now()
+		for r.node.Suspect() && time.Since(began) < 2*time.Second {
+			r.ask(release("first", "me"), durably)
+			time.Sleep(7 * time.Millisecond)
+		}
+		assert.Less(t, time.Since(began), 500*time.Millisecond)
+	}, node.WithDialer(n.Dial))
+}
+
+func TestAMasterIsReachedAgainAfterABlackHole(t *testing.T) {
+	t.Parallel()
+	for _, lasting := range []time.Duration{time.Second, 10 * time.Second, 45 * time.Second} {
+		t.Run(lasting.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.BlackHole()
+				assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+				r.ask(release("first", "me"), durably)
+				time.Sleep(lasting)
+				assertNotAsked(t, r.ask(acquire("second", "me")).result(), node.ErrTimeout)
+				r.m.Link.Heal()
+				r.eventually(600*time.Millisecond, "the node works", func() bool {
+					return r.ask(acquire("third", "me")).result().Verdict.Answered()
+				})
+				r.eventually(600*time.Millisecond, "the release got through", func() bool { return r.m.Get("first") == "" })
+				assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+			})
+		})
+	}
+}
+
+func TestARefusedPortFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, 0)
+		r.m.Refuse()
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, syscall.ECONNREFUSED)
+		assert.Equal(t, 2*time.Millisecond, v.Took, "one round trip")
+		assert.False(t, node.Permanent(v.Err))
+		assertNotAsked(t, r.ask(acquire("a", "me")).result(), syscall.ECONNREFUSED)
+		assert.Equal(t, 1, r.m.Dials())
+		assert.Equal(t, []string{"suspect"}, r.healthReports())
+	})
+}
+
+func TestAMasterThatRefusesConnectionsIsTriedWithBackoff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Refuse()
+		for range 1000 { // ten seconds
+			assert.Equal(t, wire.Failed, r.ask(acquire("a", "me")).result().Verdict)
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.InDelta(t, 25, r.m.Dials(), 5, "first quickly, then twice a second")
+		assert.Equal(t, []string{"suspect"}, r.healthReports())
+		r.m.Accept()
+		r.eventually(510*time.Millisecond, "the node works", func() bool {
+			return r.ask(acquire("a", "me")).result().Verdict == wire.Granted
+		})
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+	})
+}
+
+func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
+	t.Parallel()
+	for _, down := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second, time.Minute} {
+		t.Run(down.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.Crash()
+				for end := time.Now().Add(down); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+					assert.NotEqual(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+				}
+				r.m.Restart()
+				r.eventually(510*time.Millisecond, "the node works", func() bool {
+					return r.ask(acquire("a", "me")).result().Verdict == wire.Granted
+				})
+			})
+		})
+	}
+}
+
+// If releases are the only requests, they must try the master.
+func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Refuse()
+		r.ask(release("a", "me"), durably).result()
+		r.m.Set("a", "me", ttl)
+		time.Sleep(5 * time.Second)
+		assert.InDelta(t, 13, r.m.Dials(), 4)
+		r.m.Accept()
+		r.eventually(510*time.Millisecond, "the release got through", r.gone)
+		synctest.Wait()
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+	})
+}
+
+func TestOneCallTriesASuspectAndOthersDoNotWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.BlackHole()
+		r.ask(acquire("first", "me")).result()
+		time.Sleep(5 * time.Second) // the attempt is over
+		canary := r.ask(acquire("second", "me"))
+		for range 20 {
+			v := r.ask(acquire("third", "me")).result()
+			assert.Zero(t, v.Took)
+			var suspect *node.SuspectError
+			require.ErrorAs(t, v.Err, &suspect)
+		}
+		assert.False(t, canary.voted())
+		assert.Equal(t, timeout, canary.result().Took)
+	})
+}
+
+func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		a := r.ask(acquire("a", "me"))
+		time.Sleep(trip / 2)
+		r.m.Reset()
+		v := a.result()
+		assert.Equal(t, wire.Unknown, v.Verdict)
+		var op *net.OpError
+		require.ErrorAs(t, v.Err, &op)
+		assert.False(t, r.node.Suspect())
+		v = r.ask(acquire("b", "me")).result()
+		assert.Equal(t, wire.Granted, v.Verdict)
+		assert.Equal(t, 3*trip, v.Took, "connect, the handshake, and the call")
+		assert.Empty(t, r.healthReports())
+	})
+}
+
+// The server accepts connections and identifies itself, but hangs up on every operation.
+func TestAServerThatAlwaysHangsUpIsTriedWithBackoff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := &scripted{answer: func(args []string) (string, bool) { return "", true }}
+		n, err := open("redis://10.9.9.9", node.WithDialer(srv.dial))
+		require.NoError(t, err)
+		r := bind(t, nil, n)
+		assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+		r.ask(release("a", "me"), durably).result()
+		time.Sleep(10 * time.Second)
+		assert.Less(t, srv.dials.Load(), int64(40))
+		assert.True(t, n.Suspect())
+		assert.Equal(t, []string{"suspect"}, r.healthReports())
+	})
+}
+
+func TestSuspectErrorIncludesTheFailure(t *testing.T) {
+	t.Parallel()
+	err := error(&node.SuspectError{Err: errors.New("no route")})
+	assert.EqualError(t, err, "not asked, it failed a moment ago: no route")
+}
+
+// Thousands of calls may wait when the failure is noticed. Each of their deadlines would cost a look through all.
+func TestQueuedCallsFailWhenAMasterBecomesSuspect(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		written := r.ask(acquire("written", "me"))
+		synctest.Wait()
+		patient := r.ask(acquire("patient", "me"), within(10*time.Second))
+		undo := r.ask(release("written", "me"), durably, within(10*time.Second))
+		assert.Equal(t, wire.Unknown, written.result().Verdict)
+		v := patient.result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		var suspect *node.SuspectError
+		require.ErrorAs(t, v.Err, &suspect)
+		assert.Equal(t, timeout, v.Took, "it fails with the first call, not at its own deadline")
+		assert.False(t, undo.voted(), "a release waits")
+		r.m.Thaw()
+		assert.True(t, undo.result().Answered())
+		assert.True(t, r.gone())
+	})
+}

@@ -1,0 +1,278 @@
+package wire_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+// listenTLS starts a master that uses TLS with that certificate, and returns its address.
+func listenTLS(t *testing.T, c *tls.Config) string {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
+	require.NoError(t, err)
+	srv := &scripted{answer: func(args []string) (string, bool) {
+		if strings.EqualFold(args[0], "ping") {
+			return "+PONG\r\n", false
+		}
+		return "+OK\r\n", false
+	}}
+	over := srv.listen(l)
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-over
+	})
+	return l.Addr().String()
+}
+
+func serving(c tls.Certificate) *tls.Config { return &tls.Config{Certificates: []tls.Certificate{c}} }
+
+func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
+	t.Parallel()
+	ca, stranger := testcert.New(t), testcert.New(t)
+	for name, tt := range map[string]struct {
+		certificate tls.Certificate
+		want        string // "": it verifies
+	}{
+		"a valid one":    {ca.Valid(), ""},
+		"an untrusted":   {stranger.Valid(), "unknown authority"},
+		"an expired one": {ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)), "expired"},
+		"a wrong name":   {ca.Certificate("redis.example.org", time.Now().Add(time.Hour)), "127.0.0.1"},
+	} {
+		for how, master := range map[string]func(t *testing.T, addr string) *wire.Node{
+			"opened": func(t *testing.T, addr string) *wire.Node {
+				t.Helper()
+				n, err := open("rediss://"+addr, node.WithTLSConfig(ca.Trusting()))
+				require.NoError(t, err)
+				return n
+			},
+			"wrapped": func(t *testing.T, addr string) *wire.Node {
+				t.Helper()
+				c := redis.NewClient(
+					&redis.Options{Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true},
+				)
+				t.Cleanup(func() { _ = c.Close() })
+				n, err := wrap(c)
+				require.NoError(t, err)
+				return n
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				r := bind(t, nil, master(t, listenTLS(t, serving(tt.certificate))))
+				r.slack = time.Second
+				for range 3 {
+					v := r.ask(acquire("a", "me"), within(patient)).result()
+					if tt.want == "" {
+						require.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+						continue
+					}
+					require.Equal(t, wire.Failed, v.Verdict)
+					assert.True(t, v.Unsent)
+					require.ErrorContains(t, v.Err, tt.want)
+					assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+				}
+			})
+		}
+	}
+}
+
+// Most failures of a TLS handshake are temporary.
+func TestATLSConnectionThatBreaksIsNoPermanentError(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-over
+	})
+	n, err := open("rediss://" + l.Addr().String())
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
+}
+
+// twoWrites is a connection whose third write fails: the first after the handshake of TLS 1.3.
+type twoWrites struct {
+	net.Conn
+	written int
+}
+
+func (c *twoWrites) Write(p []byte) (int, error) {
+	if c.written++; c.written > 2 {
+		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+	}
+	return c.Conn.Write(p)
+}
+
+// The server has closed the connection before the client writes. Its alert is still read.
+func TestAServerThatWantsAClientCertificate(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	server := serving(ca.Valid())
+	server.ClientAuth, server.ClientCAs, server.MinVersion = tls.RequireAndVerifyClientCert, ca.Pool(), tls.VersionTLS13
+	addr := listenTLS(t, server)
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &twoWrites{Conn: conn}, err
+	}
+	n, err := open("rediss://"+addr, node.WithTLSConfig(ca.Trusting()), node.WithDialer(dial))
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	require.ErrorContains(t, v.Err, "certificate required")
+	assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+}
+
+func TestTLSConfigurations(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	addr := listenTLS(t, serving(ca.Valid()))
+	named := listenTLS(t, serving(ca.Certificate("redis.example.org", time.Now().Add(time.Hour))))
+	trusting := func(name string) *tls.Config {
+		c := ca.Trusting()
+		c.ServerName = name
+		return c
+	}
+	for name, tt := range map[string]struct {
+		url    string
+		config *tls.Config // nil: no option
+		works  bool
+	}{
+		"the system's authorities":         {"rediss://" + addr, nil, false},
+		"an authority":                     {"rediss://" + addr, ca.Trusting(), true},
+		"a name, which is kept":            {"rediss://" + named, trusting("redis.example.org"), true},
+		"another name":                     {"rediss://" + addr, trusting("redis.example.org"), false},
+		"no verification, by the URL":      {"rediss://" + addr + "?skip_verify=true", nil, true},
+		"no verification, by both":         {"rediss://" + addr + "?skip_verify=true", &tls.Config{}, true},
+		"no verification, by the option":   {"rediss://" + addr, &tls.Config{InsecureSkipVerify: true}, true},
+		"an empty configuration verifies":  {"rediss://" + addr, &tls.Config{}, false},
+		"a scheme in capitals is the same": {"REDISS://" + addr, ca.Trusting(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var opts []node.Option
+			if tt.config != nil {
+				before := tt.config.Clone()
+				opts = append(opts, node.WithTLSConfig(tt.config))
+				defer func() {
+					assert.Equal(t, before.ServerName, tt.config.ServerName, "the caller's configuration is not changed")
+					assert.Equal(t, before.InsecureSkipVerify, tt.config.InsecureSkipVerify)
+				}()
+			}
+			n, err := open(tt.url, opts...)
+			require.NoError(t, err)
+			r := bind(t, nil, n)
+			r.slack = time.Second
+			v := r.ask(acquire("a", "me"), within(patient)).result()
+			assert.Equal(t, tt.works, v.Verdict == wire.Granted, "%v", v.Err)
+		})
+	}
+}
+
+func TestATLSConfigurationIsCopied(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	c := ca.Trusting()
+	option := node.WithTLSConfig(c)
+	c.RootCAs = nil
+	for range 2 { // of two masters with names of their own
+		for _, name := range []string{"127.0.0.1", "localhost"} {
+			addr := listenTLS(t, serving(ca.Certificate(name, time.Now().Add(time.Hour))))
+			_, port, err := net.SplitHostPort(addr)
+			require.NoError(t, err)
+			n, err := open("rediss://"+net.JoinHostPort(name, port), option)
+			require.NoError(t, err)
+			r := bind(t, nil, n)
+			r.slack = time.Second
+			v := r.ask(acquire("a", "me"), within(patient)).result()
+			assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		}
+	}
+}
+
+func TestInvalidTLSConfigurations(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	for _, tt := range []struct {
+		err  func() error
+		want string
+	}{
+		{
+			func() error { _, err := open("rediss://10.0.0.1", node.WithTLSConfig(nil)); return err },
+			"nil TLS configuration",
+		},
+		{
+			func() error { _, err := open("redis://10.0.0.1", node.WithTLSConfig(nil)); return err },
+			"nil TLS configuration",
+		},
+		{func() error {
+			_, err := open("redis://u:secret@10.0.0.1", node.WithTLSConfig(&tls.Config{}))
+			return err
+		}, "rediss://"},
+		{func() error {
+			_, err := open("unix:///run/redis.sock", node.WithTLSConfig(&tls.Config{}))
+			return err
+		}, "rediss://"},
+		{
+			func() error { _, err := wrap(client, node.WithTLSConfig(&tls.Config{})); return err }, "options of the client",
+		},
+	} {
+		err := tt.err()
+		require.ErrorContains(t, err, tt.want)
+		assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+		assert.NotContains(t, err.Error(), "secret")
+	}
+}
+
+// The server of a wrapped client that does not answer PING with PONG is not Redis.
+func TestAWrappedServerThatIsNotRedis(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	srv := &scripted{answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	over := srv.listen(l)
+	c := redis.NewClient(&redis.Options{Addr: l.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	t.Cleanup(func() {
+		_ = c.Close()
+		_ = l.Close()
+		<-over
+	})
+	n, err := wrap(c)
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	require.ErrorIs(t, v.Err, node.ErrNotRedis)
+}

@@ -1,0 +1,62 @@
+package wire
+
+import "time"
+
+// A master nearby gets one batch at a time: it is best to send the calls together that arrive during a round trip of a
+// fraction of a millisecond. With a distant master, a call would then wait almost one round trip on average before it
+// is sent. So a distant master gets a batch every fraction of a round trip, while the replies to earlier batches are
+// outstanding. All go over one connection, in order.
+
+const (
+	// maxInFlight is how many batches share a round trip. So a call waits at most for that part of it before it is sent.
+	maxInFlight = 8
+	// minGap is the shortest time between batches. Where the gap would be shorter, one batch is sent at a time.
+	minGap = time.Millisecond
+	// rttWindow is how long a measured round trip counts: at least this, at most twice this. The path may become longer.
+	// BBR uses the same time (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
+	rttWindow = 10 * time.Second
+)
+
+// window decides when the next batch may be sent while replies to earlier ones are outstanding.
+type window struct {
+	lastSent time.Time // when the last batch was sent
+	rtt      minRTT
+}
+
+// gap returns the time between batches; 0 means one batch at a time.
+func (w *window) gap() time.Duration {
+	if g := w.rtt.shortest / maxInFlight; g >= minGap {
+		return g
+	}
+	return 0
+}
+
+// opensAt returns when the next batch may be sent.
+func (w *window) opensAt() time.Time { return w.lastSent.Add(w.gap()) }
+
+// stalled reports whether the master has been silent for longer than two round trips. More batches would only fill its
+// socket buffer.
+func (w *window) stalled(silentSince, now time.Time) bool {
+	return now.Sub(silentSince) > 2*w.rtt.shortest
+}
+
+// minRTT is the shortest of the latest round trips of a connection. Longer round trips include waiting. The zero value
+// has measured none.
+type minRTT struct {
+	shortest time.Duration
+	// current and previous are the shortest of the period that began at since, and of the one before it.
+	current, previous time.Duration
+	since             time.Time
+}
+
+// measure records a round trip that ended at now.
+func (m *minRTT) measure(rtt time.Duration, now time.Time) {
+	switch {
+	case m.since.IsZero(), now.Sub(m.since) >= 2*rttWindow:
+		m.current, m.previous, m.since = rtt, rtt, now
+	case now.Sub(m.since) >= rttWindow:
+		m.current, m.previous, m.since = rtt, m.current, now
+	}
+	m.current = min(m.current, rtt)
+	m.shortest = min(m.current, m.previous)
+}

@@ -1,0 +1,236 @@
+package wire_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
+)
+
+const (
+	// far is a round trip on which batches overlap.
+	far = 80 * time.Millisecond
+	gap = far / 8
+)
+
+// times returns when batches arrived, counted from the first.
+func (r *rig) times() (all []time.Duration) {
+	var first, last time.Time
+	for _, e := range r.executed() {
+		if first.IsZero() {
+			first = e.At
+		}
+		if !e.At.Equal(last) {
+			all = append(all, e.At.Sub(first))
+		}
+		last = e.At
+	}
+	return all
+}
+
+func TestBatchesToAFarMasterAreSpaced(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		var all []*ticket
+		for i := range 200 {
+			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+			synctest.Wait() // the first does not wait for the second
+			time.Sleep(far / 200)
+		}
+		for _, tk := range all {
+			v := tk.result()
+			require.Equal(t, wire.Granted, v.Verdict)
+			assert.LessOrEqual(t, v.Took, far+gap, "it waits for the next batch, not for a reply")
+		}
+		var want []time.Duration
+		for i := range 9 {
+			want = append(want, time.Duration(i)*gap)
+		}
+		assert.Equal(t, want, r.times())
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
+	})
+}
+
+func TestALoneCallToAFarMasterIsSentAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		for i := range 3 {
+			assert.Equal(t, far, r.ask(acquire("a", token(i))).result().Took)
+		}
+		// The same for a call when the last batch was sent long enough ago.
+		first := r.ask(acquire("b", token(0)))
+		time.Sleep(gap)
+		assert.Equal(t, far, r.ask(acquire("c", token(0))).result().Took)
+		assert.Equal(t, far, first.result().Took)
+	})
+}
+
+func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 5*time.Millisecond)
+		r.warm()
+		require.Equal(
+			t, wire.Denied, r.ask(extend("a", "x"), within(time.Second)).result().Verdict,
+		) // the master learns the script
+		require.Equal(t, wire.Granted, r.ask(release("a", "x"), within(time.Second)).result().Verdict)
+		before := len(r.executed())
+		var want []string
+		var all []*ticket
+		for i := range 300 {
+			for _, op := range []*wire.Op{acquire("a", token(i)), extend("a", token(i)), release("a", token(i))} {
+				all = append(all, r.ask(op, within(time.Minute)))
+				want = append(want, token(i))
+				time.Sleep(time.Duration(i%7) * 100 * time.Microsecond)
+			}
+		}
+		for _, tk := range all {
+			require.Equal(t, wire.Granted, tk.result().Verdict, "in any other order one would be denied")
+		}
+		var got []string
+		for _, e := range r.executed()[before:] {
+			at := 4 // of a script's first argument
+			if e.Args[0] == "set" {
+				at = 2
+			}
+			got = append(got, e.Args[at])
+		}
+		assert.Equal(t, want, got)
+		assert.Greater(t, len(r.times()), 20)
+		assert.True(t, r.gone())
+	})
+}
+
+// lateConn returns late from Write, and notices concurrent writes.
+type lateConn struct {
+	net.Conn
+	late          *atomic.Bool
+	writing, both *atomic.Int32
+}
+
+func (c lateConn) Write(b []byte) (int, error) {
+	if c.writing.Add(1) > 1 {
+		c.both.Add(1)
+	}
+	defer c.writing.Add(-1)
+	n, err := c.Conn.Write(b)
+	if c.late.Swap(false) {
+		time.Sleep(2 * far)
+	}
+	return n, err
+}
+
+// A goroutine may return from writing a batch after all replies have arrived.
+func TestTwoNeverWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		var late atomic.Bool
+		var writing, both atomic.Int32
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := w.Dial(ctx, network, addr)
+			return lateConn{c, &late, &writing, &both}, err
+		}
+		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(dial))
+		r.m.Delay(far/2, 0)
+		r.warm()
+		first := r.ask(acquire("a", "1"), within(time.Second))
+		time.Sleep(gap)
+		late.Store(true)
+		second := r.ask(acquire("b", "2"), within(time.Second)) // is sent while the first is outstanding
+		time.Sleep(gap)
+		require.False(t, late.Load())
+		third := r.ask(acquire("c", "3"), within(time.Second))
+		for _, tk := range []*ticket{first, second, third} {
+			assert.Equal(t, wire.Granted, tk.result().Verdict)
+		}
+		assert.Zero(t, both.Load())
+	})
+}
+
+// The network path may become longer. An old round trip does not count then.
+func TestAMasterThatBecomesFarGetsSpacedBatches(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Delay(far/2, 0)
+		together := func() (slowest time.Duration) {
+			var all []*ticket
+			for i := range 16 {
+				all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+				time.Sleep(gap / 2)
+			}
+			for _, tk := range all {
+				slowest = max(slowest, tk.result().Took)
+			}
+			return slowest
+		}
+		assert.Greater(t, together(), far+gap, "the old round trip still counts")
+		for range 3 {
+			time.Sleep(10 * time.Second)
+			r.ask(acquire("now and then", "x")).result()
+		}
+		assert.LessOrEqual(t, together(), far+gap)
+	})
+}
+
+// More batches would only fill its socket buffer.
+func TestNoMoreBatchesGoToASilentFarMaster(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		r.m.Freeze()
+		var all []*ticket
+		for i := range 100 {
+			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+			time.Sleep(far / 20)
+		}
+		for _, tk := range all {
+			assert.NotEqual(t, wire.Granted, tk.result().Verdict)
+			if tk.vote.Verdict == wire.Unknown {
+				r.ask(release(fmt.Sprint("name-", tk.call.Index-2), token(tk.call.Index-2)), durably)
+			}
+		}
+		r.m.Thaw()
+		r.eventually(time.Second, "nothing is left", func() bool { return len(r.executed()) > 0 && r.gone() })
+		assert.Less(t, r.m.Count("SET"), 60, "the batches of two round trips, and the first")
+	})
+}
+
+func TestOverlappingBatchesAreUnknownWhenTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		var all []*ticket
+		for i := range 8 {
+			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+			time.Sleep(gap)
+		}
+		rel := r.ask(release("name-0", token(0)), durably, within(10*time.Second))
+		time.Sleep(gap / 2)
+		r.m.Crash()
+		for _, tk := range all[5:] { // the earlier ones have reached the master
+			v := tk.result()
+			assert.Equal(t, wire.Unknown, v.Verdict)
+			require.Error(t, v.Err)
+		}
+		r.m.Restart()
+		assert.True(t, rel.result().Answered())
+	})
+}

@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWindowHasAGapForADistantMasterOnly(t *testing.T) {
+	t.Parallel()
+	for rtt, want := range map[time.Duration]time.Duration{
+		0:                      0,
+		200 * time.Microsecond: 0,
+		8*time.Millisecond - 1: 0,
+		8 * time.Millisecond:   time.Millisecond,
+		80 * time.Millisecond:  10 * time.Millisecond,
+	} {
+		w := window{lastSent: at(1)}
+		if rtt > 0 {
+			w.rtt.measure(rtt, epoch)
+		}
+		assert.Equal(t, want, w.gap(), rtt.String())
+		assert.Equal(t, at(1).Add(want), w.opensAt())
+	}
+}
+
+func TestWindowStallsAfterTwoSilentRoundTrips(t *testing.T) {
+	t.Parallel()
+	var w window
+	w.rtt.measure(time.Second, epoch)
+	assert.False(t, w.stalled(at(10), at(12)))
+	assert.True(t, w.stalled(at(10), at(12).Add(1)))
+}
+
+func TestMinRTTForgetsAfterAWhile(t *testing.T) {
+	t.Parallel()
+	var m minRTT
+	for _, step := range []struct {
+		seconds float64
+		rtt     time.Duration
+		want    time.Duration
+		why     string
+	}{
+		{0, 50, 50, "the first"},
+		{1, 80, 50, "a longer one includes waiting"},
+		{2, 40, 40, "a shorter one counts at once"},
+		{11, 90, 40, "of the period before"},
+		{20, 70, 40, "of the period before"},
+		{21, 90, 70, "the period before has 70"},
+		{60, 95, 95, "all others are too old"},
+	} {
+		m.measure(step.rtt*time.Millisecond, at(step.seconds))
+		assert.Equal(t, step.want*time.Millisecond, m.shortest, "at %v: %s", step.seconds, step.why)
+	}
+}
