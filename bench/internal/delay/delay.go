@@ -3,9 +3,9 @@
 package delay
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -45,22 +45,20 @@ type Proxy struct {
 	target   string
 	listener net.Listener
 	link     atomic.Pointer[Link]
-	tap      func(toServer bool, b []byte)
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	closed bool
-	all    sync.WaitGroup
+	open  context.Context // until Close
+	close context.CancelFunc
+	all   sync.WaitGroup
 }
 
-// New starts a proxy before target, a host:port, on a loopback port. tap, unless nil, is shown all that passes, and
-// must be safe for concurrent use. The caller must Close the proxy.
-func New(target string, link Link, tap func(toServer bool, b []byte)) (*Proxy, error) {
+// New starts a proxy before target, a host:port, on a loopback port. The caller must Close the proxy.
+func New(target string, link Link) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("delay: %w", err)
 	}
-	p := &Proxy{target: target, listener: l, tap: tap, conns: map[net.Conn]struct{}{}}
+	p := &Proxy{target: target, listener: l}
+	p.open, p.close = context.WithCancel(context.Background())
 	p.Set(link)
 	p.all.Go(p.accept)
 	return p, nil
@@ -74,13 +72,8 @@ func (p *Proxy) Set(l Link) { p.link.Store(&l) }
 
 // Close ends the proxy and every connection through it, and returns when nothing of it runs any more.
 func (p *Proxy) Close() error {
-	p.mu.Lock()
-	p.closed = true
+	p.close()
 	err := p.listener.Close()
-	for c := range p.conns {
-		c.Close()
-	}
-	p.mu.Unlock()
 	p.all.Wait()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -100,36 +93,16 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.target)
+	server, err := (&net.Dialer{}).DialContext(p.open, "tcp", p.target)
 	if err != nil {
 		return // the client sees its connection closed
 	}
 	defer server.Close()
-	if !p.keep(client, server) {
-		return
-	}
-	defer p.forget(client, server)
+	defer context.AfterFunc(p.open, func() { client.Close(); server.Close() })()
 	var both sync.WaitGroup
-	both.Go(func() { p.carry(server, client, true) })
-	both.Go(func() { p.carry(client, server, false) })
+	both.Go(func() { p.carry(server, client) })
+	both.Go(func() { p.carry(client, server) })
 	both.Wait()
-}
-
-func (p *Proxy) keep(conns ...net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range conns {
-		p.conns[c] = struct{}{}
-	}
-	return !p.closed
-}
-
-func (p *Proxy) forget(conns ...net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range conns {
-		delete(p.conns, c)
-	}
 }
 
 // parcel is bytes on their way.
@@ -139,7 +112,7 @@ type parcel struct {
 }
 
 // carry hands on what comes from one side to the other. The end of the stream takes as long as what was sent before it.
-func (p *Proxy) carry(to, from net.Conn, toServer bool) {
+func (p *Proxy) carry(to, from net.Conn) {
 	way := make(chan parcel, inWay)
 	var writer sync.WaitGroup
 	writer.Go(func() { deliver(to, way) })
@@ -148,9 +121,6 @@ func (p *Proxy) carry(to, from net.Conn, toServer bool) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if p.tap != nil {
-				p.tap(toServer, buffer[:n])
-			}
 			due := time.Now().Add(p.link.Load().way())
 			if due.Before(last) {
 				due = last
@@ -161,7 +131,7 @@ func (p *Proxy) carry(to, from net.Conn, toServer bool) {
 		if err != nil {
 			close(way)
 			writer.Wait()
-			hangUp(to, err)
+			to.Close()
 			return
 		}
 	}
@@ -178,13 +148,4 @@ func deliver(to net.Conn, way <-chan parcel) {
 		_, err := to.Write(next.bytes)
 		broken = err != nil
 	}
-}
-
-// hangUp passes on how the stream ended: its end leaves the other direction open.
-func hangUp(to net.Conn, err error) {
-	if half, ok := to.(*net.TCPConn); ok && errors.Is(err, io.EOF) {
-		_ = half.CloseWrite()
-		return
-	}
-	to.Close()
 }

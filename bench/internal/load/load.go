@@ -3,126 +3,163 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
+
+// A Locker locks, from many goroutines at once.
+type Locker interface {
+	Acquire(ctx context.Context, name string) (HeldLock, error)
+	Close() error
+}
+
+// A HeldLock can be extended and unlocked.
+type HeldLock interface {
+	Extend(ctx context.Context) error
+	Unlock(ctx context.Context) error
+}
+
+// A Value is one measured figure.
+type Value struct {
+	Name string
+	V    float64
+}
 
 const (
 	namesPerCaller = 64 // a caller comes back to a name only when the stragglers of its last pair are long done
-	shards         = 16 // histograms that callers share: one for each of 512 would not fit the caches
-	// SettleTime is the pause between two rounds.
+	pairsPerCaller = 256
+	// SettleTime is the pause before a load.
 	SettleTime = 10 * time.Millisecond
 	// drainTimeout bounds the last pairs after the window; a pair that takes longer is a failure of the run.
 	drainTimeout = 30 * time.Second
-	histogramMin = time.Microsecond
-	histogramMax = time.Minute
 	pairTimeout  = 10 * time.Second // for one pair of each caller, beyond ramp and window
 	pollInterval = 5 * time.Millisecond
 )
 
-// A Load is a number of callers that lock and unlock, each over names of its own. In a closed loop a caller starts its
-// next pair when its last one has ended. With a rate the callers share a timetable, and a pair that starts late because
-// all callers were busy is measured from the time at which it was due.
+// A Load is a number of callers that lock and unlock, each over names of its own. A caller starts its next pair when
+// its last one has ended.
 type Load struct {
 	Callers int
-	Rate    float64       // pairs a second of all callers together; 0: a closed loop
 	Ramp    time.Duration // under load before anything counts, at the least
 	Window  time.Duration // what counts, at the least
 	Prefix  string        // of the names
-	// OnOpen, if set, is called once the window has opened, under full load.
-	OnOpen func() error
-	// OnPair, if set, is called for every pair, in the window or not, by many callers at once.
-	OnPair func(begun, ended time.Time, err error)
+	Extend  bool          // every lock before its unlock
+	OnOpen  func()        // if set, called once the window has opened, under full load
 }
 
-// A Sample is the measurement of a load. A latency belongs to the sample if its pair began in the window, however long
-// it took. A pair counts toward throughput if it ended in the window.
+// A pair is one lock and its unlock. All times count from the beginning of the load.
+type pair struct {
+	begun, locked, extended, ended time.Duration
+	failed                         bool
+}
+
+// A Sample is what a load measured.
 type Sample struct {
-	Pair, Lock, Extend, Unlock *hdrhistogram.Histogram // ns
-	Pairs, failed              int64
-	Failure                    error // the first
-	Elapsed                    time.Duration
-	Allocs                     float64 // per pair
+	Begun    time.Time
+	From, To time.Duration // the window
+	Allocs   float64       // per pair that ended in the window
+	Failure  error         // the first
+	pairs    []pair
 }
 
-// Run applies the load to p. It collects garbage first, so that a load does not pay for the garbage of an earlier one.
-func (l Load) Run(ctx context.Context, p Pairer) (*Sample, error) {
-	if b, ok := p.(batcher); ok {
-		return b.Batches(ctx, l)
-	}
+// Run applies the load to l. It collects garbage first, so that a load does not pay for the garbage of an earlier one.
+func (l Load) Run(ctx context.Context, locker Locker) (*Sample, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := newRecorder(time.Now(), l.Rate)
-	names := l.names()
+	callers := make([]*caller, l.Callers)
+	for i := range callers {
+		callers[i] = &caller{pairs: make([]pair, 0, pairsPerCaller)}
+		for j := range namesPerCaller {
+			callers[i].names = append(callers[i].names, l.Prefix+":"+strconv.Itoa(i)+":"+strconv.Itoa(j))
+		}
+	}
 	runtime.GC()
 	time.Sleep(SettleTime)
 
-	var callers sync.WaitGroup
-	for i := range l.Callers {
-		callers.Go(func() { r.runCaller(ctx, p, names[i], &r.shards[i%shards], l.OnPair) })
+	s := &Sample{Begun: time.Now()}
+	var stop atomic.Bool
+	var ended atomic.Int64
+	var all sync.WaitGroup
+	for _, c := range callers {
+		all.Go(func() {
+			for !stop.Load() && ctx.Err() == nil {
+				c.pair(ctx, locker, l.Extend, s.Begun)
+				ended.Add(1)
+			}
+		})
 	}
-	err := l.openAndClose(ctx, r)
+	allocated, err := l.openAndClose(ctx, s, &ended)
+	stop.Store(true)
 	canceled := time.AfterFunc(drainTimeout, cancel)
-	callers.Wait()
+	all.Wait()
 	if !canceled.Stop() && err == nil {
 		err = fmt.Errorf("a pair took longer than %v", drainTimeout)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r.sample(), nil
-}
-
-func (l Load) names() [][]string {
-	all := make([][]string, l.Callers)
-	for i := range all {
-		all[i] = make([]string, namesPerCaller)
-		for j := range all[i] {
-			all[i][j] = l.Prefix + ":" + strconv.Itoa(i) + ":" + strconv.Itoa(j)
+	for _, c := range callers {
+		s.pairs = append(s.pairs, c.pairs...)
+		if s.Failure == nil {
+			s.Failure = c.failure
 		}
 	}
-	return all
+	s.Allocs = float64(allocated) / max(1, float64(len(s.endedInWindow())))
+	return s, err
 }
 
-// openAndClose opens and closes the window, and ends the callers. The ramp, and then the window, last until as many
-// pairs have ended as there are callers. On a slow machine 512 callers may take longer than the time they were given.
-func (l Load) openAndClose(ctx context.Context, r *recorder) error {
-	defer r.stop.Store(true)
-	if err := l.waitFor(ctx, r, l.Ramp); err != nil {
+// openAndClose waits for the ramp and the window, and returns what the process allocated in the window. Both last until
+// as many pairs have ended as there are callers: on a slow machine 512 callers may take longer than they were given.
+func (l Load) openAndClose(ctx context.Context, s *Sample, ended *atomic.Int64) (allocated uint64, err error) {
+	wait := func(least time.Duration) error {
+		from := ended.Load()
+		err := Sleep(ctx, least)
+		for begun := time.Now(); err == nil && ended.Load()-from < int64(l.Callers) && time.Since(begun) < pairTimeout; {
+			err = Sleep(ctx, pollInterval)
+		}
 		return err
 	}
-	before := Allocations()
-	from := r.openWindow()
+	if err := wait(l.Ramp); err != nil {
+		return 0, err
+	}
+	before := allocations()
+	s.From = time.Since(s.Begun)
 	if l.OnOpen != nil {
-		if err := l.OnOpen(); err != nil {
-			return err
-		}
+		l.OnOpen()
 	}
-	err := l.waitFor(ctx, r, l.Window)
-	r.elapsed = r.closeWindow() - from
-	r.allocations = Allocations() - before
-	return err
+	err = wait(l.Window)
+	s.To = time.Since(s.Begun)
+	return allocations() - before, err
 }
 
-// waitFor waits at least for the given time. In a closed loop it waits on until as many pairs have ended as there are
-// callers.
-func (l Load) waitFor(ctx context.Context, r *recorder, least time.Duration) error {
-	from := r.ended.Load()
-	if err := Sleep(ctx, least); err != nil {
-		return err
-	}
-	for begun := time.Now(); l.Rate == 0 && r.ended.Load()-from < int64(l.Callers) && time.Since(begun) < pairTimeout; {
-		if err := Sleep(ctx, pollInterval); err != nil {
-			return err
+// A caller locks and unlocks its names in turn.
+type caller struct {
+	names   []string
+	pairs   []pair
+	failure error
+}
+
+func (c *caller) pair(ctx context.Context, l Locker, extend bool, base time.Time) {
+	p := pair{begun: time.Since(base)}
+	held, err := l.Acquire(ctx, c.names[len(c.pairs)%len(c.names)])
+	p.locked = time.Since(base)
+	p.extended = p.locked
+	if err == nil {
+		if extend {
+			err = held.Extend(ctx)
+			p.extended = time.Since(base)
 		}
+		err = errors.Join(err, held.Unlock(ctx))
 	}
-	return nil
+	p.ended, p.failed = time.Since(base), err != nil
+	if c.failure == nil {
+		c.failure = err
+	}
+	c.pairs = append(c.pairs, p)
 }
 
 // Sleep waits for d, or until ctx ends, and then returns ctx's error.
@@ -135,143 +172,128 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A recorder is shared by the callers of one load.
-type recorder struct {
-	base        time.Time
-	from, to    atomic.Int64 // the window, in ns since base; 0 while it has not opened or closed
-	stop        atomic.Bool
-	ended       atomic.Int64 // pairs, in the window or not
-	elapsed     time.Duration
-	allocations uint64
-	shards      [shards]shard
-	timetable   timetable
-}
-
-type shard struct {
-	mu                         sync.Mutex
-	pair, lock, extend, unlock *hdrhistogram.Histogram
-	pairs, failed              int64
-	failure                    error
-}
-
-func newRecorder(base time.Time, rate float64) *recorder {
-	r := &recorder{base: base, timetable: timetable{begin: base, rate: rate}}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.pair, s.lock, s.extend, s.unlock = NewHistogram(), NewHistogram(), NewHistogram(), NewHistogram()
-	}
-	return r
-}
-
-// NewHistogram returns a histogram of durations in nanoseconds.
-func NewHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(histogramMin.Nanoseconds(), histogramMax.Nanoseconds(), 3)
-}
-
-func (r *recorder) openWindow() time.Duration {
-	now := time.Since(r.base)
-	r.from.Store(int64(now))
-	return now
-}
-
-func (r *recorder) closeWindow() time.Duration {
-	now := time.Since(r.base)
-	r.to.Store(int64(now))
-	return now
-}
-
-// inWindow reports whether t lies in the window.
-func (r *recorder) inWindow(t time.Time) bool {
-	at, from, to := int64(t.Sub(r.base)), r.from.Load(), r.to.Load()
-	return from > 0 && at >= from && (to == 0 || at < to)
-}
-
-// runCaller locks and unlocks until the recorder stops.
-func (r *recorder) runCaller(
-	ctx context.Context,
-	p Pairer,
-	names []string,
-	s *shard,
-	watch func(begun, ended time.Time, err error),
-) {
-	for i := 0; !r.stop.Load() && ctx.Err() == nil; i++ {
-		begun, ok := r.timetable.next(ctx, &r.stop)
-		if !ok {
-			return
-		}
-		m, err := p.Pair(ctx, names[i%len(names)])
-		ended := time.Now()
-		r.ended.Add(1)
-		s.add(r.inWindow(begun), r.inWindow(ended), begun, m, ended, err)
-		if watch != nil {
-			watch(begun, ended, err)
-		}
-	}
-}
-
-func (s *shard) add(begunIn, endedIn bool, begun time.Time, m Timestamps, ended time.Time, err error) {
-	if !begunIn && !endedIn {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case err != nil:
-		s.failed++
-		if s.failure == nil {
-			s.failure = err
-		}
-	case begunIn:
-		Record(s.pair, ended.Sub(begun))
-		Record(s.lock, m.Locked.Sub(begun))
-		if !m.extended.IsZero() {
-			Record(s.extend, m.extended.Sub(m.Locked))
-			m.Locked = m.extended
-		}
-		Record(s.unlock, ended.Sub(m.Locked))
-	}
-	if err == nil && endedIn {
-		s.pairs++
-	}
-}
-
-// Record records a duration. One that is too long for the histogram counts as its longest.
-func Record(h *hdrhistogram.Histogram, d time.Duration) {
-	if h.RecordValue(int64(d)) != nil {
-		_ = h.RecordValue(int64(histogramMax))
-	}
-}
-
-func (r *recorder) sample() *Sample {
-	all := &Sample{
-		Pair:    NewHistogram(),
-		Lock:    NewHistogram(),
-		Extend:  NewHistogram(),
-		Unlock:  NewHistogram(),
-		Elapsed: r.elapsed,
-	}
-	for i := range r.shards {
-		s := &r.shards[i]
-		all.Pair.Merge(s.pair)
-		all.Lock.Merge(s.lock)
-		all.Extend.Merge(s.extend)
-		all.Unlock.Merge(s.unlock)
-		all.Pairs += s.pairs
-		all.failed += s.failed
-		if all.Failure == nil {
-			all.Failure = s.failure
-		}
-	}
-	if all.Pairs > 0 {
-		all.Allocs = float64(r.allocations) / float64(all.Pairs)
-	}
-	return all
-}
-
-// Allocations returns the number of objects that the process has allocated. It stops the world for some tens of µs,
+// allocations returns the number of objects that the process has allocated. It stops the world for some tens of µs,
 // outside the window. The metrics that do not stop the world lack what each CPU has cached.
-func Allocations() uint64 {
+func allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Mallocs
 }
+
+func (s *Sample) endedInWindow() []pair {
+	return s.where(func(p pair) bool { return !p.failed && p.ended >= s.From && p.ended < s.To })
+}
+
+func (s *Sample) where(keep func(pair) bool) (all []pair) {
+	for _, p := range s.pairs {
+		if keep(p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Between returns the percentiles of the successful pairs that began in that time of the load, and how many failed.
+func (s *Sample) Between(from, to time.Duration) (times Percentiles, pairs, failed int) {
+	began := s.where(func(p pair) bool { return p.begun >= from && p.begun < to })
+	times = percentilesOf(began, func(p pair) time.Duration { return p.ended - p.begun })
+	for _, p := range began {
+		if p.failed {
+			failed++
+		}
+	}
+	return times, len(began) - failed, failed
+}
+
+// Values returns the figures of the window. A latency belongs to the window if its pair began in it, however long it
+// took. A pair counts toward throughput if it ended in the window. It fails if no pair did both.
+func (s *Sample) Values() (all []Value, pairs, failed int, err error) {
+	began := s.where(func(p pair) bool { return p.begun >= s.From && p.begun < s.To })
+	times, whole, failed := s.Between(s.From, s.To)
+	pairs = len(s.endedInWindow())
+	if pairs == 0 || whole == 0 {
+		//nolint:errorlint // Failure may be nil
+		return nil, 0, failed, fmt.Errorf("no pair was completed in %v (%d failed: %v)", s.To-s.From, failed, s.Failure)
+	}
+	all = []Value{
+		{"µs/pair", Micros(s.To-s.From) / float64(pairs)}, // the inverse of the throughput
+		{"p50 µs", Micros(times.P50)}, {"p99 µs", Micros(times.P99)}, {"allocs/pair", s.Allocs},
+	}
+	for _, step := range []struct {
+		name string
+		took func(pair) time.Duration
+	}{
+		{"Lock", func(p pair) time.Duration { return p.locked - p.begun }},
+		{"Extend", func(p pair) time.Duration { return p.extended - p.locked }},
+		{"Unlock", func(p pair) time.Duration { return p.ended - p.extended }},
+	} {
+		if got := percentilesOf(began, step.took); got.Longest > 0 {
+			all = append(all, Value{step.name + " p50", Micros(got.P50)}, Value{step.name + " p99", Micros(got.P99)})
+		}
+	}
+	return all, pairs, failed, nil
+}
+
+// Reason returns the first failure on one line, or "".
+func (s *Sample) Reason() string {
+	if s.Failure == nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(s.Failure.Error()), " ")
+}
+
+// Percentiles of durations.
+type Percentiles struct{ P50, P99, Longest time.Duration }
+
+func percentilesOf(pairs []pair, took func(pair) time.Duration) Percentiles {
+	var all []time.Duration
+	for _, p := range pairs {
+		if !p.failed {
+			all = append(all, took(p))
+		}
+	}
+	return PercentilesOf(all)
+}
+
+// PercentilesOf sorts the durations, and returns their percentiles, or zeros if there are none.
+func PercentilesOf(all []time.Duration) Percentiles {
+	if len(all) == 0 {
+		return Percentiles{}
+	}
+	slices.Sort(all)
+	rank := func(q float64) time.Duration { return all[min(len(all)-1, int(q*float64(len(all))))] }
+	return Percentiles{rank(0.5), rank(0.99), rank(1)}
+}
+
+// HalfOfWaiting returns the wait of which this is true: half of all time spent waiting was spent in waits at least as
+// long. The waits must be sorted. A percentile by count looks too good if one caller gets the lock again and again at
+// once while the others wait: the waits of the others are few, but most of the waiting.
+func HalfOfWaiting(sorted []time.Duration) time.Duration {
+	var all, below time.Duration
+	for _, d := range sorted {
+		all += d
+	}
+	for _, d := range sorted {
+		if below += d; below >= all/2 {
+			return d
+		}
+	}
+	return 0
+}
+
+// Fairness returns the smallest count divided by the largest, and by the mean: 1 if all are equal, 0 if one caller got
+// nothing.
+func Fairness(got []int64) (byLargest, byMean float64) {
+	var sum int64
+	for _, n := range got {
+		sum += n
+	}
+	if sum == 0 {
+		return 0, 0
+	}
+	least := float64(slices.Min(got))
+	return least / float64(slices.Max(got)), least * float64(len(got)) / float64(sum)
+}
+
+// Micros returns d in microseconds.
+func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

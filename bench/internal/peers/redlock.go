@@ -2,53 +2,81 @@ package peers
 
 import (
 	"context"
-	"time"
+	"strings"
+	"sync"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
-// redlockPairer is the product.
-type redlockPairer struct{ locker *redlock.Locker }
+// A lockFunc acquires one kind of lock.
+type lockFunc func(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error)
 
-// OpenRedlock opens this library over the masters at urls.
-func OpenRedlock(urls []string, o Options) (load.Pairer, error) { return openOurs(urls, o) }
-
-func openNoHandOver(urls []string, o Options) (load.Pairer, error) {
-	return openOurs(urls, o, redlock.WithoutHandOver())
+// redlockLocker is the product, with one kind of lock.
+type redlockLocker struct {
+	*redlock.Locker
+	lock  lockFunc
+	outer sync.Map // the holds that inner ones stand on, by name
 }
 
-func openOurs(urls []string, o Options, opts ...redlock.Option) (load.Pairer, error) {
-	opts = append(opts, redlock.WithTTL(o.TTL))
-	if o.NoGuard {
-		opts = append(opts, redlock.WithoutRestartGuard())
+func ours(lock lockFunc, opts ...redlock.Option) func([]string, Options) (load.Locker, error) {
+	return func(urls []string, o Options) (load.Locker, error) {
+		opts := append([]redlock.Option{redlock.WithTTL(o.TTL)}, opts...)
+		if o.NoGuard {
+			opts = append(opts, redlock.WithoutRestartGuard())
+		}
+		locker, err := redlock.Open(urls, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return &redlockLocker{Locker: locker, lock: lock}, nil
 	}
-	locker, err := redlock.Open(urls, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return &redlockPairer{locker}, nil
 }
 
-func (p *redlockPairer) Pair(ctx context.Context, name string) (load.Timestamps, error) {
-	lock, err := p.locker.Lock(ctx, name)
-	locked := load.Timestamps{Locked: time.Now()}
-	if err != nil {
-		return locked, err
-	}
-	return locked, lock.Unlock(ctx)
-}
-
-func (p *redlockPairer) Acquire(ctx context.Context, name string) (load.HeldLock, error) {
-	lock, err := p.locker.Lock(ctx, name)
+func (r *redlockLocker) Acquire(ctx context.Context, name string) (load.HeldLock, error) {
+	lock, err := r.lock(ctx, r, name)
 	if err != nil {
 		return nil, err
 	}
 	return lock, nil
 }
 
-func (p *redlockPairer) Close() error { return p.locker.Close() }
+func mutex(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+	return r.Lock(ctx, name)
+}
 
-func (p *redlockPairer) Nodes(ctx context.Context) ([]redlock.NodeStatus, error) {
-	return p.locker.Nodes(ctx)
+func reader(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+	return r.RW(name).RLock(ctx)
+}
+
+func writer(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+	return r.RW(name).Lock(ctx)
+}
+
+func outer(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+	return r.Reentrant(name, "bench").Lock(ctx)
+}
+
+// inner locks a caller's one name again, which it holds from its first pair on: one for each of its names would keep
+// the masters busy with extensions.
+func inner(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+	name = name[:strings.LastIndexByte(name, ':')]
+	if _, held := r.outer.Load(name); !held {
+		lock, err := outer(context.WithoutCancel(ctx), r, name)
+		if err != nil {
+			return nil, err
+		}
+		r.outer.Store(name, lock)
+	}
+	return outer(ctx, r, name)
+}
+
+func three(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+	return r.LockAll(ctx, []string{name + ":a", name + ":b", name + ":c"})
+}
+
+func permit(slots int) lockFunc {
+	return func(ctx context.Context, r *redlockLocker, name string) (*redlock.Lock, error) {
+		return r.Semaphore(name, slots).Acquire(ctx)
+	}
 }

@@ -1,15 +1,20 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/redlock-go/redlock/bench/internal/peers"
 )
+
+var errSlower = errors.New("slower by more than the noise")
 
 // A change is how one figure of ours differs between two runs.
 type change struct {
 	name     string
-	old, new spread
+	old, now []float64
 	factor   float64 // of the medians; above 1 is worse
 	beyond   bool    // the noise: the rounds of the two runs do not overlap, and there are enough of them
 }
@@ -19,30 +24,35 @@ const (
 	minFactor = 1.05 // a smaller difference is none, however sharp
 )
 
-// changed compares what two runs both have. Five rounds that all lie above five others do so by chance once in 252.
+// changed compares what two runs both have of ours. The ratios to a peer stand next to the times: they survive a change
+// of machine. Five rounds that all lie above five others do so by chance once in 252.
 func changed(old, now *Report) (all []change) {
-	before := map[string]series{}
-	for _, s := range old.allSeries() {
-		before[s.key] = s
-	}
-	for _, s := range now.allSeries() {
-		was, known := before[s.key]
-		if !known {
-			continue
+	add := func(name string, higher bool, before, after []float64) {
+		if len(before) == 0 || len(after) == 0 || spreadOf(before).Median == 0 || spreadOf(after).Median == 0 {
+			return
 		}
-		c := change{name: s.key, old: spreadOf(was.values), new: spreadOf(s.values)}
-		if c.old.Median == 0 || c.new.Median == 0 {
-			continue
-		}
-		c.factor = c.new.Median / c.old.Median
-		apart := c.new.Low > c.old.High || c.new.High < c.old.Low
-		if s.higherIsBetter {
+		was, is := spreadOf(before), spreadOf(after)
+		c := change{name: name, old: before, now: after, factor: is.Median / was.Median}
+		if higher {
 			c.factor = 1 / c.factor
 		}
+		apart := is.Low > was.High || is.High < was.Low
 		far := c.factor > minFactor || c.factor < 1/minFactor
-		c.beyond = apart && far && min(len(was.values), len(s.values)) >= minRounds
-		if s.ours {
-			all = append(all, c)
+		c.beyond = apart && far && min(len(before), len(after)) >= minRounds
+		all = append(all, c)
+	}
+	for _, f := range now.Figures {
+		higher, known := higherIsBetter(f.Name)
+		if !known || !peers.Ours(f.Who) {
+			continue
+		}
+		name := fmt.Sprintf("%s, %s, %s: ", f.Part, f.Case, f.Who)
+		add(name+f.Name, higher, old.Find(f.Part, f.Case, f.Who, f.Name), f.Rounds)
+		if l := layouts[f.Part]; l.ratio == f.Name {
+			for _, base := range l.against {
+				add(name+"× as fast as "+base, true, old.faster(f.Part, f.Case, f.Who, base),
+					now.faster(f.Part, f.Case, f.Who, base))
+			}
 		}
 	}
 	return all
@@ -70,10 +80,6 @@ func CompareFiles(oldPath, newPath string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeChanges(w, old, now)
-}
-
-func writeChanges(w io.Writer, old, now *Report) error {
 	if old.Setup.CPU != now.Setup.CPU || old.Setup.CPUs != now.Setup.CPUs {
 		fmt.Fprintln(w, "the two runs are from different machines: only the ratios compare")
 	}
@@ -82,12 +88,11 @@ func writeChanges(w io.Writer, old, now *Report) error {
 	}
 	all := changed(old, now)
 	if len(all) == 0 {
-		return fmt.Errorf("the two runs have no figure in common")
+		return errors.New("the two runs have no figure in common")
 	}
-	t := table{{"figure", "old", "new", "× worse", ""}}
-	var slower []string
+	t, slower := table{Rows: [][]string{{"figure", "old", "new", "× worse", ""}}}, []string(nil)
 	for _, c := range all {
-		t = append(t, []string{c.name, c.old.brief(), c.new.brief(), fmt.Sprintf("%.2f", c.factor), c.verdict()})
+		t.Rows = append(t.Rows, []string{c.name, brief(c.old), brief(c.now), fmt.Sprintf("%.2f", c.factor), c.verdict()})
 		if c.beyond && c.factor > 1 {
 			slower = append(slower, c.name)
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/internal/peers"
@@ -11,20 +12,21 @@ import (
 // A target is what one figure must be. All but a few are ratios taken in one run, so that they mean the same on a fast
 // machine and on a slow one.
 type target struct {
-	part    string // that measures it; "" any
-	name    string
-	atMost  bool // at most limit, or at least
-	limit   float64
-	measure func(*Report) (spread, bool)
-	// absolute figures belong to the machine: a smoke run leaves them out.
-	absolute bool
-	// long ones take longer to measure than a smoke run has.
-	long bool
-	// exact ones have no slack: what must be nothing must be nothing on a busy machine, too.
-	exact bool
+	what           string
+	part, in, name string // the figure; an empty case is any of them
+	who, over      string // its contestant, and the one by whose figure it is divided, if any; an empty who is all of ours
+	atMost         bool   // at most limit, or at least
+	limit          float64
+	absolute       bool // it belongs to the machine: a smoke run leaves it out
+	long           bool // it takes longer to measure than a smoke run has
+	exact          bool // no slack, and no round may miss it: what must be nothing must be nothing on a busy machine
 }
 
-const smokeSlack = 3.0 // a smoke run is short, and its machine busy
+const (
+	smokeSlack  = 3.0 // a smoke run is short, and its machine busy
+	fallsShort  = "SHORT"
+	notMeasured = "not measured"
+)
 
 // The targets of the scale part hold for this many locks and this TTL, which is also the idle time.
 const (
@@ -32,156 +34,181 @@ const (
 	ScaleTTL  = 60 * time.Second
 )
 
-const (
-	frozenFactor, frozenExtra = 1.5, time.Millisecond
-	farExtra                  = time.Millisecond
-)
+// Scale names the case of so many held locks.
+func Scale(locks int, ttl time.Duration) string { return fmt.Sprintf("%d locks, TTL %v", locks, ttl) }
 
-// MeasuredParts returns the parts that the targets name.
-func MeasuredParts() (parts []string) {
-	for _, t := range allTargets() {
-		if t.part != "" && !slices.Contains(parts, t.part) {
-			parts = append(parts, t.part)
-		}
-	}
-	return parts
+// A verdict compares one figure with its target.
+type verdict struct {
+	What   string `json:"what"`
+	Target string `json:"target"`
+	Got    string `json:"got"`
+	OK     bool   `json:"ok"`
 }
 
-func allTargets() []target {
+// targets returns the project's targets.
+func targets() []target {
+	one, many, most := Callers(1), Callers(64), Callers(512)
+	near := func(what, in, who, over string, atMost bool, limit float64) target {
+		return target{
+			what: what, part: "latency", in: in, name: "µs/pair", who: who, over: over, atMost: atMost, limit: limit,
+		}
+	}
 	all := []target{
+		near("1 caller: time, × redsync's", one, peers.Redlock, peers.Redsync, true, 0.75),
+		near("64 callers: throughput, × redsync's", many, peers.Redsync, peers.Redlock, false, 6),
+		near("512 callers: throughput, × redsync's", most, peers.Redsync, peers.Redlock, false, 10),
+		near("512 callers: throughput, × bsm/redislock's on one master", most, peers.Redislock, peers.Redlock, false, 1.8),
+		near("64 callers: time over 9 masters, × over 5", many, peers.RedlockNine, peers.Redlock, true, 2),
 		{
-			part: "latency", name: "1 caller: time, × redsync's", atMost: true, limit: 0.75,
-			measure: timeRatio(1, peers.Redlock, peers.Redsync),
+			what: "64 callers: allocations per lock + unlock", part: "latency", in: many, name: "allocs/pair",
+			who: peers.Redlock, atMost: true, limit: 30, absolute: true,
 		},
 		{
-			part: "latency", name: "64 callers: throughput, × redsync's", limit: 6,
-			measure: timeRatio(64, peers.Redsync, peers.Redlock),
+			what: "64 callers: time with fencing, × without", part: "kinds", in: many, name: "µs/pair",
+			who: peers.FencedMutex, over: peers.Mutex, atMost: true, limit: 1.5,
 		},
-		{
-			part: "latency", name: "512 callers: throughput, × redsync's", limit: 10,
-			measure: timeRatio(512, peers.Redsync, peers.Redlock),
-		},
-		{
-			part: "latency", name: "512 callers: throughput, × bsm/redislock's on one master", limit: 1.8,
-			measure: timeRatio(512, peers.Redislock, peers.Redlock),
-		},
-		{
-			part: "latency", name: "512 callers: time, × the floor", atMost: true, limit: 2,
-			measure: timeRatio(512, peers.Redlock, peers.LowerBound),
-		},
-		{
-			part: "latency", name: "64 callers: allocations per lock + unlock", atMost: true, limit: 30,
-			measure: allocsOf(64, peers.Redlock), absolute: true,
-		},
-		{
-			part: "latency", name: "64 callers: time over 9 masters, × over 5", atMost: true, limit: 2,
-			measure: timeRatio(64, peers.RedlockNine, peers.Redlock),
-		},
-		{part: "kinds", name: "64 callers: time with fencing, × without", atMost: true, limit: 1.5, measure: fencing},
 	}
-	for _, d := range []time.Duration{2, 5, 12} {
-		name := fmt.Sprintf("frozen-%ds", d)
-		say := fmt.Sprintf("one of five frozen for %d s: ", d)
-		all = append(all,
-			target{
-				part: "faults", name: say + "p99, × (1.5 × healthy + 1 ms)", atMost: true, limit: 1, measure: frozenP99(name),
-				long: d > 2,
-			},
-			target{
-				part: "faults", name: say + "longest, ms", atMost: true, limit: 250, measure: frozenLongest(name), absolute: true,
-			},
-			target{
-				part: "faults", name: say + "keys left on it 2 s after it thawed", atMost: true, measure: frozenLeft(name),
-				exact: true, long: d > 2,
-			},
-		)
+	for _, seconds := range []int{2, 5, 12} {
+		frozen := func(what, name string, limit float64) target {
+			return target{
+				what: fmt.Sprintf("one of five frozen for %d s: %s", seconds, what), part: "faults",
+				in: fmt.Sprintf("frozen for %ds", seconds), name: name, who: peers.Redlock, atMost: true, limit: limit,
+			}
+		}
+		p99 := frozen("p99, × (1.5 × healthy + 1 ms)", "p99 by allowed", 1)
+		longest := frozen("longest, ms", "longest ms", 250)
+		left := frozen("keys left on it 2 s after it thawed", "keys left", 0)
+		p99.long, longest.absolute, left.long, left.exact = seconds > 2, true, seconds > 2, true
+		all = append(all, p99, longest, left)
 	}
+	for _, step := range []string{"Lock", "Unlock"} {
+		for _, t := range []target{
+			// 1 ms is a fortieth of the third round trip.
+			{what: "1 caller: p50", in: one, name: " p50", limit: 1.05 + 1./40},
+			{what: "256 callers: p50", in: Callers(256), name: " p50", limit: 1.25},
+			{what: "256 callers: p99", in: Callers(256), name: " p99", limit: 1.5},
+		} {
+			t.what = "1/10/40/80/160 ms, " + t.what + " of " + step + ", × the third"
+			t.part, t.in, t.name, t.who, t.atMost = "wan", FiveContinents+", "+t.in, step+t.name, peers.Redlock, true
+			all = append(all, t)
+		}
+	}
+	contended := func(what, in, who, over string, limit float64) target {
+		return target{what: what, part: "contention", in: in, name: "locks/s", who: who, over: over, limit: limit}
+	}
+	alone, eight := Shape(1, 32), Shape(8, 4)
+	scale := func(what, in, name string, limit float64) target {
+		return target{what: what, part: "scale", in: in, name: name, who: peers.Redlock, atMost: true, limit: limit}
+	}
+	heap, idle := scale("held locks: bytes of heap each", "", "heap bytes/lock", 1024),
+		scale("100,000 held locks, TTL 60 s: CPU seconds in 60 idle s", Scale(FullLocks, ScaleTTL), "idle CPU s", 9)
+	goroutines, lost := scale("held locks: goroutines", "", "goroutines", 99),
+		scale("held locks: lost over two TTLs", "", "lost", 0)
+	heap.absolute, idle.absolute, goroutines.exact, lost.exact = true, true, true, true
 	return append(all,
+		contended("one name, 1 × 32: locks/s, × rueidislock's on one master", alone, peers.Redlock, peers.Rueidislock, 20),
+		contended("one name, 1 × 32, no hand-over: locks/s, × rueidislock's on one master", alone, peers.RedlockNoHandOver,
+			peers.Rueidislock, 0.8),
+		contended("one name, 8 × 4: locks/s, × redsync's", eight, peers.Redlock, peers.Redsync, 20),
+		contended("one name, 8 × 4, no hand-over: locks/s, × redsync's", eight, peers.RedlockNoHandOver, peers.Redsync, 1),
 		target{
-			part: "wan", name: "1/10/40/80/160 ms, 1 caller: p50 of Lock, × (1.05 × the third + 1 ms)", atMost: true, limit: 1,
-			measure: farSingleCaller(lockP50),
+			what: "one name, 1 × 32: slowest/fastest goroutine", part: "contention", in: alone,
+			name: "slowest/fastest goroutine", who: peers.Redlock, limit: 0.5,
 		},
 		target{
-			part: "wan", name: "1/10/40/80/160 ms, 1 caller: p50 of Unlock, × (1.05 × the third + 1 ms)", atMost: true, limit: 1,
-			measure: farSingleCaller(unlockP50),
+			what: "one name, 8 × 4: slowest/fastest process", part: "contention", in: eight, name: "slowest/fastest process",
+			who: peers.Redlock, limit: 0.3, long: true,
 		},
 		target{
-			part: "wan", name: "1/10/40/80/160 ms, 256 callers: p50 of Lock, × the third", atMost: true, limit: 1.25,
-			measure: farManyCallers(lockP50),
+			what: "one name, 8 × 4: longest wait, ms", part: "contention", in: eight, name: "longest wait ms",
+			who: peers.Redlock, atMost: true, limit: 1500, absolute: true,
 		},
 		target{
-			part: "wan", name: "1/10/40/80/160 ms, 256 callers: p50 of Unlock, × the third", atMost: true, limit: 1.25,
-			measure: farManyCallers(unlockP50),
-		},
-		target{
-			part: "wan", name: "1/10/40/80/160 ms, 256 callers: p99 of Lock, × the third", atMost: true, limit: 1.5,
-			measure: farManyCallers(lockP99),
-		},
-		target{
-			part: "wan", name: "1/10/40/80/160 ms, 256 callers: p99 of Unlock, × the third", atMost: true, limit: 1.5,
-			measure: farManyCallers(unlockP99),
-		},
-		target{
-			part: "contention", name: "one name, 1 × 32: acquisitions/s, × rueidislock's on one master", limit: 20,
-			measure: throughputRatio(oneProcess, peers.Redlock, peers.Rueidislock),
-		},
-		target{
-			part: "contention", name: "one name, 1 × 32: slowest/fastest goroutine", limit: 0.5,
-			measure: contentionFigure(oneProcess, peers.Redlock, byGoroutine),
-		},
-		target{
-			part: "contention", name: "one name, 1 × 32, no hand-over: acquisitions/s, × rueidislock's on one master",
-			limit: 0.8, measure: throughputRatio(oneProcess, peers.RedlockNoHandOver, peers.Rueidislock),
-		},
-		target{
-			part: "contention", name: "one name, 8 × 4: acquisitions/s, × redsync's", limit: 20,
-			measure: throughputRatio(eightProcesses, peers.Redlock, peers.Redsync),
-		},
-		target{
-			part: "contention", name: "one name, 8 × 4: slowest/fastest process", limit: 0.3,
-			measure: contentionFigure(eightProcesses, peers.Redlock, byProcess), long: true,
-		},
-		target{
-			part: "contention", name: "one name, 8 × 4: longest wait, ms", atMost: true, limit: 1500,
-			measure: contentionFigure(eightProcesses, peers.Redlock, longestMillis), absolute: true,
-		},
-		target{
-			part: "contention", name: "one name, 8 × 4, no hand-over: acquisitions/s, × redsync's", limit: 1,
-			measure: throughputRatio(eightProcesses, peers.RedlockNoHandOver, peers.Redsync),
-		},
-		target{
-			part: "slots", name: "semaphore of 64, 16 callers in 4 processes: time, × a fenced mutex's on distinct names",
-			atMost: true, limit: 1.3, measure: slotRatio(FreeSlots, peers.FreeMutexes, peers.FreePermits),
-		},
-		target{
-			part: "slots", name: "semaphore of 8, 64 callers for 10 ms each, no hand-over: permits/s, × a mutex's", limit: 6,
-			measure: slotRatio(FullSlots, peers.FewPermits, peers.RedlockNoHandOver),
-		},
-		target{
-			part: "slots", name: "semaphore of 8, 64 callers for 10 ms each, no hand-over: slowest caller/mean",
-			limit: 1. / 3, measure: leastShare, long: true,
-		},
-		target{part: "slots", name: "more holders in one process than slots", atMost: true, measure: excess, exact: true},
-		target{
-			part: "scale", name: "held locks: bytes of heap each", atMost: true, limit: 1024,
-			measure: scaleOf(func(s *Scale) float64 { return s.Heap }), absolute: true,
-		},
-		target{
-			part: "scale", name: "held locks: goroutines", atMost: true, limit: 99,
-			measure: scaleOf(func(s *Scale) float64 { return float64(s.Goroutines) }), exact: true,
-		},
-		target{
-			part: "scale", name: "100,000 held locks, TTL 60 s: CPU seconds in 60 idle s", atMost: true, limit: 9,
-			measure: idleCPU, absolute: true,
-		},
-		target{
-			part: "scale", name: "held locks: lost over two TTLs", atMost: true,
-			measure: scaleOf(func(s *Scale) float64 { return float64(s.Lost) }), exact: true,
-		},
-		target{
-			part: "contention", name: "two goroutines of one process hold one name at once", atMost: true, measure: overlaps,
+			what: "two goroutines of one process hold one name at once", part: "contention", name: "overlaps", atMost: true,
 			exact: true,
 		},
-		target{name: "share of redlock's pairs that failed, %", atMost: true, limit: 0.1, measure: failedShare, exact: true},
+		target{
+			what: "semaphore of 64, 16 callers in 4 processes: time, × a fenced mutex's on distinct names", part: "slots",
+			in: FreeSlots, name: "locks/s", who: peers.FreeMutexes, over: peers.FreePermits, atMost: true, limit: 1.3,
+		},
+		target{
+			what: "semaphore of 8, 64 callers for 10 ms each, no hand-over: permits/s, × a mutex's", part: "slots",
+			in: FullSlots, name: "locks/s", who: peers.FewPermits, over: peers.RedlockNoHandOver, limit: 6,
+		},
+		target{
+			what: "semaphore of 8, 64 callers for 10 ms each, no hand-over: slowest caller/mean", part: "slots",
+			in: FullSlots, name: "slowest/mean goroutine", who: peers.FewPermits, limit: 1. / 3, long: true,
+		},
+		target{what: "more holders in one process than slots", part: "slots", name: "overlaps", atMost: true, exact: true},
+		heap, goroutines, idle, lost,
+		target{what: "share of redlock's pairs that failed, %", atMost: true, limit: 0.1, exact: true},
 	)
+}
+
+// values returns the rounds that a target is about, or nil if they were not measured.
+func (t target) values(r *Report) (all []float64) {
+	switch {
+	case t.part == "" && r.Pairs+r.Failed > 0:
+		return []float64{100 * float64(r.Failed) / float64(r.Pairs+r.Failed)}
+	case t.over != "":
+		return ratios(r.Find(t.part, t.in, t.who, t.name), r.Find(t.part, t.in, t.over, t.name))
+	}
+	for _, f := range r.Figures {
+		if f.Part == t.part && f.Name == t.name && (t.in == "" || f.Case == t.in) &&
+			(f.Who == t.who || t.who == "" && peers.Ours(f.Who)) {
+			all = append(all, f.Rounds...)
+		}
+	}
+	return all
+}
+
+// judge compares a report with the targets of the parts that were asked for. A figure of theirs that was not measured
+// falls short. In a smoke run ratios have slack, and absolute figures, and those that take longer to measure, are left
+// out.
+func judge(r *Report, smoke bool) (all []verdict) {
+	for _, t := range targets() {
+		asked := t.part == "" || len(r.Setup.Parts) == 0 || slices.Contains(r.Setup.Parts, t.part)
+		if asked && (!smoke || !t.absolute && !t.long) {
+			all = append(all, t.judge(t.values(r), smoke))
+		}
+	}
+	return all
+}
+
+func (t target) judge(values []float64, smoke bool) verdict {
+	limit, sign := t.limit, "≥ "
+	if t.atMost {
+		sign = "≤ "
+	}
+	if smoke && !t.exact {
+		if t.atMost {
+			limit *= smokeSlack
+		} else {
+			limit /= smokeSlack
+		}
+	}
+	v := verdict{
+		What: t.what, Target: sign + strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", limit), "0"), "."),
+		Got: notMeasured,
+	}
+	if len(values) == 0 {
+		return v
+	}
+	got := spreadOf(values)
+	v.Got, v.OK = brief(values), got.Median >= limit
+	if t.atMost {
+		v.OK = got.Median <= limit && (!t.exact || got.High <= limit)
+	}
+	return v
+}
+
+// describeShort lists the missed targets.
+func describeShort(all []verdict) string {
+	var list []string
+	for _, v := range all {
+		if !v.OK {
+			list = append(list, fmt.Sprintf("%s is %s, wanted %s", v.What, v.Got, v.Target))
+		}
+	}
+	return strings.Join(list, "; ")
 }

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,34 +23,50 @@ type settings struct {
 	read        string   // a report to read instead of measuring
 	files       report.Outputs
 	masters     []string // given masters; if there are none, the run starts its own
-	containers  bool
 	rounds      int
 	slice       time.Duration // 0 for each part's default
 	callers     []int
-	rate        float64
 	ttl         time.Duration
 	contestants string // names of contestants
-	pool        int
-	profiles    []report.WANProfile
-	shapes      []report.Shape
+	profiles    []profile
+	shapes      []shape
 	faults      []fault
 	locks       int
-	cpuProfile  string
-	memProfile  string
 }
 
 const (
 	fullRounds, smokeRounds = 5, 3
-	defaultCallers          = "1,8,64,512"
-	smokeCallers            = "1,64,512"
+	longRounds              = 3               // of parts whose rounds are long
 	defaultTTL              = 8 * time.Second // redsync's own default; redsync gives each master a twentieth of it
 	most                    = 4096            // maximum of callers; a peer has as many connections
 	smokeLocks              = 3_000
 )
 
+// A part is one part of the benchmark.
+type part struct {
+	name, what string
+	run        func(context.Context, *session) error
+}
+
+func allParts() []*part {
+	return []*part{
+		{"latency", "lock + unlock of every contestant, on distinct names, by callers and masters", latencyPart},
+		{"kinds", "every kind of lock, and fencing, against the plain mutex", kindsPart},
+		{
+			"wan", "lock, extend, unlock and hand-over over far links, against the round trip of the third nearest master",
+			wanPart,
+		},
+		{"contention", "goroutines and processes that want one name: throughput, waits, fairness", contentionPart},
+		{"waiting", "commands of callers who wait for a holder that does nothing", waitingPart},
+		{"slots", "semaphores with many and few slots, in four processes, against mutexes", slotsPart},
+		{"faults", "a master frozen, killed and slow under a steady load: latency, what is left on the masters", faultsPart},
+		{"scale", "many held locks with keepalive in one Locker: memory, CPU, renewals", scalePart},
+	}
+}
+
 // parse parses the command line. If help was requested, the error is flag.ErrHelp.
-func parse(args []string, out io.Writer) (*settings, error) {
-	s := &settings{}
+func parse(args []string, out io.Writer) (s *settings, err error) {
+	s = &settings{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(out)
 	f.Usage = func() { usage(out, f) }
@@ -65,90 +82,65 @@ func parse(args []string, out io.Writer) (*settings, error) {
 	f.StringVar(
 		&s.read, "read", "", "read a run from this JSON `file` in place of measuring one, to show, check or draw it",
 	)
-	f.BoolVar(&s.files.JSON, "json", false, "write JSON, every round in it, in place of tables")
-	f.StringVar(&s.files.Save, "save", "", "write the JSON to this `file`, in addition to all other output")
+	f.StringVar(&s.files.Save, "save", "", "write JSON, every round in it, to this `file`")
 	f.StringVar(&s.files.HTML, "html", "", "write a report with pictures to this `file`")
 	f.StringVar(&s.files.Pictures, "pictures", "", "write each picture as an SVG file to this `directory`")
-	masters := f.String(
+	given := f.String(
 		"masters", "",
 		"`URLs` of masters to use, by commas, in place of starting some; they are not emptied, and no fault is done to them",
 	)
-	f.BoolVar(
-		&s.containers, "containers", false,
-		"start the masters in containers, used by their own addresses, in place of processes",
-	)
 	f.IntVar(&s.rounds, "rounds", 0, fmt.Sprintf("rounds of each part (default %d, smoke %d)", fullRounds, smokeRounds))
 	f.DurationVar(&s.slice, "slice", 0, "how long a contestant runs in each round (default: what suits the part)")
-	callers := f.String(
-		"callers", "", "latency: numbers of concurrent callers (default "+defaultCallers+", smoke "+smokeCallers+")",
-	)
-	f.Float64Var(
-		&s.rate, "rate", 0,
-		"latency, faults: open loop, this many pairs a second of all callers together; latency counts from when a pair "+
-			"was due (default: closed loop)",
-	)
+	callers := f.String("callers", "", "latency: numbers of concurrent callers (default 1,8,64,512, smoke 1,64,512)")
 	f.DurationVar(
 		&s.ttl, "ttl", defaultTTL, "TTL of every contestant's locks; masters may vote that long after their start",
 	)
 	f.StringVar(&s.contestants, "contestants", "", "run only these, e.g. redlock,redsync")
-	f.IntVar(
-		&s.pool, "pool", 0,
-		"PoolSize of the peers' go-redis clients, for each master (default as many as callers, so that none waits for a "+
-			"connection; go-redis' own default is 10 for each CPU)",
-	)
 	profiles := f.String(
-		"profiles", "", "wan: which of "+strings.Join(profileNames(), ", ")+" (default all, smoke five-continents)",
+		"profiles", "", "wan: which of "+namesOf(allProfiles())+" (default all, smoke five-continents)",
 	)
-	shapes := f.String("shapes", "", "contention: processes x goroutines (default "+defaultShapes+")")
-	scenarios := f.String(
-		"scenarios", "", "faults: which of "+strings.Join(scenarioNames(), ", ")+" (default all, smoke frozen-2s)",
-	)
+	shapes := f.String("shapes", "1x32,8x4", "contention: processes x goroutines")
+	scenarios := f.String("scenarios", "", "faults: which of "+namesOf(allFaults())+" (default all, smoke frozen-2s)")
 	f.IntVar(
 		&s.locks, "locks", 0,
 		fmt.Sprintf("scale: how many locks are held (default %d, smoke %d)", report.FullLocks, smokeLocks),
 	)
-	f.StringVar(
-		&s.cpuProfile, "cpuprofile", "",
-		"latency: write a CPU profile of what is measured to this `file`; with -contestants redlock it is redlock's alone",
-	)
-	f.StringVar(&s.memProfile, "memprofile", "", "latency: write a profile of all allocations to this `file`")
-
 	words, err := parseAnywhere(f, args)
 	if err != nil {
 		return nil, err
 	}
 	if *compare {
-		if len(words) != 2 {
+		if s.compare = words; len(words) != 2 {
 			return nil, errors.New("-compare takes two files: bench -compare OLD.json NEW.json")
 		}
-		s.compare = words
 		return s, nil
 	}
-	if s.parts, err = pickParts(words); err != nil {
-		return nil, err
-	}
-	if *masters != "" {
-		s.masters = strings.Split(*masters, ",")
+	if *given != "" {
+		s.masters = strings.Split(*given, ",")
 	}
 	if err := s.applyDefaults(); err != nil {
 		return nil, err
 	}
-	if s.callers, err = numbers(s.choose(*callers, defaultCallers, smokeCallers)); err != nil {
+	if s.parts, err = pick("part", strings.Join(words, ","), allParts()); err != nil {
 		return nil, err
 	}
-	if s.pool == 0 {
-		s.pool = slices.Max(s.callers)
-	}
-	if s.profiles, err = pickProfiles(s.choose(*profiles, "", "five-continents")); err != nil {
+	if s.callers, err = numbers("-callers", s.choose(*callers, "1,8,64,512", "1,64,512"), ","); err != nil {
 		return nil, err
 	}
-	if s.shapes, err = pickShapes(s.choose(*shapes, defaultShapes, defaultShapes)); err != nil {
+	if s.profiles, err = pick("-profiles", s.choose(*profiles, "", report.FiveContinents), allProfiles()); err != nil {
 		return nil, err
 	}
-	if s.faults, err = pickFaults(s.choose(*scenarios, "", "frozen-2s")); err != nil {
+	for text := range strings.SplitSeq(*shapes, ",") {
+		n, err := numbers("-shapes, such as 8x4", text, "x")
+		if err != nil || len(n) != 2 {
+			return nil, fmt.Errorf("-shapes %q: %q is not PROCESSESxGOROUTINES, such as 8x4", *shapes, text)
+		}
+		s.shapes = append(s.shapes, shape{n[0], n[1]})
+	}
+	if s.faults, err = pick("-scenarios", s.choose(*scenarios, "", "frozen-2s"), allFaults()); err != nil {
 		return nil, err
 	}
-	return s, s.checkContestants()
+	return s, peers.Check(s.contestants)
 }
 
 // parseAnywhere parses flags and words in any order.
@@ -164,11 +156,39 @@ func parseAnywhere(f *flag.FlagSet, args []string) (words []string, err error) {
 	}
 }
 
+func usage(w io.Writer, f *flag.FlagSet) {
+	fmt.Fprint(w, `usage: go run ./bench [PART...] [flags]
+       go run ./bench -compare OLD.json NEW.json
+
+Compares redlock over a quorum of masters and over one with other clients, side by side in one run, on masters that it
+starts for itself (redis-server must be installed). Without a PART all parts run, in less than twenty minutes:
+
+`)
+	for _, p := range allParts() {
+		fmt.Fprintf(w, "  %-12s %s\n", p.name, p.what)
+	}
+	fmt.Fprint(w, `
+  go run ./bench latency -callers 1,64        some of it
+  go run ./bench -check                       against the project's targets
+  go run ./bench -html report.html            with pictures
+  go run ./bench latency -masters redis://a,redis://b,redis://c
+
+Flags:
+`)
+	f.PrintDefaults()
+}
+
+// choose returns the given value, or the default of a full or a smoke run.
 func (s *settings) choose(given, full, smoke string) string {
-	switch {
-	case given != "":
+	if given != "" {
 		return given
-	case s.smoke:
+	}
+	return either(s, full, smoke)
+}
+
+// either returns the value of a full or of a smoke run.
+func either[T any](s *settings, full, smoke T) T {
+	if s.smoke {
 		return smoke
 	}
 	return full
@@ -177,16 +197,10 @@ func (s *settings) choose(given, full, smoke string) string {
 // applyDefaults sets omitted values, and returns an error for invalid ones.
 func (s *settings) applyDefaults() error {
 	if s.rounds == 0 {
-		s.rounds = fullRounds
-		if s.smoke {
-			s.rounds = smokeRounds
-		}
+		s.rounds = either(s, fullRounds, smokeRounds)
 	}
 	if s.locks == 0 {
-		s.locks = report.FullLocks
-		if s.smoke {
-			s.locks = smokeLocks
-		}
+		s.locks = either(s, report.FullLocks, smokeLocks)
 	}
 	switch {
 	case s.rounds < 0:
@@ -195,69 +209,68 @@ func (s *settings) applyDefaults() error {
 		return fmt.Errorf("-slice %v: at least 1ms", s.slice)
 	case s.ttl < time.Second:
 		return fmt.Errorf("-ttl %v: at least 1s, or a busy machine loses locks to their TTL", s.ttl)
-	case s.pool < 0:
-		return fmt.Errorf("-pool %d: at least 1", s.pool)
 	case s.locks < 0:
 		return fmt.Errorf("-locks %d: at least 1", s.locks)
-	case s.rate < 0:
-		return fmt.Errorf("-rate %v: above 0, in pairs a second", s.rate)
-	case s.containers && len(s.masters) > 0:
-		return errors.New("-containers and -masters: one of the two")
 	case len(s.masters) > 1 && len(s.masters)%2 == 0:
 		return fmt.Errorf("-masters: %d of them; one, or an odd number", len(s.masters))
 	}
 	return nil
 }
 
-// checkContestants returns an error if -contestants names an unknown contestant.
-func (s *settings) checkContestants() error {
-	everybody := slices.Concat(peers.All(), peers.Kinds(), peers.Contenders(),
-		peers.SlotContestants(false), peers.SlotContestants(true))
-	seen := map[string]bool{}
-	everybody = slices.DeleteFunc(everybody, func(c *peers.Contestant) bool {
-		twice := seen[c.Name]
-		seen[c.Name] = true
-		return twice
-	})
-	_, err := peers.Pick(everybody, s.contestants)
-	return err
-}
-
 // sliceOf returns how long a contestant runs in a round.
 func (s *settings) sliceOf(full, smoke time.Duration) time.Duration {
-	switch {
-	case s.slice > 0:
+	if s.slice > 0 {
 		return s.slice
-	case s.smoke:
-		return smoke
 	}
-	return full
+	return either(s, full, smoke)
 }
 
-// roundsFor returns the maximum number of rounds of a part whose rounds are long.
-func (s *settings) roundsFor(full int) int {
-	if s.smoke {
-		return 1
+// mastersNeeded returns the number of masters that the parts need.
+func (s *settings) mastersNeeded() int {
+	n := peers.QuorumMasters
+	if s.parts[0].name == "latency" {
+		for _, c := range latencyContestants(s) {
+			n = max(n, c.Masters)
+		}
 	}
-	return full
+	return n
 }
 
-// rampOf returns the smoke or the full value of a duration.
-func (s *settings) rampOf(full, smoke time.Duration) time.Duration {
-	if s.smoke {
-		return smoke
-	}
-	return full
-}
-
-func numbers(list string) ([]int, error) {
-	var all []int
-	for text := range strings.SplitSeq(list, ",") {
+func numbers(flag, list, separator string) (all []int, err error) {
+	for text := range strings.SplitSeq(list, separator) {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < 1 || n > most {
-			return nil, fmt.Errorf("-callers %q: %q is not a number from 1 to %d", list, text, most)
+			return nil, fmt.Errorf("%s %q: %q is not a number from 1 to %d", flag, list, text, most)
 		}
 		all = append(all, n)
 	}
 	return all, nil
+}
+
+type named interface{ called() string }
+
+func (p *part) called() string   { return p.name }
+func (p profile) called() string { return p.name }
+func (f fault) called() string   { return f.name }
+
+func namesOf[T named](all []T) string {
+	var names []string
+	for _, t := range all {
+		names = append(names, t.called())
+	}
+	return strings.Join(names, ", ")
+}
+
+// pick returns the elements that a comma-separated list names, or all if it is empty, in the order of all.
+func pick[T named](flag, list string, all []T) ([]T, error) {
+	if list == "" {
+		return all, nil
+	}
+	wanted := strings.Split(list, ",")
+	for _, w := range wanted {
+		if !slices.ContainsFunc(all, func(t T) bool { return t.called() == w }) {
+			return nil, fmt.Errorf("%s: there is no %q; there are %s", flag, w, namesOf(all))
+		}
+	}
+	return slices.DeleteFunc(all, func(t T) bool { return !slices.Contains(wanted, t.called()) }), nil
 }

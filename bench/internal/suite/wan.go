@@ -6,171 +6,129 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/internal/delay"
-	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/peers"
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// wanCallers are the numbers of callers: one without contention, and many that share the connections.
-var wanCallers = []int{1, 256}
+// A profile says how far away the five masters are: the round trip to each.
+type profile struct {
+	name   string
+	trips  []time.Duration
+	jitter float64 // each direction takes up to this share longer
+	lossy  int     // which master is behind a link that loses segments, from 1; 0: none
+	loss   float64 // which share of them
+}
 
-// wanContestants returns the requested contestants. A smoke run measures only redlock, to which the targets apply.
-func wanContestants(s *settings) []*peers.Contestant {
-	only := s.contestants
-	if only == "" && s.smoke {
-		only = peers.Redlock
+func allProfiles() []profile {
+	trips := func(ms ...time.Duration) (all []time.Duration) {
+		for _, n := range ms {
+			all = append(all, n*time.Millisecond)
+		}
+		return all
 	}
-	return peers.Filter([]*peers.Contestant{
-		{Name: peers.Redlock, Masters: peers.QuorumMasters, Open: peers.OpenRedlock},
-		{Name: peers.Redsync, Masters: peers.QuorumMasters, Open: peers.OpenRedsync(false)},
-		{Name: peers.RedsyncFailFast, Masters: peers.QuorumMasters, Open: peers.OpenRedsync(true)},
-	}, only)
+	return []profile{
+		{name: "one-region", trips: trips(1, 1, 2, 2, 3)},
+		{name: "three-regions", trips: trips(1, 1, 25, 25, 70)},
+		{name: report.FiveContinents, trips: trips(1, 10, 40, 80, 160)},
+		{name: "five-continents-rough", trips: trips(1, 10, 40, 80, 160), jitter: 0.1, lossy: 3, loss: 0.01},
+	}
+}
+
+// resend is the minimum time, in addition to the round trip, after which Linux sends a lost TCP segment again.
+const resend = 200 * time.Millisecond
+
+// linkTo returns the delays of the link to master i.
+func (p profile) linkTo(i int) delay.Link {
+	l := delay.Link{RTT: p.trips[i], Jitter: p.jitter}
+	if p.lossy == i+1 {
+		l.Loss, l.Resend = p.loss, resend+p.trips[i]
+	}
+	return l
+}
+
+// third is the round trip to the third nearest master, which a majority of five needs.
+func (p profile) third() time.Duration {
+	return slices.Sorted(slices.Values(p.trips))[len(p.trips)/2]
 }
 
 const (
-	wanTrips      = 25 // minimum number of pairs of a single caller in a slice
-	wanLeastSlice = 500 * time.Millisecond
+	manyFar       = 256 // callers that share the connections
+	wanTrips      = 25  // minimum number of pairs of a single caller in a slice
 	wanSmokeTrips = 8
-	wanRounds     = 3 // maximum, since far masters are slow
-	handOverTime  = 4 * time.Second
-	handOverSmoke = 1500 * time.Millisecond
+	wanLeastSlice = 500 * time.Millisecond
 )
 
-// wanSlice returns a slice long enough for some pairs of one caller, which locks, extends and unlocks.
-func (s *settings) wanSlice(p report.WANProfile) time.Duration {
-	trips := wanTrips
-	if s.smoke {
-		trips = wanSmokeTrips
-	}
-	d := time.Duration(trips) * 3 * p.Third()
-	return s.sliceOf(max(d, wanLeastSlice), d)
-}
-
-func wanPart(ctx context.Context, s *session) (err error) {
-	far, err := delayMasters(s.masters.URLs[:peers.QuorumMasters])
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, far.close()) }()
-	s.progress.stage("wan: %d profiles", len(s.profiles))
+// wanPart measures each profile with new clients, since what a client has learned about other links would distort the
+// result. A smoke run measures only redlock, to which the targets apply.
+func wanPart(ctx context.Context, s *session) error {
+	only := s.choose(s.contestants, "", peers.Redlock)
 	for _, p := range s.profiles {
-		far.set(p)
-		w, err := s.measureFar(ctx, p, far.urls)
-		if err != nil {
-			return err
+		if err := s.measureFar(ctx, p, only); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		s.report.WAN = append(s.report.WAN, w)
 	}
 	return nil
 }
 
-// measureFar measures one profile with new clients, since what a client has learned about other links would distort the
-// result.
-func (s *session) measureFar(ctx context.Context, p report.WANProfile, urls []string) (w *report.WAN, err error) {
-	all, closeAll, err := s.readyAll(
-		ctx,
-		wanContestants(s.settings),
-		urls,
-		peers.Options{TTL: s.ttl, Pool: wanCallers[len(wanCallers)-1]},
-	)
+func (s *session) measureFar(ctx context.Context, p profile, only string) (err error) {
+	s.report.Note("wan, %s: round trips of %v; multiples of %v", p.name, p.trips, p.third())
+	urls, closeLinks, err := delayed(s.masters.URLs[:peers.QuorumMasters], p.linkTo)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
-	for _, c := range all {
-		c.Pairer = load.ExtendingPairer{Acquirer: c.Pairer.(load.Acquirer)}
+	defer func() { err = errors.Join(err, closeLinks()) }()
+	trips := time.Duration(either(s.settings, wanTrips, wanSmokeTrips)) * 3 * p.third()
+	err = s.measureLoad(ctx, peers.Named(peers.Far, only), urls, loadPlan{
+		part: "wan", prefix: p.name + ", ", rounds: min(s.rounds, either(s.settings, longRounds, 1)),
+		callers: []int{1, manyFar}, ramp: 3 * p.third(), extend: true, unit: p.third(),
+		slice: s.sliceOf(max(trips, wanLeastSlice), trips),
+	})
+	if err != nil {
+		return err
 	}
-	w = &report.WAN{Profile: p}
-	plan := latencyPlan{
-		part:    "wan, " + p.Name,
-		rounds:  min(s.rounds, s.roundsFor(wanRounds)),
-		callers: wanCallers,
-		slice:   s.wanSlice(p),
-		ramp:    3 * p.Third(),
+	for _, c := range peers.Named([]string{peers.Redlock, peers.Redsync}, only) {
+		in := fmt.Sprintf("%s far away, %s", p.name, report.Shape(2, 4))
+		if err := s.contend(ctx, "contention", in, c, 2, job{
+			URLs: urls, Goroutines: 4, Window: either(s.settings, 4*time.Second, 1500*time.Millisecond), Ramp: 3 * p.third(),
+		}); err != nil {
+			return fmt.Errorf("hand-over of %s: %w", c.Name, err)
+		}
 	}
-	if err := warmUp(ctx, plan, all, s.progress); err != nil {
-		return nil, err
-	}
-	if w.Rows, err = measureLatency(ctx, plan, all, s.progress); err != nil {
-		return nil, err
-	}
-	w.HandOver, err = handOver(ctx, s, p, urls)
-	return w, err
+	return nil
 }
 
-// handOver measures how a few goroutines of two processes share one name over far links.
-func handOver(
-	ctx context.Context,
-	s *session,
-	p report.WANProfile,
-	urls []string,
-) (rows []*report.ContentionRow, err error) {
-	for _, c := range wanContestants(s.settings) {
-		if c.Name == peers.RedsyncFailFast {
-			continue
+// delayed puts a proxy in front of each master. It returns the URLs of the proxies, and a function that closes them.
+func delayed(urls []string, link func(i int) delay.Link) (far []string, closeAll func() error, err error) {
+	var proxies []*delay.Proxy
+	closeAll = func() error {
+		var errs []error
+		for _, p := range proxies {
+			errs = append(errs, p.Close())
 		}
-		s.progress.live("wan, %s: hand-over, %s", p.Name, c.Name)
-		row := &report.ContentionRow{Shape: report.Shape{Processes: 2, Goroutines: 4}, Contestant: c.Name, Masters: c.Masters}
-		job := job{
-			Contestant: c.Name,
-			URLs:       urls,
-			TTL:        s.ttl,
-			Window:     s.rampOf(handOverTime, handOverSmoke),
-			Ramp:       3 * p.Third(),
-			Goroutines: row.Shape.Goroutines,
-		}
-		if err := addContentionRound(ctx, row, job); err != nil {
-			return nil, fmt.Errorf("%s, hand-over of %s: %w", p.Name, c.Name, err)
-		}
-		rows = append(rows, row)
+		return errors.Join(errs...)
 	}
-	return rows, nil
-}
-
-// delayedMasters are masters whose traffic goes through delaying proxies.
-type delayedMasters struct {
-	proxies []*delay.Proxy
-	urls    []string
-}
-
-// delayMasters puts a proxy in front of each master. The proxies delay nothing before set is called.
-func delayMasters(urls []string) (*delayedMasters, error) {
-	f := &delayedMasters{}
-	for _, text := range urls {
+	for i, text := range urls {
 		u, err := url.Parse(text)
-		if err != nil {
-			return nil, errors.Join(err, f.close())
+		if err == nil && u.Scheme != "redis" {
+			err = fmt.Errorf("%s masters cannot be moved away: use redis://", u.Scheme)
 		}
-		if u.Scheme != "redis" {
-			return nil, errors.Join(fmt.Errorf("%s masters cannot be moved away: use redis://", u.Scheme), f.close())
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
 		}
 		if u.Port() == "" {
 			u.Host = net.JoinHostPort(u.Hostname(), "6379")
 		}
-		p, err := delay.New(u.Host, delay.Link{}, nil)
+		p, err := delay.New(u.Host, link(i))
 		if err != nil {
-			return nil, errors.Join(err, f.close())
+			return nil, nil, errors.Join(err, closeAll())
 		}
-		f.proxies = append(f.proxies, p)
+		proxies = append(proxies, p)
 		u.Host = p.Addr()
-		f.urls = append(f.urls, u.String())
+		far = append(far, u.String())
 	}
-	return f, nil
-}
-
-func (f *delayedMasters) set(p report.WANProfile) {
-	for i, proxy := range f.proxies {
-		proxy.Set(linkTo(p, i))
-	}
-}
-
-func (f *delayedMasters) close() error {
-	var all []error
-	for _, p := range f.proxies {
-		all = append(all, p.Close())
-	}
-	return errors.Join(all...)
+	return far, closeAll, nil
 }

@@ -3,17 +3,20 @@ package suite
 import (
 	"bufio"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/peers"
@@ -30,7 +33,7 @@ type job struct {
 	TTL        time.Duration
 	Name       string
 	Goroutines int
-	Slots      int           // how many may hold the name at the same time; 0: one
+	Slots      int           // how many may hold the name at the same time
 	Hold       time.Duration // how long a goroutine holds the name
 	Distinct   bool          // every goroutine has a name of its own
 	Ramp       time.Duration // time before the measurement
@@ -40,11 +43,9 @@ type job struct {
 // results are the acquisitions and waits of one worker's goroutines.
 type results struct {
 	Got      []int64 // acquisitions of each goroutine within the window
-	Waits    *hdrhistogram.Snapshot
-	Longest  time.Duration
-	Elapsed  time.Duration
+	Waits    []time.Duration
 	Overlaps int64 // number of times that more goroutines of this process held a name together than may
-	Failed   int64
+	Failed   int
 	Failure  string
 }
 
@@ -64,45 +65,40 @@ func runAsWorker(stdout, stderr io.Writer) int {
 }
 
 // runJob does a job. It prints readyLine when it is ready, waits for a line on in, and writes the results.
-func runJob(text string, in io.Reader, out io.Writer) error {
+func runJob(text string, in io.Reader, out io.Writer) (err error) {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
-	c, err := peers.FindContender(j.Contestant)
-	if err != nil {
+	found := peers.Named([]string{j.Contestant}, "")
+	if len(found) != 1 {
+		return fmt.Errorf("no contestant is called %q", j.Contestant)
+	}
+	c, ctx := found[0], context.Background()
+	options := peers.Options{TTL: j.TTL, Pool: j.Goroutines + 2, Waits: true}
+	if err := ready(ctx, c, j.URLs, options); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	if err := ready(
-		ctx,
-		c,
-		j.URLs,
-		peers.Options{TTL: j.TTL, Pool: j.Goroutines + 2, Waits: true},
-		&progress{w: io.Discard},
-	); err != nil {
-		return err
-	}
-	first, err := c.Pairer.(load.Acquirer).Acquire(ctx, fmt.Sprintf("%s:%d", j.Name, os.Getpid())) // warms up
+	defer func() { err = errors.Join(err, c.Close()) }()
+	first, err := c.Acquire(ctx, fmt.Sprintf("%s:%d", j.Name, os.Getpid())) // warms up
 	if err != nil {
-		return errors.Join(err, c.Close())
+		return err
 	}
 	if err := first.Unlock(ctx); err != nil {
-		return errors.Join(err, c.Close())
+		return err
 	}
 	fmt.Fprintln(out, readyLine)
 	if _, err := bufio.NewReader(in).ReadString('\n'); err != nil {
-		return errors.Join(fmt.Errorf("the parent is gone: %w", err), c.Close())
+		return fmt.Errorf("the parent is gone: %w", err)
 	}
-	h := j.contend(ctx, c.Pairer.(load.Acquirer))
-	return errors.Join(json.NewEncoder(out).Encode(h), c.Close())
+	return gob.NewEncoder(out).Encode(j.contend(ctx, c))
 }
 
 const contendDrain = 5 * time.Second // for the last unlocks
 
 // contend has every goroutine acquire and release the name until the window is over. A wait that the end of the window
 // interrupts counts with its duration so far, because a goroutine that got nothing must show in the results.
-func (j job) contend(ctx context.Context, t load.Acquirer) results {
+func (j job) contend(ctx context.Context, l load.Locker) results {
 	begin := time.Now().Add(j.Ramp)
 	end := begin.Add(j.Window)
 	waiting, cancel := context.WithDeadline(ctx, end)
@@ -110,7 +106,6 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 	unlocking, cancelUnlocks := context.WithDeadline(ctx, end.Add(contendDrain))
 	defer cancelUnlocks()
 	h := results{Got: make([]int64, j.Goroutines)}
-	all := load.NewHistogram()
 	var mu sync.Mutex
 	var inside, overlaps atomic.Int64
 	var everybody sync.WaitGroup
@@ -124,20 +119,11 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 			name = fmt.Sprintf("%s:%d:%d", j.Name, os.Getpid(), i)
 		}
 		everybody.Go(func() {
-			own := load.NewHistogram()
-			var longest time.Duration
-			var failed int64
+			var waits []time.Duration
+			var failed int
 			var failure error
-			note := func(asked, now time.Time) {
-				if now.Before(begin) {
-					return
-				}
-				wait := now.Sub(asked)
-				load.Record(own, wait)
-				longest = max(longest, wait)
-			}
-			for asked := time.Now(); ; {
-				g, err := t.Acquire(waiting, name)
+			for asked := time.Now(); asked.Before(end); asked = time.Now() {
+				held, err := l.Acquire(waiting, name)
 				now := time.Now()
 				if err == nil {
 					if inside.Add(1) > most {
@@ -149,28 +135,23 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 						runtime.Gosched() // gives another holder the chance to enter now
 					}
 					inside.Add(-1)
-					err = g.Unlock(unlocking)
+					err = held.Unlock(unlocking)
 					if now.After(begin) && now.Before(end) {
-						note(asked, now)
+						waits = append(waits, now.Sub(asked))
 						h.Got[i]++
 					}
 				} else if waiting.Err() != nil {
-					note(asked, end)
+					waits = append(waits, end.Sub(asked))
 					break
 				}
 				if err != nil {
-					failed++
-					failure = err
+					failed, failure = failed+1, err
 					_ = load.Sleep(waiting, time.Millisecond) // so that failures cause no busy loop
-				}
-				if asked = time.Now(); !asked.Before(end) {
-					break
 				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			all.Merge(own)
-			h.Longest = max(h.Longest, longest)
+			h.Waits = append(h.Waits, waits...)
 			h.Failed += failed
 			if failure != nil {
 				h.Failure = failure.Error()
@@ -178,6 +159,87 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 		})
 	}
 	everybody.Wait()
-	h.Waits, h.Elapsed, h.Overlaps = all.Export(), j.Window, overlaps.Load()
+	h.Overlaps = overlaps.Load()
 	return h
+}
+
+type worker struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Reader
+	stderr strings.Builder
+}
+
+const workersTimeout = 30 * time.Second // in addition to the restart window, the ramp and the window
+
+var nextName atomic.Int64 // numbers the names, one for each round
+
+// runWorkers starts worker processes, lets them contend for a new name together, and returns their results.
+func runWorkers(ctx context.Context, j job, processes int) (all []results, err error) {
+	ctx, cancel := context.WithTimeout(ctx, j.TTL+j.Ramp+j.Window+workersTimeout)
+	defer cancel()
+	j.Name = fmt.Sprintf("bench:contention:%d:%d", os.Getpid(), nextName.Add(1))
+	var workers []*worker
+	for range processes {
+		w, err := startWorker(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		defer w.stop()
+		workers = append(workers, w)
+	}
+	for _, w := range workers {
+		if line, err := w.stdout.ReadString('\n'); err != nil || strings.TrimSpace(line) != readyLine {
+			return nil, fmt.Errorf("a worker did not get ready: %q, %w; %s", line, errors.Join(err, ctx.Err()),
+				w.stderr.String())
+		}
+	}
+	for _, w := range workers {
+		if _, err := fmt.Fprintln(w.stdin); err != nil {
+			return nil, err
+		}
+	}
+	all = make([]results, processes)
+	var group errgroup.Group
+	for i, w := range workers {
+		group.Go(func() error {
+			if err := gob.NewDecoder(w.stdout).Decode(&all[i]); err != nil {
+				return fmt.Errorf("a worker ended without a result: %w", errors.Join(err, ctx.Err()))
+			}
+			return nil
+		})
+	}
+	return all, group.Wait()
+}
+
+// startWorker starts a worker, which is another process of this program.
+func startWorker(ctx context.Context, j job) (*worker, error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{cmd: exec.CommandContext(ctx, self)}
+	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
+	w.cmd.Stderr = &w.stderr
+	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.stdout = bufio.NewReader(stdout)
+	return w, w.cmd.Start()
+}
+
+// stop ends the worker and waits for it. A worker that has done its job ends by itself.
+func (w *worker) stop() {
+	w.stdin.Close()
+	gone := time.AfterFunc(contendDrain, func() { _ = w.cmd.Process.Kill() })
+	_ = w.cmd.Wait() // its output has been read, or is reported missing
+	gone.Stop()
 }
