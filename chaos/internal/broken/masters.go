@@ -19,11 +19,6 @@ func skipRaise(w *Wrapping) {
 	w.grant = func(_ int, c *wire.Call) bool { return c.Op.Name == "raise" }
 }
 
-// keepSilence does not publish releases that were silent at first.
-func keepSilence(w *Wrapping) {
-	w.grant = func(_ int, c *wire.Call) bool { return c.Op.Name == "announce" }
-}
-
 // keepLeftovers does not send the releases of acquisitions that no majority has granted.
 func keepLeftovers(w *Wrapping) {
 	w.grant = func(_ int, c *wire.Call) bool { return c.Op.Name == "release" && w.requests.failed(c) }
@@ -36,15 +31,6 @@ func separateTwins(w *Wrapping) {
 			server := *v.Server
 			server.RunID += string(rune('a' + master))
 			v.Server = &server
-		}
-	}
-}
-
-// countGuarded counts the votes of restarted masters on extensions.
-func countGuarded(w *Wrapping) {
-	w.vote = func(_ int, c *wire.Call, v *wire.Vote) {
-		if v.Guarded && c.Op.Name == "extend" {
-			v.Verdict, v.Guarded, v.Err = wire.Granted, false, nil
 		}
 	}
 }

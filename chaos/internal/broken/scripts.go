@@ -57,9 +57,6 @@ var rewrittenLocks = []Lock{
 		edit{"entry_raise", "not held(holder(KEYS[1], now), now)", "false"}),
 	rewritten("fence counted from one",
 		noMutexHint, fromOne, edit{"entry_acquire", "nextToken(KEYS[2], last, hint)", "last + 1"}),
-	// Every reader gets the present count, even if no other reader is there.
-	rewritten("readers without a new fence",
-		edit{"entry_acquire", "elseif sharedByAll(kind) and last > 0", "elseif ARGV[1] == 'reader' and last > 0"}),
 	// Every mutex gets the fencing token 1.
 	rewritten("fence that is always 1", always1...),
 	rewritten("election without fencing", always1...),
@@ -80,17 +77,6 @@ var rewrittenLocks = []Lock{
 		end
 	end`,
 		}),
-	rewritten("writers without intents",
-		edit{"entry_probe", "if ARGV[3] ~= '' and", "if false and"},
-		edit{"mutex_probe", "if kind == 'reader' and ARGV[1] ~= '' then", "if false then"}),
-	rewritten("all intents withdrawn with one",
-		edit{"withdraw", "redis.call('ZREM', KEYS[i], ARGV[1])", "redis.call('DEL', KEYS[i])"}),
-	rewritten("intents that outlive their writer",
-		edit{"entry_probe", "now, ARGV[4])", "now, 10 * ARGV[4])"}),
-	// An extension does not restore a missing counter.
-	rewritten("extension without the fencing token",
-		edit{"mutex_extend", "ARGV[3] ~= '' and fencingToken(ARGV[3])", "false"},
-		edit{"entry_extend", "ARGV[4] ~= '' and fencingToken(ARGV[4])", "false"}),
 	rewritten("readers admitted despite a writer",
 		edit{
 			"entry_acquire", "if not admitted(kind, token) then",
@@ -100,14 +86,7 @@ var rewrittenLocks = []Lock{
 		edit{"mutex_acquire", "for i = 1, n do\n\tredis.call('SET'", "for i = 1, 1 do\n\tredis.call('SET'"}),
 	rewritten("job lock deleted at its end", mutexNotKept, entryNotKept),
 	rewritten("minimum hold of mutexes only", entryNotKept),
-	rewritten("mutexes that are free when a locker closes", mutexNotKept),
-	rewritten("writers' names that are free when a locker closes", entryNotKept),
 	rewritten("permits kept until their TTL", permitNotReleased),
-	rewritten("permits that are not released", permitNotReleased),
-	rewritten("releases without messages",
-		edit{"", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'"}),
-	// Permits get fencing tokens as they come, whichever slot they are for.
-	rewritten("permits with the same fence", edit{"permit_acquire", "if past > 0 then", "if false then"}),
 	rewritten("slots counted by each master", countSlots...),
 	rewritten("one slot for two permits", countSlots...),
 	rewritten("number of slots not compared", edit{"", "if slots ~= ARGV[1] then", "if not slots then"}),

@@ -35,8 +35,6 @@ type Request struct {
 	Try bool
 	// MinHold is how long the names stay taken after the acquisition, if the Locker supports it. 0 means not at all.
 	MinHold time.Duration
-	// MaxHold is the longest time that the lock may be held, if the Locker supports it. 0 means no limit.
-	MaxHold time.Duration
 }
 
 // Name returns the first name. Most requests have only one.
@@ -63,9 +61,6 @@ func (r Request) Acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock,
 	}
 	if r.MinHold > 0 {
 		opts = append(opts, redlock.WithMinHold(r.MinHold))
-	}
-	if r.MaxHold > 0 {
-		opts = append(opts, redlock.WithMaxHold(r.MaxHold))
 	}
 	return kind.Method(l, kinds.Target{Names: r.Names, Owner: r.Owner, Slots: r.Slots}, r.Try)(ctx, opts...)
 }

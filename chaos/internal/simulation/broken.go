@@ -1,9 +1,6 @@
 package simulation
 
 import (
-	"slices"
-
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -12,11 +9,7 @@ import (
 func Broken(lock broken.Lock) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error) {
 		wrapping := lock.Wrap()
-		opts := wrapping.Options()
-		if lock.Clock != nil {
-			opts = append(slices.Clone(opts), redlock.WithClock(lock.Clock(h.Clock())))
-		}
-		p, err := open(w, h, s, c, opts)
+		p, err := open(w, h, s, c, wrapping.Options())
 		if err != nil {
 			return nil, err
 		}

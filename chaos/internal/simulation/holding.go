@@ -11,10 +11,9 @@ import (
 // holding is an acquisition and the lock that it returned. Its events in the history are what the worker believes.
 type holding struct {
 	*worker
-	attempt     *traffic.Attempt
-	want        locker.Request
-	lock        Lock
-	asked, from time.Duration
+	attempt *traffic.Attempt
+	want    locker.Request
+	lock    Lock
 }
 
 // ask begins an acquisition.
@@ -22,13 +21,13 @@ func (w *worker) ask(want locker.Request) *holding {
 	if want.TTL == 0 {
 		want.TTL, want.Keepalive = w.client.TTL, w.client.Keepalive
 	}
-	return &holding{worker: w, attempt: w.traffic.Ask(want), want: want, asked: w.now()}
+	return &holding{worker: w, attempt: w.traffic.Ask(want), want: want}
 }
 
 // begin begins the hold of a lock that a worker has just acquired.
 func (h *holding) begin(lock Lock) *holding {
 	h.attempt.Acquired(lock)
-	h.lock, h.from = lock, h.now()
+	h.lock = lock
 	return h
 }
 

@@ -112,11 +112,7 @@ func span(from, to int) [2]time.Duration {
 // Draw returns the schedule of a seed.
 func Draw(seed uint64) Schedule {
 	r := rand.New(rand.NewPCG(seed, 0x5eed))
-	i := int(seed % uint64(len(profiles)+len(microScenarios)))
-	if i >= len(profiles) {
-		return microScenarios[i-len(profiles)].schedule(seed)
-	}
-	p := profiles[i]
+	p := profiles[seed%uint64(len(profiles))]
 	s := Schedule{
 		Seed: seed, Profile: p.name, Masters: cmp.Or(p.masters, 3+2*r.IntN(2)),
 		Names: []string{"a", "b", "c"}[:1+r.IntN(6)/2],

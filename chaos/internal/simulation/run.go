@@ -83,15 +83,10 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		}
 	}
 
-	fine := true
-	if d := microScenarioOf(s); d != nil {
-		together(func() { d.play(&env{run: r, rng: s.dice()}) }) // it may end its goroutine
-	} else {
-		for i := range s.Clients {
-			r.work(i)
-		}
-		fine = r.playPlan()
+	for i := range s.Clients {
+		r.work(i)
 	}
+	fine := r.playPlan()
 	close(r.over)
 	calm()
 	for i, h := range r.hosts {

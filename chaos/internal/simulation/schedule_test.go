@@ -36,7 +36,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 		}
 	}
 	assert.Len(t, locks, len(kinds.Names()), "every kind of lock is drawn: %v", locks)
-	assert.Len(t, profiles, 15+len(simulation.MicroScenarios()))
+	assert.Len(t, profiles, 15)
 	assert.Len(t, drawn, 17, "every fault is drawn: %v", drawn)
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
 }

@@ -22,12 +22,7 @@ const (
 // client, a name and so on, until nothing more can be left out or ctx ends. It plays each proposal once in each of a
 // few orders, of which order is the first. It returns the smallest schedule that shows a finding, the order in which it
 // does, and its result, which is nil if nothing could be left out.
-//
-// A micro-scenario is small and needs all that it has, so Shrink returns it unchanged.
 func Shrink(ctx context.Context, s Schedule, order uint64, play Play, by string) (Schedule, uint64, *Result) {
-	if microScenarioOf(s) != nil {
-		return s, order, nil
-	}
 	var last *Result
 	left := attempts
 	shows := func(t Schedule) bool {
