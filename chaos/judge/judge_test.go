@@ -149,7 +149,7 @@ func TestTheJudgeAgrees(t *testing.T) {
 			if c.lock == "" {
 				within = 2
 			}
-			for _, s := range (simulation.Control{Profile: c.profile, Within: within}).Schedules() {
+			for _, s := range simulation.Schedules(c.profile, within) {
 				o, err := exact.Start(t).Play(exact.Job{Schedule: s, Lock: c.lock, Order: 1, Whole: true})
 				require.NoError(t, err)
 				r := &o.Result

@@ -51,6 +51,10 @@ var rewrittenLocks = []Lock{
 			"entry_release", "local own, left = ARGV[1], lastEnds - now",
 			"redis.call('DEL', KEYS[1])\nlocal own, left = ARGV[1], lastEnds - now",
 		}),
+	// The key has no TTL.
+	rewritten("lock without a TTL",
+		edit{"mutex_fenced", "ARGV[1], 'NX', 'PX', ARGV[2])", "ARGV[1], 'NX')"},
+		edit{"mutex_acquire", "redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])", "redis.call('SET', KEYS[i], ARGV[1])"}),
 	// The counter rises whether or not the master holds the token.
 	rewritten("fence raised without a token check",
 		edit{"mutex_raise", "held ~= ARGV[1]", "false"},

@@ -101,7 +101,7 @@ func (c *client) open() error {
 	var err error
 	c.Locker, err = openLocker(c.Config, locker.Settings{
 		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), MaxTTL: c.MaxTTL,
-		Clock: c.lockClock, Between: func() { c.KillAt(traffic.Between) },
+		Clock: c.lockClock,
 	}, votes)
 	return err
 }

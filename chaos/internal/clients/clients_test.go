@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -86,11 +85,12 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *r
 	return f, log
 }
 
-func naiveConfig(t *testing.T) traffic.Config {
+// noGuard is a lock that fresh masters grant at once.
+const noGuard = "restart guard off"
+
+func plainConfig(t *testing.T) traffic.Config {
 	t.Helper()
-	m := miniredis.RunT(t)
-	m.ClockTTL(true)
-	return traffic.Config{Lock: traffic.Naive, URLs: []string{"redis://" + m.Addr()}}
+	return traffic.Config{Lock: noGuard, URLs: redlocktest.URLs(redlocktest.Start(t, 1)), MaxTTL: 10 * time.Second}
 }
 
 // lines is how many events a life of a client has written so far.
@@ -109,7 +109,7 @@ func lines(t *testing.T, f *clients.Fleet, client, life int) int {
 
 func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 	t.Parallel()
-	f, log := newFleet(t, 1, naiveConfig(t))
+	f, log := newFleet(t, 1, plainConfig(t))
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
 	require.NoError(t, f.Kill(t.Context(), 0))
@@ -126,7 +126,7 @@ func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 
 func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	t.Parallel()
-	f, _ := newFleet(t, 1, naiveConfig(t))
+	f, _ := newFleet(t, 1, plainConfig(t))
 	need(t, f.CanFreeze())
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 0 }, soon, look)
@@ -148,7 +148,7 @@ func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 
 func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {
 	t.Parallel()
-	config := naiveConfig(t)
+	config := plainConfig(t)
 	config.Lock = "door"
 	f, log := newFleet(t, 1, config)
 	require.Error(t, f.StartAll(t.Context()))
@@ -159,7 +159,7 @@ func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {
 
 func TestAClientThatEndsOnceItsTrafficRunsHasFailed(t *testing.T) {
 	t.Parallel()
-	f, log := newFleet(t, 1, naiveConfig(t))
+	f, log := newFleet(t, 1, plainConfig(t))
 	started := processesOf(f)
 	require.NoError(t, f.StartAll(t.Context()))
 	require.NoError(t, (<-started).Process.Kill(), "not by the fleet, which did not ask it to end")
@@ -181,7 +181,7 @@ func TestAClientThatDoesNotObeyHasFailedUnlessItIsOnlyLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, log := newFleet(t, 1, naiveConfig(t))
+			f, log := newFleet(t, 1, plainConfig(t))
 			need(t, f.CanFreeze())
 			require.NoError(t, f.StartAll(t.Context()))
 			require.NoError(t, f.Freeze(t.Context(), 0))
@@ -200,7 +200,7 @@ func TestAClientThatDoesNotObeyHasFailedUnlessItIsOnlyLate(t *testing.T) {
 
 func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
 	t.Parallel()
-	f, log := newFleet(t, 1, naiveConfig(t))
+	f, log := newFleet(t, 1, plainConfig(t))
 	started := processesOf(f)
 	require.NoError(t, f.StartAll(t.Context()))
 	require.NoError(t, f.Freeze(t.Context(), 0), "so that it cannot end before it is killed")
@@ -235,10 +235,11 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	in, harness := io.Pipe()
 	ended := make(chan error, 1)
-	url := naiveConfig(t).URLs[0]
+	url := plainConfig(t).URLs[0]
 	go func() { ended <- clients.RunClient(in, io.Discard) }()
 	_, err := fmt.Fprintf(
-		harness, `{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, path,
+		harness, `{"client":"a","lock":"restart guard off","urls":[%q],"max_ttl":1000000000,"workers":1,"history":%q}`+"\n",
+		url, path,
 	)
 	require.NoError(t, err)
 	require.NoError(t, harness.Close())
@@ -267,11 +268,11 @@ func inProcess(t *testing.T, c traffic.Config, commands ...traffic.Command) erro
 
 func TestNonsenseEndsAClient(t *testing.T) {
 	t.Parallel()
-	url := naiveConfig(t).URLs[0]
+	url := plainConfig(t).URLs[0]
 	config := func(t *testing.T) string {
 		t.Helper()
 		return fmt.Sprintf(
-			`{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url,
+			`{"client":"a","lock":"restart guard off","urls":[%q],"max_ttl":1000000000,"workers":1,"history":%q}`+"\n", url,
 			filepath.Join(t.TempDir(), "a.jsonl"),
 		)
 	}

@@ -41,7 +41,6 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 		{traffic.Quorum, traffic.Acquiring},
 		{traffic.Quorum, traffic.Holding},
 		{traffic.Quorum, traffic.Releasing},
-		{traffic.Naive, traffic.Between},
 	} {
 		t.Run(tt.point, func(t *testing.T) {
 			t.Parallel()
@@ -58,8 +57,6 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 			switch tt.point {
 			case traffic.Holding:
 				assert.Equal(t, map[history.Kind]int{history.Acquired: 1}, open)
-			case traffic.Between:
-				assert.Equal(t, map[history.Kind]int{history.Invoked: 1}, open)
 			default: // a few milliseconds later it may be anywhere; it has one worker
 				assert.LessOrEqual(t, len(open), 1)
 			}
@@ -70,7 +67,7 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 
 func TestADoomNeedsAMoment(t *testing.T) {
 	t.Parallel()
-	f, _ := newFleet(t, 1, naiveConfig(t))
+	f, _ := newFleet(t, 1, plainConfig(t))
 	require.ErrorContains(t, f.SetCrashPoint(t.Context(), 0, "sunday"), `has no crash point "sunday"`)
 	require.ErrorContains(t, f.SetCrashPoint(t.Context(), 0, traffic.Holding), "does not run")
 }

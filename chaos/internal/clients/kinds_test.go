@@ -440,9 +440,6 @@ func TestWhatAGroupCannotBe(t *testing.T) {
 		"no register": {
 			traffic.Group{Names: []string{"a"}, TTL: 1, Register: history.Fenced}, traffic.Quorum, "no address",
 		},
-		"readers of a naive one": {
-			traffic.Group{Names: []string{"a"}, TTL: 1, Mode: traffic.ReadersWriters}, traffic.Naive, `has no mode "reader"`,
-		},
 		"readers of redsync": {
 			traffic.Group{Names: []string{"a"}, TTL: 1, Mode: traffic.ReadersWriters}, traffic.Redsync, `has no mode "reader"`,
 		},

@@ -21,7 +21,7 @@ func TestALockerThatIsLeftOpenIsCounted(t *testing.T) {
 	defer func() { assert.NoError(t, lock.Unlock(t.Context())) }()
 
 	dir := t.TempDir()
-	c := naiveConfig(t)
+	c := plainConfig(t)
 	c.Client, c.History = "a", filepath.Join(dir, "a.jsonl")
 	require.NoError(t, inProcess(t, c, traffic.Command{Do: traffic.Quit}))
 	events, err := history.ReadDir(dir)

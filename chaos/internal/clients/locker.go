@@ -10,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
-	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -31,14 +30,7 @@ func openLocker(c traffic.Config, s locker.Settings, v *traffic.Votes) (locker.L
 		if b, ok := broken.Find(c.Lock); ok {
 			return openBroken(b, s, v)
 		}
-		control, ok := naive.Find(c.Lock)
-		if !ok {
-			return nil, fmt.Errorf("no lock is called %q", c.Lock)
-		}
-		if err := can(c, control.Modes...); err != nil {
-			return nil, err
-		}
-		return control.Open(s)
+		return nil, fmt.Errorf("no lock is called %q", c.Lock)
 	}
 }
 

@@ -1,25 +1,54 @@
-// Package controls proves the checkers on real masters. Every naive lock (see package naive) and every lock of our own
-// that is broken from outside (see package broken) gets the traffic and the harm that show its flaw, in client
-// processes. The checker that was named beforehand must catch it. If the flaw takes harm to show, the lock under test
-// gets the same traffic and the same harm, and the same checker must find nothing. Otherwise the checker would have
-// caught the harm, not the flaw.
+// Package controls proves the checkers: each must catch locks and histories that are broken on purpose. One table says
+// what is broken, where it is tried, with which harm, and by which checker it must be caught.
+//
+// If a flaw takes harm on real masters to show, the lock under test gets the same traffic and the same harm, and the
+// checker must find nothing. Otherwise the checker would have caught the harm, not the flaw.
 package controls
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
+	"path"
+	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
+
+// A Control is a lock of package broken, or a history, with the checker that must catch it.
+type Control struct {
+	Lock, Checker string
+	// Says is a text that the finding must contain, since some checkers verify several things. "" accepts any finding.
+	Says string
+
+	in place
+}
+
+// place is where a control is tried: [real] masters, [simulated] ones, or a [written] history.
+type place interface {
+	set() int
+	try(ctx context.Context, o Options, c Control) (report.Control, error)
+}
+
+// The sets of controls, in the order in which they are tried.
+const (
+	masters = iota
+	virtual
+	histories
+)
+
+// A Set has the controls that are tried in one place.
+type Set struct {
+	Title, About string
+	Controls     []Control
+
+	atOnce int
+}
 
 // Options say what to run the controls with.
 type Options struct {
@@ -29,105 +58,54 @@ type Options struct {
 	Runner clients.Runner
 	// Seed determines what the clients draw, and which masters are harmed first.
 	Seed uint64
+	// Playing returns what plays schedules with a broken lock, in Order.
+	Playing func(ctx context.Context) (func(lock string) simulation.Play, error)
+	Order   uint64
 	// Say prints progress. Several goroutines may call it at the same time.
 	Say func(format string, args ...any)
 }
 
-const (
-	// atOnce is how many trials run at the same time. Most of them wait most of the time.
-	atOnce = 6
-	// bound is the maximum duration of a trial's traffic. Most flaws show within seconds; a busy machine needs longer.
-	bound = 2 * time.Minute
-)
-
-// Run runs controls, several at a time, and returns their results in the same order. If some could not be run properly,
-// it returns an error and the results of the others.
-func Run(ctx context.Context, o Options, controls ...Control) ([]report.Control, error) {
-	begin := time.Now()
-	all := make([]outcome, len(controls))
-	errs := make([]error, 2*len(controls))
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for _, long := range []bool{true, false} { // trials with a fixed end take longest, so they start first
-		for i, c := range controls {
-			if (c.harm != nil || c.proof || c.ends()) != long {
-				continue
-			}
-			all[i].Control = c
-			group.Go(func() error {
-				begin := time.Now()
-				all[i].broken, errs[2*i] = o.try(ctx, c)
-				all[i].took = time.Since(begin)
-				return nil
-			})
-			if c.proof {
-				group.Go(func() error { all[i].sound, errs[2*i+1] = o.try(ctx, c.sound()); return nil })
-			}
+// Find returns the controls whose names match one of the patterns, in their sets.
+func Find(patterns ...string) []Set {
+	sets := []Set{
+		{Title: "Our lock on real masters", About: "Broken from outside, on masters in processes.", atOnce: 4},
+		{Title: "Our lock in virtual time", About: "Broken from outside, in the simulation.", atOnce: runtime.GOMAXPROCS(0)},
+		{Title: "Broken runs", About: "In histories written by hand.", atOnce: 1},
+	}
+	for _, c := range all {
+		if slices.ContainsFunc(patterns, func(p string) bool { ok, err := path.Match(p, c.Lock); return err == nil && ok }) {
+			s := &sets[c.in.set()]
+			s.Controls = append(s.Controls, c)
 		}
+	}
+	return slices.DeleteFunc(sets, func(s Set) bool { return len(s.Controls) == 0 })
+}
+
+// Named returns the control of a broken lock in virtual time.
+func Named(lock string) Control {
+	return inSimulation[slices.IndexFunc(inSimulation, func(c Control) bool { return c.Lock == lock })]
+}
+
+// Try tries all controls, several at a time, and calls done with each result. A control that could not be tried has
+// none, and is an error.
+func (s Set) Try(ctx context.Context, o Options, done func(report.Control)) error {
+	results, errs := make([]report.Control, len(s.Controls)), make([]error, len(s.Controls))
+	var group errgroup.Group
+	group.SetLimit(s.atOnce)
+	for i, c := range s.Controls {
+		group.Go(func() error {
+			begin := time.Now()
+			r, err := c.in.try(ctx, o, c)
+			r.Lock, r.Checker, r.After = c.Lock, c.Checker, time.Since(begin)
+			results[i], errs[i] = r, err
+			return nil
+		})
 	}
 	_ = group.Wait() // errs has the errors
-	var out []report.Control
-	for i, r := range all {
-		if errs[2*i] == nil && errs[2*i+1] == nil {
-			out = append(out, r.report(o))
+	for i, err := range errs {
+		if err == nil {
+			done(results[i])
 		}
 	}
-	o.Say("controls: %d broken locks in %v", len(controls), time.Since(begin).Round(time.Second/10))
-	return out, errors.Join(errs...)
-}
-
-// uses returns the lock that the clients use.
-func (c Control) uses() string { return cmp.Or(c.instead, c.Lock) }
-
-// dir returns the folder of a trial of the control.
-func (c Control) dir(o Options) string {
-	name := strings.ReplaceAll(c.Lock, " ", "-")
-	if c.instead != "" {
-		name += "-" + c.instead
-	}
-	return filepath.Join(o.Dir, name)
-}
-
-// try runs one trial and prints its result. A trial that did not run properly is an error, which has what it found.
-func (o Options) try(ctx context.Context, c Control) (*check.Verdict, error) {
-	begin := time.Now()
-	v, err := run(ctx, o, c)
-	took := time.Since(begin).Round(time.Second / 10)
-	switch {
-	case err != nil:
-		if len(v.Findings) > 0 {
-			err = fmt.Errorf("%w; findings nevertheless: %s", err, v.Findings[0].Text)
-		}
-		return nil, fmt.Errorf("the control %s did not run properly on the lock %s, see %s: %w",
-			c.Lock, c.uses(), c.dir(o), err)
-	case len(v.Findings) > 0:
-		o.Say("control %s: after %v %s found in the lock %s: %s", c.Lock, took, c.Checker, c.uses(), v.Findings[0].Text)
-	default:
-		o.Say("control %s: in %v %s found nothing in the lock %s (%s)", c.Lock, took, c.Checker, c.uses(), v.Looked)
-	}
-	return &v, nil
-}
-
-// outcome pairs the verdict on a broken lock with the verdict on the lock under test in its place.
-type outcome struct {
-	Control
-	broken *check.Verdict
-	took   time.Duration
-	sound  *check.Verdict // nil if the lock under test was not tried
-}
-
-func (r outcome) report(o Options) report.Control {
-	c := report.Control{Lock: r.Lock, Checker: r.Checker, After: r.took, Where: "folder: " + r.dir(o)}
-	switch {
-	case r.sound != nil && !r.sound.Held(): // so the checker need not have caught the flaw
-		c.Text = "the same traffic and harm show this in the lock under test: " + r.sound.Findings[0].Text
-	case len(r.broken.Findings) == 0:
-		c.Text = "nothing found: " + r.broken.Looked
-	default:
-		c.Caught, c.Text = true, r.broken.Findings[0].Text
-		if r.sound != nil {
-			c.Text += "; the same traffic and harm with the lock under test: nothing found, " + r.sound.Looked
-		}
-	}
-	return c
+	return errors.Join(errs...)
 }

@@ -13,93 +13,32 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/naive"
+	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-func TestEveryNaiveLockIsAControl(t *testing.T) {
-	t.Parallel()
-	all := controls.Naive()
-	require.Len(t, all, len(naive.All))
-	for i, c := range naive.All {
-		assert.Equal(t, c.Name, all[i].Lock)
-		assert.Equal(t, c.Checker, all[i].Checker)
-	}
-}
-
-func TestNaiveLocksAreCaught(t *testing.T) {
-	t.Parallel()
-	redisproc.Need(t)
-	o := options(t)
-	all, err := controls.Only(t.Context(), o, "setnx", "rw-two-keys", "failover")
-	require.NoError(t, err)
-	require.Len(t, all, 3)
-	for i, want := range []struct{ lock, checker, text string }{
-		{"setnx", "liveness", "did not acquire"},
-		{"rw-two-keys", "exclusion", "was held by two"},
-		{"failover", "exclusion", "was held by two"},
-	} {
-		assert.Equal(t, want.lock, all[i].Lock)
-		assert.Equal(t, want.checker, all[i].Checker)
-		assert.True(t, all[i].Caught, all[i].Text)
-		assert.Contains(t, all[i].Text, want.text)
-		events, err := history.ReadDir(filepath.Join(o.Dir, want.lock))
-		require.NoError(t, err)
-		assert.NotEmpty(t, events)
-		assert.FileExists(t, filepath.Join(o.Dir, want.lock, "logs", "master-0.log"))
-	}
-	assert.Contains(t, all[0].Text, "the same traffic and harm with the lock under test: nothing found")
-	assert.Contains(t, all[2].Text, "the same traffic and harm with the lock under test: nothing found")
-}
-
-// TestOurOwnLockWithoutARuleIsCaught checks that each control of our own lock is caught by its checker, and that the
+// TestOurOwnLockWithoutARuleIsCaught checks that each control on real masters is caught by its checker, and that the
 // lock under test is not.
 func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	all, err := controls.Run(t.Context(), options(t), controls.Own()...)
-	require.NoError(t, err)
-	texts := map[string]string{
-		"no release after failure":          "still holds ",
-		"counters that never expire":        "still holds ",
-		"nothing closed":                    "goroutines of it are left",
-		"connection left open":              "connections of clients",
-		"fence counted from one":            " got the token ",
-		"new fence for each nested hold":    "holds it already",
-		"loss notified 4 s late":            "notified ",
-		"loss never notified":               "was not notified ",
-		"fence that is always 1":            "an update is lost",
-		"new fence for each request":        "an update is lost",
-		"election without fencing":          "both lead in term 1",
-		"term looked up for each write":     "the register took a write of ",
-		"job lock deleted at its end":       "was to stay taken for 500ms",
-		"minimum hold of mutexes only":      "was to stay taken for 500ms",
-		"slots counted by each master":      "holders of 2 slots",
-		"slot without a majority":           "had 2 holders of 1 slots",
-		"number of slots not compared":      "holders of 2 slots",
-		"no token compared":                 "no single lock could have been held like this",
-		"readers admitted despite a writer": "no single lock could have been held like this",
-	}
-	require.Len(t, all, len(texts))
-	for _, c := range all {
+	o, set := options(t), controls.Find("*")[0]
+	tried := 0
+	require.NoError(t, set.Try(t.Context(), o, func(c report.Control) {
+		tried++
 		assert.True(t, c.Caught, "%s by %s: %s", c.Lock, c.Checker, c.Text)
-		require.Contains(t, texts, c.Lock)
-		assert.Contains(t, c.Text, texts[c.Lock], c.Lock)
-	}
-}
-
-func TestEveryBrokenLockIsOneOfOurs(t *testing.T) {
-	t.Parallel()
-	for _, c := range controls.Own() {
-		_, ok := broken.Find(c.Lock)
-		assert.True(t, ok, c.Lock)
-	}
+		dir := filepath.Join(o.Dir, strings.ReplaceAll(c.Lock, " ", "-"))
+		assert.FileExists(t, filepath.Join(dir, "logs", "master-0.log"))
+		if _, err := os.Stat(dir + "-" + traffic.Quorum); err == nil {
+			assert.Contains(t, c.Text, "the same traffic and harm with the lock under test: nothing found")
+		}
+	}))
+	assert.Len(t, set.Controls, tried)
 }
 
 // TestALockThatIsNotBrokenIsNotCaught checks that the controls find nothing in the lock under test. A control that
@@ -108,17 +47,27 @@ func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	for _, name := range []string{
-		"setnx", "failover", "reentrant-count", "loss notified 4 s late", "nothing closed", "fence that is always 1",
-		"no token compared",
+		"lock without a TTL", "loss notified 4 s late", "nothing closed", "fence that is always 1", "no token compared",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all, err := controls.Instead(t.Context(), options(t), name)
+			c, err := controls.Instead(t.Context(), options(t), name)
 			require.NoError(t, err)
-			require.Len(t, all, 1)
-			assert.False(t, all[0].Caught, all[0].Text)
-			assert.Contains(t, all[0].Text, "nothing found: ")
+			assert.False(t, c.Caught, c.Text)
+			assert.Contains(t, c.Text, "nothing found: ")
 		})
+	}
+}
+
+// TestOneCheckerFindsAControlWrittenByHand checks that only the checker of a control finds something in its history,
+// and none in the sound one.
+func TestOneCheckerFindsAControlWrittenByHand(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{check.ByCoverage, check.ByWellFormed, check.ByClients, check.ByHarness} {
+		assert.True(t, controls.JudgedByHand(of, "").Held(), of)
+		for _, c := range controls.ByHand() {
+			assert.Equal(t, of != c.Checker, controls.JudgedByHand(of, c.Lock).Held(), "%s on %q", of, c.Lock)
+		}
 	}
 }
 
@@ -146,13 +95,12 @@ func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
 	redisproc.Need(t)
 	o := options(t)
 	o.Runner = clients.Processes{Command: func() *exec.Cmd { return exec.Command("false") }}
-	all, err := controls.Only(t.Context(), o, "exists-set")
-	require.ErrorContains(t, err, "the control exists-set did not run properly")
-	assert.Empty(t, all)
+	err := controls.Find("no token compared")[0].Try(t.Context(), o, func(c report.Control) { t.Errorf("result: %v", c) })
+	require.ErrorContains(t, err, "the control no token compared did not run properly")
 	folders, err := os.ReadDir(o.Dir)
 	require.NoError(t, err)
 	require.Len(t, folders, 1, "it is not tried again")
-	assert.Equal(t, "exists-set", folders[0].Name())
+	assert.Equal(t, "no-token-compared", folders[0].Name())
 }
 
 // killer kills a client of the lock under test, as a panic would, when it has acquired something.
@@ -180,22 +128,8 @@ func TestWhatATrialWithoutAVerdictHasFoundIsReported(t *testing.T) {
 	redisproc.Need(t)
 	o := options(t)
 	o.Runner = killer{o.Runner}
-	_, err := controls.Only(t.Context(), o, "reentrant-count")
+	_, err := controls.Only(t.Context(), o, "lock without a TTL")
 	require.ErrorContains(t, err, "findings nevertheless: client c1.0 ended by itself")
-}
-
-// TestAMasterFailsUnderALockThoughNobodyCouldGetOne checks that the failover control recovers when all clients have
-// turned to the replica, which grants no lock while it follows the master.
-func TestAMasterFailsUnderALockThoughNobodyCouldGetOne(t *testing.T) {
-	t.Parallel()
-	redisproc.Need(t)
-	events, err := controls.AfterAStall(t.Context(), options(t))
-	require.NoError(t, err)
-	harm := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Inject })
-	require.Positive(t, harm)
-	last := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Acquired && e.Life > 0 })
-	assert.Positive(t, last, "all clients began another life")
-	assert.Less(t, last, harm)
 }
 
 func TestAnInterruptedControlIsAnError(t *testing.T) {
@@ -203,7 +137,7 @@ func TestAnInterruptedControlIsAnError(t *testing.T) {
 	redisproc.Need(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // ends before a dead holder's lock counts as late
 	defer cancel()
-	_, err := controls.Only(ctx, options(t), "setnx")
+	_, err := controls.Only(ctx, options(t), "lock without a TTL")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -283,27 +217,35 @@ func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
 	require.ErrorContains(t, controls.Proper("leaks", unharmed, false, false), "not done in full")
 }
 
-// TestCaughtMeansThatTheLockUnderTestIsNot checks that a control counts as caught only if the checker finds nothing in
-// the lock under test. Otherwise it may have caught the harm.
+// TestCaughtMeansThatTheLockUnderTestIsNot checks that a control counts as caught only if the checker finds what it is
+// to find, and nothing in the lock under test. Otherwise it may have caught the harm.
 func TestCaughtMeansThatTheLockUnderTestIsNot(t *testing.T) {
 	t.Parallel()
-	bad := &check.Verdict{Findings: []check.Finding{{Text: "two at once"}}}
-	good := &check.Verdict{Looked: "9 holds"}
-	c := controls.Outcome(bad, nil)
-	assert.True(t, c.Caught)
-	assert.Equal(t, "two at once", c.Text)
-	c = controls.Outcome(bad, good)
-	assert.True(t, c.Caught)
-	assert.Contains(t, c.Text, "two at once; the same traffic and harm with the lock under test: nothing found, 9 holds")
-	for _, broken := range []*check.Verdict{bad, good} {
-		c = controls.Outcome(broken, bad)
-		assert.False(t, c.Caught)
-		assert.Equal(t, "the same traffic and harm show this in the lock under test: two at once", c.Text)
-	}
-	for _, sound := range []*check.Verdict{nil, good} {
-		c = controls.Outcome(good, sound)
-		assert.False(t, c.Caught)
-		assert.Equal(t, "nothing found: 9 holds", c.Text)
+	bad := check.Verdict{Findings: []check.Finding{{Text: "two at once"}}}
+	good := check.Verdict{Looked: "9 holds"}
+	const harm, proof = "the same traffic and harm show this in the lock under test: two at once",
+		"; the same traffic and harm with the lock under test: nothing found, 9 holds"
+	for name, tt := range map[string]struct {
+		says   string
+		broken check.Verdict
+		sound  *check.Verdict
+		caught bool
+		text   string
+	}{
+		"caught":              {"two", bad, nil, true, "two at once"},
+		"caught, with proof":  {"two", bad, &good, true, "two at once" + proof},
+		"something else":      {"three", bad, &good, false, "something else was found: two at once"},
+		"the harm":            {"two", bad, &bad, false, harm},
+		"the harm alone":      {"two", good, &bad, false, harm},
+		"nothing":             {"two", good, nil, false, "nothing found: 9 holds"},
+		"nothing, with proof": {"two", good, &good, false, "nothing found: 9 holds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := controls.Said(tt.says, tt.broken, tt.sound)
+			assert.Equal(t, tt.caught, c.Caught)
+			assert.Equal(t, tt.text, c.Text)
+		})
 	}
 }
 

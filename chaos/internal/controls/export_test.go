@@ -13,85 +13,56 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// named returns the control of a lock.
-func named(name string) Control {
-	all := slices.Concat(Naive(), Own())
-	return all[slices.IndexFunc(all, func(c Control) bool { return c.Lock == name })]
+// onReal returns a control on real masters, and its trial.
+func onReal(lock string) (Control, real) {
+	c := onMasters[slices.IndexFunc(onMasters, func(c Control) bool { return c.Lock == lock })]
+	return c, c.in.(real)
 }
 
-// Only runs the controls of the named locks.
-func Only(ctx context.Context, o Options, names ...string) ([]report.Control, error) {
-	var all []Control
-	for _, name := range names {
-		all = append(all, named(name))
-	}
-	return Run(ctx, o, all...)
+// Only tries a control on real masters.
+func Only(ctx context.Context, o Options, lock string) (report.Control, error) {
+	c, r := onReal(lock)
+	return r.try(ctx, o, c)
 }
 
-// Instead runs a control with the lock under test in place of the broken lock, for one round or a short time.
-func Instead(ctx context.Context, o Options, name string) ([]report.Control, error) {
-	c := named(name)
-	if c.proof {
-		c = c.sound()
-	}
-	c.instead, c.proof = traffic.Quorum, false
-	if c.harm != nil {
-		c.rounds = 1
+// Instead tries a control with the lock under test in place of the broken lock, for one round or a short time.
+func Instead(ctx context.Context, o Options, lock string) (report.Control, error) {
+	c, r := onReal(lock)
+	r.instead, r.proof = traffic.Quorum, false
+	if r.harm != nil {
+		r.rounds = 1
 	} else {
-		c.lasts = 3 * traffic.TTL
+		r.lasts = 3 * traffic.TTL
 	}
-	return Run(ctx, o, c)
+	return r.try(ctx, o, c)
 }
 
-// AfterAStall runs the failover control for one failure, after a stall that has made all clients turn to the replica.
-// It returns the history.
-func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
-	c := named("failover")
-	c.Checker = "fencing" // fencing finds nothing without fencing tokens, so it ends no trial early
-	c.rounds = 1
-	c.harm = func(ctx context.Context, t *trial) error {
-		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Freeze(ctx, master)); err != nil {
-			return err
-		}
-		pause(ctx, 2*time.Second) // exceeds the clients' timeout for a master
-		if err := errors.Join(t.masters.Thaw(ctx, master), t.follow(ctx)); err != nil {
-			return err
-		}
-		return masterFails(ctx, t)
-	}
-	if _, err := run(ctx, o, c); err != nil {
-		return nil, err
-	}
-	return history.ReadDir(c.dir(o))
-}
-
-// Unknown runs a control whose checker does not exist.
-func Unknown(ctx context.Context, o Options) ([]report.Control, error) {
-	c := named("exists-set")
+// Unknown tries a control whose checker does not exist.
+func Unknown(ctx context.Context, o Options) (report.Control, error) {
+	c, r := onReal("no token compared")
 	c.Checker = "luck"
-	return Run(ctx, o, c)
+	return r.try(ctx, o, c)
 }
 
-// Fading runs a control on the lock under test with a TTL so short that any residue has expired by the last inspection.
-func Fading(ctx context.Context, o Options) (*check.Verdict, error) {
-	c := named("no release after failure").sound()
-	c.longest = scenarios.Grace
-	return o.try(ctx, c)
+// Fading tries a control on the lock under test with a TTL so short that residue expires before the last inspection.
+func Fading(ctx context.Context, o Options) (check.Verdict, error) {
+	c, r := onReal("no release after failure")
+	r.longest = scenarios.Grace
+	return r.under(traffic.Quorum).run(ctx, o, c)
 }
 
-// Stumbling runs a control on the lock under test, with harm that fails before the checker can judge.
-func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
-	c := named("nothing closed")
-	c.instead = traffic.Quorum
-	c.harm = func(context.Context, *trial) error { return errors.New("no harm could be done") }
-	return o.try(ctx, c)
+// Stumbling tries a control on the lock under test, with harm that fails before the checker can judge.
+func Stumbling(ctx context.Context, o Options) (check.Verdict, error) {
+	c, r := onReal("nothing closed")
+	r.harm = func(context.Context, *trial) error { return errors.New("no harm could be done") }
+	return r.under(traffic.Quorum).run(ctx, o, c)
 }
 
 // Proper checks a made-up history of a trial with one round of harm, or for leaks of a trial without harm.
 func Proper(checker string, events []history.Event, found, over bool) error {
-	t := &trial{Control: Control{harm: masterFails, rounds: 1}, before: before[checker]}
+	t := &trial{real: real{harm: refuse, rounds: 1}, before: before[checker]}
 	if checker == "leaks" {
-		t.Control = Control{lasts: 1}
+		t.real = real{lasts: 1}
 	}
 	var v check.Verdict
 	if found {
@@ -100,12 +71,26 @@ func Proper(checker string, events []history.Event, found, over bool) error {
 	return t.proper(events, v, over)
 }
 
-// Outcome returns the report of a made-up pair of verdicts.
-func Outcome(naiveSaid, soundSaid *check.Verdict) report.Control {
-	return outcome{broken: naiveSaid, sound: soundSaid}.report(Options{})
-}
-
 // Until returns the events up to a moment.
 func Until(moment time.Duration, events []history.Event) []history.Event {
 	return until(moment, events)
 }
+
+// Said returns the report of a control that must be found with the text says, for made-up verdicts on the broken lock
+// and on the lock under test; nil if that was not tried.
+func Said(says string, broken check.Verdict, sound *check.Verdict) report.Control {
+	return Control{Says: says}.told(report.Control{}, broken, sound)
+}
+
+// JudgedByHand returns the verdict of a checker on the history of a control, on the sound one for "".
+func JudgedByHand(checker, control string) check.Verdict {
+	for _, c := range byHand {
+		if c.Lock == control {
+			return c.in.(written).judge(checker)
+		}
+	}
+	return written{}.judge(checker)
+}
+
+// ByHand returns the controls in histories written by hand.
+func ByHand() []Control { return byHand }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
@@ -80,11 +81,9 @@ func TestAViolationIsFoundAgainAndShrunk(t *testing.T) {
 	t.Parallel()
 	p := exact.Start(t)
 	const lock = "restart guard off"
-	control, ok := simulation.FindControl(lock)
-	require.True(t, ok)
 	const order = 1
 	exactly := p.Playing(lock)
-	n, found := control.Catch(t.Context(), exactly, order)
+	n, found := controls.Named(lock).Catch(t.Context(), exactly, order)
 	require.NotNil(t, found)
 	t.Logf("caught by schedule %d, seed %d", n, found.Schedule.Seed)
 	s := found.Schedule

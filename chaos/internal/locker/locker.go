@@ -4,7 +4,6 @@ package locker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/clock"
 )
-
-// ErrHeld means that another client holds the lock.
-var ErrHeld = errors.New("held by another")
 
 // Request describes the lock that a caller wants.
 type Request struct {
@@ -119,7 +115,7 @@ func (p Product) Lock(ctx context.Context, r Request) (Lock, error) {
 
 // Settings are the settings for opening any Locker.
 type Settings struct {
-	// URLs are the addresses of the masters. A lock on a single master uses the first.
+	// URLs are the addresses of the masters.
 	URLs []string
 	// Owner is the readable part of tokens.
 	Owner string
@@ -127,10 +123,6 @@ type Settings struct {
 	MaxTTL time.Duration
 	// Clock is the client's clock, which may be wrong.
 	Clock clock.Clock
-	// Timeout is how long a naive lock on several masters waits for each of them. 0 means a tenth of a second.
-	Timeout time.Duration
-	// Between, if not nil, is called between the two steps of a lock that needs two steps where one would be correct.
-	Between func()
 }
 
 // Modes returns an error unless mode is one of the modes that the lock has.

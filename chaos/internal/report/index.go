@@ -60,6 +60,18 @@ type Control struct {
 	Replay, Where string
 }
 
+// Of returns the control with a verdict: it is caught if the checker found something.
+func (c Control) Of(v check.Verdict) Control {
+	c.Caught, c.Text = len(v.Findings) > 0, "nothing found"
+	switch {
+	case c.Caught:
+		c.Text = v.Findings[0].Text
+	case v.Looked != "":
+		c.Text += ": " + v.Looked
+	}
+	return c
+}
+
 // Simulated describes schedules in virtual time.
 type Simulated struct {
 	// From is the first seed, Planned the intended number of schedules, and Schedules the number that ran.

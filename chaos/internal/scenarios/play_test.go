@@ -122,7 +122,7 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	o := options(t)
 	require.NoError(t, os.Mkdir(filepath.Join(o.Dir, "history.jsonl"), 0o755))
 	s := scenario(t, "only-kill-connections")
-	s.Lock, s.Groups = traffic.Naive, traffic.PlainMutexes
+	s.Lock, s.Groups = "no token compared", traffic.PlainMutexes
 	out, err := scenarios.Play(t.Context(), s, o)
 	require.ErrorContains(t, err, "history.jsonl: is a directory")
 	assert.Contains(t, fmt.Sprint(out.Wrong()), "exclusion: ")
@@ -141,11 +141,11 @@ func TestAHarnessThatStoodStillHasFailed(t *testing.T) {
 
 func replay(scenarios.Job, uint64) string { return "again" }
 
-// The control of it all: the same scenario over a lock of a thousand tutorials.
-func TestAScenarioOverANaiveLockIsNotAsPromised(t *testing.T) {
+// The control of it all: the same scenario over a broken lock.
+func TestAScenarioOverABrokenLockIsNotAsPromised(t *testing.T) {
 	t.Parallel()
 	s := scenario(t, "only-kill-connections")
-	s.Lock, s.Groups = traffic.Naive, traffic.PlainMutexes
+	s.Lock, s.Groups = "no token compared", traffic.PlainMutexes
 	out, err := scenarios.Play(t.Context(), s, options(t))
 	require.NoError(t, err)
 	assert.False(t, out.Good())

@@ -234,7 +234,7 @@ func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
 	out = play(func(s *scenarios.Scenario) { s.Clients, s.Foreign = 1, 3 })
 	assert.Contains(t, out.Skipped, "only 1 of its clients can be simulated")
 	assert.Zero(t, out.Schedules)
-	out = play(func(s *scenarios.Scenario) { s.Lock = "setnx" })
+	out = play(func(s *scenarios.Scenario) { s.Lock = "no token compared" })
 	assert.Contains(t, out.Skipped, "needs real masters")
 
 	_, err := scenarios.PlayVirtually(

@@ -19,7 +19,7 @@ func TestOverlapsWhereExclusionIsNotPromised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			play := exact.Start(t).Playing("")
-			for n, s := range (simulation.Control{Profile: profile, Within: 30}).Schedules() {
+			for n, s := range simulation.Schedules(profile, 30) {
 				r := play(s, 1)
 				require.True(t, r.OK(), r.Report())
 				if len(r.Overlaps) > 0 {

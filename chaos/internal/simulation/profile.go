@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -148,6 +149,21 @@ func Draw(seed uint64) Schedule {
 	s.jobs()
 	sortBy(s.Plan, func(step faults.Step) time.Duration { return step.At })
 	return s
+}
+
+// Schedules returns schedules of a profile, or of all profiles for "", in order and numbered from 1. Their seeds begin
+// with 1.
+func Schedules(profile string, n int) iter.Seq2[int, Schedule] {
+	return func(yield func(int, Schedule) bool) {
+		for seed, i := uint64(1), 1; i <= n; seed++ {
+			if s := Draw(seed); profile == "" || s.Profile == profile {
+				if !yield(i, s) {
+					return
+				}
+				i++
+			}
+		}
+	}
 }
 
 // crowd makes several workers of each client wait for plain locks that are held only briefly, so that one hands them to

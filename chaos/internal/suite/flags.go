@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
@@ -54,14 +55,14 @@ type flags struct {
 }
 
 func parse(args []string, stderr io.Writer) (f flags, err error) {
-	var names, masters, controls, tests string
+	var names, masters, locks, tests string
 	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	set.SetOutput(io.Discard) // Parse returns what it prints
 	set.Usage = func() {}
 	set.StringVar(&names, "scenario", "", "play only these, e.g. mutexes,only-clock-* (default: all, and the controls)")
 	set.StringVar(&f.backend, "backend", "", "where the masters come from: "+strings.Join(backend.Names(), ", ")+
 		"; simulation plays scenarios, or schedules of its own, in virtual time (default: containers)")
-	set.StringVar(&controls, "control", "", "try only these controls, e.g. setnx,'no *' ('*': all)")
+	set.StringVar(&locks, "control", "", "try only these controls, e.g. 'no *' ('*': all)")
 	set.StringVar(&masters, "masters", "",
 		"play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas")
 	set.Uint64Var(&f.seed, "seed", 0, "repeats the faults of a run (default: a new one)")
@@ -82,7 +83,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.StringVar(&f.run, "run", "", "of -tests, run only those whose names match this")
 	set.StringVar(&f.lock, "lock", "", "in exact runs, use this broken lock instead of ours")
 	set.StringVar(&f.table, "table", "", "write into this file after how many schedules each -control of the simulation "+
-		"is caught: natively, and exactly in the orders 0, 1 and 2")
+		"is caught, in the orders 0, 1 and 2")
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
 	set.StringVar(&f.guarantees, "guarantees", "",
@@ -98,7 +99,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	}
 	f.tests = split(tests)
 	f.exact = f.exact || f.schedule != "" || len(f.tests) > 0
-	f.masters, f.controls, f.set = split(masters), split(controls), set
+	f.masters, f.controls, f.set = split(masters), split(locks), set
 	return f, f.complete(names)
 }
 
@@ -134,7 +135,7 @@ func (f *flags) complete(names string) error {
 	refuse(len(f.controls) > 0 && (others || len(f.masters) > 0),
 		"controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out")
 	for _, pattern := range f.controls {
-		refuse(len(findControls(pattern)) == 0, "no control is called %q: -h lists them", pattern)
+		refuse(len(controls.Find(pattern)) == 0, "no control is called %q: -h lists them", pattern)
 	}
 	set := func(name string) (is bool) {
 		f.set.Visit(func(one *flag.Flag) { is = is || one.Name == name })
@@ -233,9 +234,9 @@ run expire after a day.
 	}
 	fmt.Fprintln(w, "\nCheckers: "+strings.Join(checkers, ", "))
 	fmt.Fprintln(w, "\nControls, which a checker must catch:")
-	for _, s := range findControls("*") {
-		for _, c := range s.list {
-			fmt.Fprintf(w, "  %-38s %-16s %s\n", c.name, c.checker, c.about)
+	for _, s := range controls.Find("*") {
+		for _, c := range s.Controls {
+			fmt.Fprintf(w, "  %-38s %-16s %s\n", c.Lock, c.Checker, s.Title)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/internal/redisbox"
@@ -27,7 +28,7 @@ func (c *command) profile(ctx context.Context) (bool, error) {
 	}
 	return c.all(ctx, slices.Concat([]step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), profileParallelism) }},
-	}, c.steps(findControls("*")), []step{
+	}, c.steps(controls.Find("*")), []step{
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
 		{"guarantees", func(context.Context) (bool, error) { return c.shown() }},
 		{

@@ -18,7 +18,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
-	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -55,7 +54,7 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 			[]string{"-masters", "redis://h:1", "-scenario", "mutexes"}, "leave -backend, -scenario and -soak out",
 		},
 		"unknown control":  {[]string{"-control", "calm"}, `no control is called "calm"`},
-		"control and more": {[]string{"-control", "setnx", "-backend", "processes"}, "controls bring their own masters"},
+		"control and more": {[]string{"-control", "no *", "-backend", "processes"}, "controls bring their own masters"},
 		"a seed too small": {[]string{"-seed", "-1"}, "-1"},
 	}
 	for name, tt := range tests {
@@ -75,7 +74,7 @@ func TestHelpListsEverything(t *testing.T) {
 	assert.Equal(t, good, Main([]string{"-h"}, &out, &errs))
 	for _, flag := range []string{
 		"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all",
-		"kill-master-tail", "linearizability", "rw-one-hash", "restart guard off", "nothing closed",
+		"kill-master-tail", "linearizability", "no token compared", "restart guard off", "nothing closed",
 	} {
 		assert.Contains(t, errs.String(), flag)
 	}
@@ -86,18 +85,19 @@ func TestTheChangelogCountsTheBrokenLocks(t *testing.T) {
 	t.Parallel()
 	changes, err := os.ReadFile("../../../CHANGELOG.md")
 	require.NoError(t, err)
-	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(naive.All)+len(broken.All)))
+	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(broken.All)))
 }
 
 // A broken lock that no control tries proves nothing.
 func TestEveryBrokenLockIsAControl(t *testing.T) {
 	t.Parallel()
 	var tried, all []string
-	for _, c := range controls.Own() {
-		tried = append(tried, c.Lock)
-	}
-	for _, c := range simulation.Controls() {
-		tried = append(tried, c.Name)
+	for _, set := range controls.Find("*") {
+		for _, c := range set.Controls {
+			if set.Title != "Broken runs" {
+				tried = append(tried, c.Lock)
+			}
+		}
 	}
 	for _, l := range broken.All {
 		all = append(all, l.Name)
@@ -118,10 +118,10 @@ func TestEveryCheckerHasTwoControls(t *testing.T) {
 	}
 	for _, checker := range checkers {
 		locks := map[string]bool{}
-		for _, set := range findControls("*") {
-			for _, c := range set.list {
-				if c.checker == checker {
-					locks[c.name] = true
+		for _, set := range controls.Find("*") {
+			for _, c := range set.Controls {
+				if c.Checker == checker {
+					locks[c.Lock] = true
 				}
 			}
 		}

@@ -3,8 +3,6 @@ package traffic
 import (
 	"fmt"
 	"time"
-
-	"github.com/redlock-go/redlock/chaos/internal/naive"
 )
 
 // Config is the configuration of a client process, sent as JSON in its first line of input.
@@ -12,9 +10,9 @@ type Config struct {
 	// Client and Life identify the process.
 	Client string `json:"client"`
 	Life   int    `json:"life"`
-	// Lock is the lock that it uses: Quorum, Redsync, or the name of a broken one (see [naive.All], [broken.All]).
+	// Lock is the lock that it uses: Quorum, Redsync, or the name of a broken one (see [broken.All]).
 	Lock string `json:"lock"`
-	// URLs are the masters. A naive lock on one master uses the first.
+	// URLs are the masters.
 	URLs []string `json:"urls"`
 	// MaxTTL is the longest TTL or minimum hold of any client.
 	MaxTTL time.Duration `json:"max_ttl"`
@@ -36,14 +34,12 @@ type Config struct {
 	History string `json:"history"`
 }
 
-// The locks that a client can use, in addition to those of [naive.All] and [broken.All].
+// The locks that a client can use, in addition to those of [broken.All].
 const (
 	// Quorum is the lock under test.
 	Quorum = "quorum"
 	// Redsync is another project's lock on the same masters. It has mutexes only, and no keepalive.
 	Redsync = "redsync"
-	// Naive is the most common of the controls: SETNX, then EXPIRE, then a plain DEL, on one master.
-	Naive = naive.SetNXExpire
 )
 
 // A Command is sent by the harness to a client.
@@ -86,8 +82,6 @@ const (
 	NoCrashPoint = ""
 	// Acquiring kills the client a few hundred microseconds to milliseconds after it called Lock.
 	Acquiring = "acquiring"
-	// Between kills the client between the two steps of a lock that takes two.
-	Between = "between"
 	// Holding kills the client at the beginning of the critical section.
 	Holding = "holding"
 	// FrozenHolding freezes the client near the end of the critical section, after the holder last checked its lock and
@@ -98,7 +92,7 @@ const (
 )
 
 // CrashPoints returns all crash points.
-func CrashPoints() []string { return []string{Acquiring, Between, Holding, FrozenHolding, Releasing} }
+func CrashPoints() []string { return []string{Acquiring, Holding, FrozenHolding, Releasing} }
 
 // An Answer is sent by a client to the harness.
 type Answer struct {

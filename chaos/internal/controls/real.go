@@ -6,15 +6,125 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
+
+// real is the traffic and the harm that expose a flaw on real masters.
+type real struct {
+	clients int // 0 means 2
+	groups  []traffic.Group
+	// longest is the longest TTL that a client asks for, if it exceeds those of the groups.
+	longest time.Duration
+	// harm is the harm to masters or clients. It is nil if contention suffices.
+	harm harm
+	// rounds is the number of rounds of harm. 0 means until the flaw has shown.
+	rounds int
+	// lasts is the duration of the traffic if there is no harm. 0 means until the flaw has shown.
+	lasts time.Duration
+	// proof gives the lock under test the same traffic and harm, because the harm could be mistaken for a flaw.
+	proof bool
+	// instead is the lock that the clients use in place of the control's; "" means that one.
+	instead string
+}
+
+func (real) set() int { return masters }
+
+// ends reports whether the trial has a fixed end.
+func (r real) ends() bool { return r.rounds > 0 || r.lasts > 0 }
+
+// masterCount is the number of masters of a trial.
+const masterCount = 3
+
+// bound is the maximum duration of a trial's traffic. Most flaws show within seconds; a busy machine needs longer.
+const bound = 2 * time.Minute
+
+// try tries a control, and if it needs a proof, the lock under test at the same time.
+func (r real) try(ctx context.Context, o Options, c Control) (report.Control, error) {
+	var broken check.Verdict
+	var sound *check.Verdict
+	var err1, err2 error
+	var both errgroup.Group
+	both.Go(func() error { broken, err1 = r.run(ctx, o, c); return nil })
+	if r.proof {
+		both.Go(func() error {
+			v, err := r.under(traffic.Quorum).run(ctx, o, c)
+			sound, err2 = &v, err
+			return nil
+		})
+	}
+	_ = both.Wait()
+	return c.told(report.Control{Where: "folder: " + r.dir(o, c)}, broken, sound), errors.Join(err1, err2)
+}
+
+// told returns what the verdicts on the broken lock and on the lock under test say of the control. sound is nil if the
+// lock under test was not tried.
+func (c Control) told(r report.Control, broken check.Verdict, sound *check.Verdict) report.Control {
+	r = r.Of(broken)
+	switch {
+	case sound != nil && !sound.Held(): // so the checker need not have caught the flaw
+		r.Caught, r.Text = false, "the same traffic and harm show this in the lock under test: "+said(*sound)
+	case !r.Caught:
+	case !strings.Contains(r.Text, c.Says):
+		r.Caught, r.Text = false, "something else was found: "+r.Text
+	case sound != nil:
+		r.Text += "; the same traffic and harm with the lock under test: nothing found, " + sound.Looked
+	}
+	return r
+}
+
+// said returns the first finding of a verdict, or why it has none.
+func said(v check.Verdict) string {
+	if len(v.Findings) == 0 {
+		return v.Undecided
+	}
+	return v.Findings[0].Text
+}
+
+// under returns the trial with another lock.
+func (r real) under(lock string) real {
+	r.instead = lock
+	return r
+}
+
+// dir returns the folder of a trial of the control.
+func (r real) dir(o Options, c Control) string {
+	name := strings.ReplaceAll(c.Lock, " ", "-")
+	if r.instead != "" {
+		name += "-" + r.instead
+	}
+	return filepath.Join(o.Dir, name)
+}
+
+// run runs one trial, and prints its result. A trial that did not run properly is an error, which has what it found.
+func (r real) run(ctx context.Context, o Options, c Control) (check.Verdict, error) {
+	begin := time.Now()
+	v, err := r.watched(ctx, o, c)
+	lock, took := cmp.Or(r.instead, c.Lock), time.Since(begin).Round(time.Second/10)
+	switch {
+	case err != nil:
+		if len(v.Findings) > 0 {
+			err = fmt.Errorf("%w; findings nevertheless: %s", err, v.Findings[0].Text)
+		}
+		err = fmt.Errorf("the control %s did not run properly on the lock %s, see %s: %w", c.Lock, lock, r.dir(o, c), err)
+	case len(v.Findings) > 0:
+		o.Say("control %s: after %v %s found in the lock %s: %s", c.Lock, took, c.Checker, lock, v.Findings[0].Text)
+	default:
+		o.Say("control %s: in %v %s found nothing in the lock %s (%s)", c.Lock, took, c.Checker, lock, v.Looked)
+	}
+	return v, err
+}
 
 const (
 	// lookEvery is how often the harness reads the history to find a holder, judgeEvery how often the checker judges.
@@ -25,6 +135,7 @@ const (
 // trial is one run of a control, judged by its checker.
 type trial struct {
 	Control
+	real
 	Options
 	*environment.Environment
 	by check.Checker
@@ -39,21 +150,20 @@ type trial struct {
 	ended error
 }
 
-// run runs a trial and returns the checker's verdict on the whole history.
-func run(ctx context.Context, o Options, c Control) (v check.Verdict, err error) {
+// watched runs a trial and returns the checker's verdict on the whole history.
+func (r real) watched(ctx context.Context, o Options, c Control) (v check.Verdict, err error) {
 	by, ok := check.Lookup(c.Checker)
 	if !ok {
 		return v, fmt.Errorf("the broken lock %q is to be caught by %q, which is no checker", c.Lock, c.Checker)
 	}
-	c.masters, c.clients = cmp.Or(c.masters, 3), cmp.Or(c.clients, 3)
-	t := &trial{Control: c, Options: o, by: by, before: before[c.Checker], prefix: c.Lock + ":", dir: c.dir(o)}
-	if t.masters, err = backend.Open(ctx, backend.Processes, backend.Options{Masters: c.masters}); err != nil {
+	t := &trial{Control: c, real: r, Options: o, by: by, before: before[c.Checker], prefix: c.Lock + ":", dir: r.dir(o, c)}
+	if t.masters, err = backend.Open(ctx, backend.Processes, backend.Options{Masters: masterCount}); err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, t.masters.Close()) }()
 	t.Environment, err = environment.Open(environment.Settings{
-		Dir: t.dir, Logs: filepath.Join(t.dir, "logs"), Masters: t.masters, Runner: o.Runner, Clients: c.clients,
-		Groups: c.groups, Configure: t.config, Say: o.Say,
+		Dir: t.dir, Logs: filepath.Join(t.dir, "logs"), Masters: t.masters, Runner: o.Runner, Clients: cmp.Or(r.clients, 2),
+		Groups: r.groups, Configure: t.config, Say: o.Say,
 	})
 	if err != nil {
 		return v, err
@@ -67,7 +177,7 @@ func run(ctx context.Context, o Options, c Control) (v check.Verdict, err error)
 	if over || t.before == nil {
 		v = t.judge(events)
 	}
-	if c.instead != "" { // a client of the lock under test that panics is a finding, not a failure of the harness
+	if r.instead != "" { // a client of the lock under test that panics is a finding, not a failure of the harness
 		v.Findings = append(v.Findings, check.Clients(events).Findings...)
 	}
 	if err != nil {
@@ -76,15 +186,11 @@ func run(ctx context.Context, o Options, c Control) (v check.Verdict, err error)
 	return v, t.proper(events, v, over)
 }
 
-func (t *trial) config(client int) traffic.Config {
-	c := traffic.Config{
-		Lock: t.uses(), URLs: t.masters.URLs(), MaxTTL: max(traffic.TTL, t.groups[0].TTL, t.longest),
+func (t *trial) config(int) traffic.Config {
+	return traffic.Config{
+		Lock: cmp.Or(t.instead, t.Lock), URLs: t.masters.URLs(), MaxTTL: max(traffic.TTL, t.groups[0].TTL, t.longest),
 		Prefix: t.prefix, Seed: t.Seed,
 	}
-	if client == 0 {
-		c.ClockAhead = t.ahead
-	}
-	return c
 }
 
 // watch runs traffic and harm until the checker finds something, the harm is over, or the time is up. It reports
@@ -93,7 +199,7 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	t.Phase(history.Storm)
-	if err := t.begin(inTime); err != nil {
+	if err := t.Fleet.StartAll(inTime); err != nil {
 		return false, err
 	}
 	harmful, enough := context.WithCancel(inTime)
@@ -162,19 +268,8 @@ func (t *trial) peek() (bool, error) {
 
 // awaitHolder waits until a client has acquired a lock after the given time.
 func (t *trial) awaitHolder(ctx context.Context, after time.Duration) error {
-	return t.awaitHolders(ctx, after, 1)
-}
-
-// awaitHolders waits until clients have acquired locks that often after the given time.
-func (t *trial) awaitHolders(ctx context.Context, after time.Duration, times int) error {
 	return t.await(ctx, "got a lock", func(events []history.Event) bool {
-		n := 0
-		for _, e := range events {
-			if e.T > after && e.Kind == history.Acquired {
-				n++
-			}
-		}
-		return n >= times
+		return slices.ContainsFunc(events, func(e history.Event) bool { return e.T > after && e.Kind == history.Acquired })
 	})
 }
 
