@@ -25,12 +25,11 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// asClient makes this test binary a client process of the harness: in its environment, or, in a container, as its
-// argument.
+// asClient, in its environment, makes this test binary a client process of the harness.
 const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asClient) != "" || len(os.Args) == 2 && os.Args[1] == asClient {
+	if os.Getenv(asClient) != "" {
 		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -127,7 +126,7 @@ func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	t.Parallel()
 	f, _ := newFleet(t, 1, plainConfig(t))
-	need(t, f.CanFreeze())
+	require.NoError(t, f.CanFreeze())
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 0 }, soon, look)
 	require.NoError(t, f.Freeze(t.Context(), 0))
@@ -182,7 +181,7 @@ func TestAClientThatDoesNotObeyHasFailedUnlessItIsOnlyLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, log := newFleet(t, 1, plainConfig(t))
-			need(t, f.CanFreeze())
+			require.NoError(t, f.CanFreeze())
 			require.NoError(t, f.StartAll(t.Context()))
 			require.NoError(t, f.Freeze(t.Context(), 0))
 			if tt.thaw > 0 {

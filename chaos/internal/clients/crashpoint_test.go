@@ -76,7 +76,7 @@ func TestASparedClientRuns(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
 	f, log := newFleet(t, 1, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: trusted})
-	need(t, f.CanFreeze())
+	require.NoError(t, f.CanFreeze())
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
 	for range 3 { // it may have frozen itself by then, or not
@@ -102,7 +102,7 @@ func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	f, log := newFleet(t, 2, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: trusted})
-	need(t, f.CanFreeze())
+	require.NoError(t, f.CanFreeze())
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 && lines(t, f, 1, 0) > 20 }, soon, look)

@@ -138,13 +138,3 @@ func TestADeadlineMovesWithTheClock(t *testing.T) {
 	require.NoError(t, f.Quit(t.Context()))
 	assert.Empty(t, log.all())
 }
-
-func TestWhoGoesByTheMachinesClockCannotDrift(t *testing.T) {
-	t.Parallel()
-	f := &clients.Fleet{Size: 2, Configure: func(i int) traffic.Config {
-		return traffic.Config{Lock: []string{traffic.Quorum, traffic.Redsync}[i]}
-	}}
-	require.ErrorContains(t, f.CanRunClocks(), "client c1 uses redsync")
-	f.Size = 1
-	require.NoError(t, f.CanRunClocks())
-}

@@ -136,7 +136,7 @@ func TestALostUpdateIsExcusedOnlyByALateWrite(t *testing.T) {
 var lists = map[string][]traffic.Group{
 	"default": traffic.Groups, "mutexes": traffic.Mutexes, "readers-writers": traffic.ReadersAndWriters,
 	"reentrants": traffic.Reentrants, "severals": traffic.Severals, "semaphores": traffic.Semaphores,
-	"jobs": traffic.Jobs, "elections": traffic.Elections, "fenced": traffic.FencedMutexes, "plain": traffic.PlainMutexes,
+	"jobs": traffic.Jobs, "elections": traffic.Elections, "fenced": traffic.FencedMutexes,
 	"everything": traffic.Everything,
 }
 
@@ -439,9 +439,6 @@ func TestWhatAGroupCannotBe(t *testing.T) {
 		},
 		"no register": {
 			traffic.Group{Names: []string{"a"}, TTL: 1, Register: history.Fenced}, traffic.Quorum, "no address",
-		},
-		"readers of redsync": {
-			traffic.Group{Names: []string{"a"}, TTL: 1, Mode: traffic.ReadersWriters}, traffic.Redsync, `has no mode "reader"`,
 		},
 	}
 	for name, tt := range tests {

@@ -23,7 +23,7 @@ func leftover() int {
 var locks = [][]byte{
 	[]byte("github.com/redlock-go/redlock."), []byte("github.com/redlock-go/redlock/internal/wire."),
 	[]byte("github.com/redlock-go/redlock/quorum."), []byte("github.com/redlock-go/redlock/clock."),
-	[]byte("github.com/redis/go-redis/"), []byte("github.com/go-redsync/redsync/"),
+	[]byte("github.com/redis/go-redis/"),
 }
 
 // ours counts the goroutines of locks in a dump.

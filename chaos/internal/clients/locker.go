@@ -8,30 +8,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// openLocker opens the lock that the configuration names, if it can do what the groups ask for.
+// openLocker opens the lock that the configuration names.
 func openLocker(c traffic.Config, s locker.Settings, v *traffic.Votes) (locker.Locker, error) {
-	switch c.Lock {
-	case traffic.Quorum:
+	if c.Lock == traffic.Quorum {
 		return openQuorum(s, v)
-	case traffic.Redsync:
-		if err := can(c, kinds.Mutex); err != nil {
-			return nil, err
-		}
-		if c.ClockRate != 0 || c.ClockAhead != 0 {
-			return nil, errors.New("redsync goes by the machine's clock: leave ClockRate and ClockAhead alone")
-		}
-		return openRedsync(s)
-	default:
-		if b, ok := broken.Find(c.Lock); ok {
-			return openBroken(b, s, v)
-		}
-		return nil, fmt.Errorf("no lock is called %q", c.Lock)
 	}
+	if b, ok := broken.Find(c.Lock); ok {
+		return openBroken(b, s, v)
+	}
+	return nil, fmt.Errorf("no lock is called %q", c.Lock)
 }
 
 // openBroken opens the lock under test, broken from outside.
@@ -69,15 +58,4 @@ func (c *connected) Close() error {
 		c.left, err = net.Dial("tcp", master.Addr)
 	}
 	return errors.Join(err, c.Locker.Close())
-}
-
-// can returns an error if a group asks for another mode than those that the lock has.
-func can(c traffic.Config, modes ...string) error {
-	var errs []error
-	for _, g := range c.Groups {
-		for _, m := range g.Modes() {
-			errs = append(errs, locker.Modes(c.Lock, m, modes...))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// A Runner starts clients as processes ([Processes]) or in containers ([Containers]).
+// A Runner starts clients.
 type Runner interface {
 	// String returns a word for the report.
 	String() string
@@ -37,10 +37,7 @@ type Processes struct {
 	Command func() *exec.Cmd
 }
 
-var (
-	_ Runner = Processes{}
-	_ Runner = (*Containers)(nil)
-)
+var _ Runner = Processes{}
 
 func (p Processes) String() string { return "on this machine" }
 

@@ -124,13 +124,3 @@ type Settings struct {
 	// Clock is the client's clock, which may be wrong.
 	Clock clock.Clock
 }
-
-// Modes returns an error unless mode is one of the modes that the lock has.
-func Modes(lock, mode string, has ...string) error {
-	for _, m := range has {
-		if m == mode {
-			return nil
-		}
-	}
-	return fmt.Errorf("the lock %q has no mode %q, only %q: give it other groups", lock, mode, has)
-}

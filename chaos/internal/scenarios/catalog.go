@@ -83,15 +83,6 @@ func storms() []Scenario {
 		"mutexes", "plain locks under every fault that breaks no assumption, and ghosts in the end", traffic.Mutexes,
 	)
 	mutexes.Storm, mutexes.Ghosts = 40*time.Second, true
-	fleet := Scenario{
-		Name: "mixed-fleet", About: "plain locks together with processes that use redsync; masters freeze and links fail",
-		Groups: traffic.PlainMutexes, Clients: 2, Foreign: 2, Workers: 1, Mode: faults.Minority, Storm: 20 * time.Second,
-		Faults: []string{
-			faults.PauseMaster, faults.SlowLink, faults.CutLink, faults.FlushScripts, faults.KillConnections,
-			faults.FreezeClient,
-		},
-		Promises: Promises{Liveness: Open}, // foreign clients poll, and stand in no line
-	}
 	everything := Scenario{
 		Name:   "everything",
 		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
@@ -118,7 +109,7 @@ func storms() []Scenario {
 		storm("elections", "elected leaders, who write under their terms, under every fault that breaks no assumption",
 			traffic.Elections),
 		storm("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
-		rolling, majority, drifting, fleet, everything,
+		rolling, majority, drifting, everything,
 	}
 }
 

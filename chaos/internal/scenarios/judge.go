@@ -24,9 +24,8 @@ const (
 // judge returns the verdicts of all checkers.
 func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
-	clients := p.Fleet.Names()
 	terms := check.Terms{
-		Masters: p.masters.Masters(), Clients: clients, Foreign: clients[s.Clients:],
+		Masters: p.masters.Masters(), Clients: p.Fleet.Names(),
 		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
 		Lasting: faults.Lasting(), Reordering: faults.Reordering(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
 		Grace: Grace, Ghosts: s.Ghosts, ModelTime: modelTime,

@@ -48,7 +48,7 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) (
 	parts := filepath.Join(o.Dir, "parts")
 	var err error
 	p.Environment, err = environment.Open(environment.Settings{
-		Dir: parts, Logs: filepath.Join(o.Dir, "logs"), Masters: m, Runner: o.Runner, Clients: s.clients(),
+		Dir: parts, Logs: filepath.Join(o.Dir, "logs"), Masters: m, Runner: o.Runner, Clients: s.Clients,
 		Groups: s.Groups, Configure: p.configure, Say: o.Say, Announce: o.Say,
 	})
 	if err != nil {
@@ -91,9 +91,6 @@ func (p *player) configure(client int) traffic.Config {
 		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
 		Workers: s.Workers, Seed: p.Seed,
 	}
-	if client >= s.Clients {
-		c.Lock = traffic.Redsync
-	}
 	if len(s.ClockRates) > 0 {
 		c.ClockRate = s.ClockRates[client%len(s.ClockRates)]
 	}
@@ -121,7 +118,7 @@ func (p *player) prepare(out *Outcome) {
 		p.Say("%s", line)
 	}
 	if len(available) > 0 {
-		p.plan = faults.Plan(p.Seed, s.terms(p.masters.Masters(), s.clients(), available))
+		p.plan = faults.Plan(p.Seed, s.terms(p.masters.Masters(), s.Clients, available))
 	}
 }
 
@@ -254,7 +251,7 @@ func (p *player) firstLock(ctx context.Context) error {
 func (p *player) storm(ctx context.Context) error {
 	storm := p.scenario.Storm
 	p.Say("storm of %v: %d clients, %d groups of names, %d steps",
-		storm, p.scenario.clients(), len(p.scenario.Groups), len(p.plan))
+		storm, p.scenario.Clients, len(p.scenario.Groups), len(p.plan))
 	p.Phase(history.Storm)
 	begin := time.Now()
 	raging := make(chan error, 1)

@@ -122,7 +122,7 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	o := options(t)
 	require.NoError(t, os.Mkdir(filepath.Join(o.Dir, "history.jsonl"), 0o755))
 	s := scenario(t, "only-kill-connections")
-	s.Lock, s.Groups = "no token compared", traffic.PlainMutexes
+	s.Lock, s.Groups = "no token compared", traffic.Groups[1:3]
 	out, err := scenarios.Play(t.Context(), s, o)
 	require.ErrorContains(t, err, "history.jsonl: is a directory")
 	assert.Contains(t, fmt.Sprint(out.Wrong()), "exclusion: ")
@@ -145,7 +145,7 @@ func replay(scenarios.Job, uint64) string { return "again" }
 func TestAScenarioOverABrokenLockIsNotAsPromised(t *testing.T) {
 	t.Parallel()
 	s := scenario(t, "only-kill-connections")
-	s.Lock, s.Groups = "no token compared", traffic.PlainMutexes
+	s.Lock, s.Groups = "no token compared", traffic.Groups[1:3]
 	out, err := scenarios.Play(t.Context(), s, options(t))
 	require.NoError(t, err)
 	assert.False(t, out.Good())

@@ -195,7 +195,7 @@ func (o Outcome) Played() report.Run {
 }
 
 func (o Outcome) notes(where clients.Runner) []string {
-	notes := []string{o.Scenario.About, fmt.Sprintf("%d client processes, %s", o.Scenario.clients(), where)}
+	notes := []string{o.Scenario.About, fmt.Sprintf("%d client processes, %s", o.Scenario.Clients, where)}
 	if history.Note != "" {
 		notes = append(notes, history.Note)
 	}

@@ -28,8 +28,8 @@ type Scenario struct {
 	Groups []traffic.Group
 	// Lock is the lock under test, see [traffic.Config]; "" is ours.
 	Lock string
-	// Clients is the number of processes that use the lock under test, Foreign the number of those that use redsync.
-	Clients, Foreign int
+	// Clients is the number of processes that use the lock under test.
+	Clients int
 	// Workers is the number of goroutines of each client that contend for a group, unless the group has its own number.
 	Workers int
 	// ClockRates are the rates of the clients' clocks, used in turn. If it is empty, all clocks are right.
@@ -121,9 +121,6 @@ func (s Scenario) Window() time.Duration {
 // killed last may vote again, the locks of killed clients expire, and a waiter wakes up, even if the machine is busy.
 func (s Scenario) Bound() time.Duration { return s.Window() + rounding + s.maxTTL() + backoff + busy }
 
-// clients returns the number of client processes.
-func (s Scenario) clients() int { return s.Clients + s.Foreign }
-
 const (
 	// rounding is what a master's uptime in whole seconds may hide, and what the guard waits longer for it.
 	rounding = time.Second
@@ -147,8 +144,8 @@ func (s Scenario) check() error {
 	if s.Storm < LeastStorm {
 		errs = append(errs, fmt.Errorf("duration %v: a storm takes at least %v", s.Storm, LeastStorm))
 	}
-	if s.clients() < LeastClients {
-		errs = append(errs, fmt.Errorf("clients %d: it takes at least %d to contend", s.clients(), LeastClients))
+	if s.Clients < LeastClients {
+		errs = append(errs, fmt.Errorf("clients %d: it takes at least %d to contend", s.Clients, LeastClients))
 	}
 	for _, f := range s.Faults {
 		if _, ok := faults.Lookup(f); !ok {

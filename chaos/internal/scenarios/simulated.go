@@ -33,23 +33,10 @@ const (
 // much of our time and hardly any virtual time.
 var pauses = traffic.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
 
-// withoutInVirtualTime says what the simulation leaves out of the scenario, and why.
-func (s Scenario) withoutInVirtualTime() []string {
-	var skipped []skip
-	if s.Foreign > 0 {
-		who := fmt.Sprintf("the %d clients that use redsync", s.Foreign)
-		skipped = append(skipped, skip{who, "they go by the machine's clock, which cannot be stopped with them"})
-	}
-	return without(skipped)
-}
-
 // inVirtualTime returns nil if the simulation can play the scenario, or why it cannot.
 func (s Scenario) inVirtualTime() error {
-	switch {
-	case s.Lock != "" && s.Lock != traffic.Quorum:
+	if s.Lock != "" && s.Lock != traffic.Quorum {
 		return fmt.Errorf("the lock %q needs real masters", s.Lock)
-	case s.Clients < LeastClients:
-		return fmt.Errorf("only %d of its clients can be simulated, and contention takes %d", s.Clients, LeastClients)
 	}
 	return nil
 }
@@ -121,10 +108,6 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, play simulation.P
 	v.Backend, v.Index = Simulation, ""
 	if err := s.check(); err != nil {
 		return v, err
-	}
-	v.Without = s.withoutInVirtualTime()
-	for _, w := range v.Without {
-		o.Say("%s", w)
 	}
 	if err := s.inVirtualTime(); err != nil {
 		v.Skipped = err.Error()
@@ -218,9 +201,6 @@ func (v Virtual) Text() string {
 		sum.Commands,
 		sum.LostUpdates,
 	)
-	for _, w := range v.Without {
-		fmt.Fprintln(&b, w)
-	}
 	excused := v.Scenario.excused()
 	for _, verdict := range v.Verdicts {
 		switch {

@@ -218,7 +218,7 @@ func TestSchedulesThatShowNothingOfANameOrAFaultAreFound(t *testing.T) {
 func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
 	t.Parallel()
 	play := func(change func(*scenarios.Scenario)) scenarios.Outcome {
-		s := named(t, "mixed-fleet")
+		s := named(t, "mutexes")
 		change(&s)
 		v, err := scenarios.PlayVirtually(
 			t.Context(), s, scenarios.Options{Seed: 1, Schedules: 1, Say: t.Logf}, simulation.Natively(simulation.Product()),
@@ -226,16 +226,9 @@ func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
 		require.NoError(t, err)
 		return v.Outcome
 	}
-	out := play(func(*scenarios.Scenario) {})
-	require.Len(t, out.Without, 1)
-	assert.Contains(t, out.Without[0], "without the 2 clients that use redsync: ")
-	assert.Empty(t, out.Skipped)
-
-	out = play(func(s *scenarios.Scenario) { s.Clients, s.Foreign = 1, 3 })
-	assert.Contains(t, out.Skipped, "only 1 of its clients can be simulated")
-	assert.Zero(t, out.Schedules)
-	out = play(func(s *scenarios.Scenario) { s.Lock = "no token compared" })
+	out := play(func(s *scenarios.Scenario) { s.Lock = "no token compared" })
 	assert.Contains(t, out.Skipped, "needs real masters")
+	assert.Zero(t, out.Schedules)
 
 	_, err := scenarios.PlayVirtually(
 		t.Context(), scenarios.Scenario{Clients: 2, Storm: time.Second}, scenarios.Options{Say: t.Logf}, nil,

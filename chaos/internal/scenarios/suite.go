@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -34,8 +33,6 @@ func (j Job) Name() string { return j.Scenario.Name + "-" + j.Backend }
 // A Suite plays jobs in parallel.
 type Suite struct {
 	Options
-	// RunnerOn returns the runner for clients of masters on that backend. If it is nil, the Options have the runner.
-	RunnerOn func(ctx context.Context, backend string) (clients.Runner, error)
 	// Parallelism is the number of jobs that are played at a time.
 	Parallelism int
 	// ReplayOf returns the command that repeats a job of the suite with that seed.
@@ -111,13 +108,6 @@ func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {
 		}
 		v, err := PlayVirtually(ctx, j.Scenario, o, play)
 		return v.Outcome, err
-	}
-	if s.RunnerOn != nil {
-		runner, err := s.RunnerOn(ctx, j.Backend)
-		if err != nil {
-			return notPlayed, fmt.Errorf("runner of the clients: %w", err)
-		}
-		o.Runner = runner
 	}
 	play := s.playOne
 	if play == nil {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
@@ -268,29 +267,6 @@ func TestAnInterruptedSuiteHasNoVerdict(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Len(t, s.played, 1)
 	assert.NotEmpty(t, outcomes[0].NoVerdict)
-}
-
-func TestTheClientsOfAJobRunWhereItsBackendWantsThem(t *testing.T) {
-	t.Parallel()
-	boxes := &clients.Containers{}
-	s := newStub(t, 1, well)
-	s.RunnerOn = func(_ context.Context, name string) (clients.Runner, error) {
-		if name == backend.Containers {
-			return boxes, nil
-		}
-		return clients.Processes{}, nil
-	}
-	all := jobs("a", "b")
-	all[1].Backend = backend.Containers
-	_, err := s.Play(t.Context(), all)
-	require.NoError(t, err)
-	assert.IsType(t, clients.Processes{}, s.played[0].Runner)
-	assert.Same(t, boxes, s.played[1].Runner)
-
-	s.RunnerOn = func(context.Context, string) (clients.Runner, error) { return nil, errors.New("no docker command") }
-	outcomes, err := s.Play(t.Context(), all[1:])
-	require.ErrorContains(t, err, "no verdict: runner of the clients: no docker command")
-	assert.Equal(t, "b", outcomes[0].Scenario.Name, "the index still lists it")
 }
 
 func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {

@@ -17,16 +17,12 @@ import (
 func (c *command) steps(sets []controls.Set) (steps []step) {
 	for _, s := range sets {
 		steps = append(steps, step{s.Title, func(ctx context.Context) (bool, error) {
-			runner, err := processes()
-			if err != nil {
-				return false, err
-			}
 			o := controls.Options{
-				Dir: filepath.Join(c.dir, "controls"), Runner: runner, Seed: c.flags.seed, Say: c.say, Order: c.flags.order,
+				Dir: filepath.Join(c.dir, "controls"), Runner: c.runner, Seed: c.flags.seed, Say: c.say, Order: c.flags.order,
 				Playing: c.playing,
 			}
 			good := true
-			err = s.Try(ctx, o, func(one report.Control) {
+			err := s.Try(ctx, o, func(one report.Control) {
 				one.Replay = c.flags.replayControl(one.Lock)
 				c.index.control(s.Title, s.About, one)
 				good = c.reportControl(one) && good

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
@@ -85,12 +86,14 @@ type command struct {
 	virtual  int                 // schedules of them in virtual time
 	wrong    bool                // a scenario was not as promised, or a control was not caught
 
-	runners runners
-	player  player
+	runner clients.Processes
+	player player
 }
 
 func (c *command) run(ctx context.Context) (ok bool, err error) {
-	defer func() { err = errors.Join(err, c.runners.close()) }()
+	if c.runner, err = processes(); err != nil {
+		return false, err
+	}
 	f := c.flags
 	folder := f.out
 	if folder == "" {

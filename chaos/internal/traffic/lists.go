@@ -203,13 +203,3 @@ var FencedMutexes = []Group{
 var Everything = slices.Concat(
 	Mutexes, ReadersAndWriters, Reentrants, Severals, Semaphores, Jobs, Elections, FencedMutexes,
 )
-
-// PlainMutexes are what any client of these masters can do, a foreign one too: mutexes without keepalive or tokens.
-var PlainMutexes = []Group{
-	{Names: []string{"plain"}, TTL: TTL, Hold: mostly(moment, Span{TTL / 2, TTL}, 0.02)},
-	{
-		Names: []string{"shared"}, TTL: 2 * TTL, Hold: mostly(shortHold, Span{TTL / 2, TTL}, 0.05),
-		Register: history.Trusting,
-	},
-	{Names: []string{"overstayed"}, TTL: TTL, Careless: true, Hold: overstayed},
-}

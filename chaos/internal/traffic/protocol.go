@@ -10,7 +10,7 @@ type Config struct {
 	// Client and Life identify the process.
 	Client string `json:"client"`
 	Life   int    `json:"life"`
-	// Lock is the lock that it uses: Quorum, Redsync, or the name of a broken one (see [broken.All]).
+	// Lock is the lock that it uses: Quorum, or the name of a broken one (see [broken.All]).
 	Lock string `json:"lock"`
 	// URLs are the masters.
 	URLs []string `json:"urls"`
@@ -38,8 +38,6 @@ type Config struct {
 const (
 	// Quorum is the lock under test.
 	Quorum = "quorum"
-	// Redsync is another project's lock on the same masters. It has mutexes only, and no keepalive.
-	Redsync = "redsync"
 )
 
 // A Command is sent by the harness to a client.
