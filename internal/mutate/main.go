@@ -1,7 +1,9 @@
-// Command mutate changes a package in one place at a time and runs the tests of that package: a test should fail.
+// Command mutate changes a package in one place at a time and runs the tests of that package, and for the root package
+// those of the packages that test the whole stack: a test should fail.
 //
 //	go run ./internal/mutate
-//	go run ./internal/mutate -sample 100 quorum node
+//	go run ./internal/mutate -sample 100 quorum internal/wire
+//	go run ./internal/mutate -sample 120 .
 //	go run ./internal/mutate -only 'tally.add' -v quorum
 //
 // All mutants of a package are compiled into one test binary, each with a switch, and no source file is changed. A
@@ -15,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +35,7 @@ func main() {
 	flag.Parse()
 	dirs := flag.Args()
 	if len(dirs) == 0 {
-		dirs = strings.Fields(packages)
+		dirs = packages
 	}
 	if err := run(o, dirs); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -40,8 +43,12 @@ func main() {
 	}
 }
 
-// packages are the ones that are mutated if none is named.
-const packages = "quorum clock internal/keepalive internal/waitqueue internal/kind node"
+// packages are the ones that are mutated if none is named. The root package (.) follows when its gaps are closed: of a
+// sample of 120 mutants 26 survive.
+var packages = []string{"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/kind", "internal/wire"}
+
+// users are the packages whose tests also judge the mutants of a package.
+var users = map[string][]string{".": {"internal/stacktest", "election", "keyed"}}
 
 type options struct {
 	sample        int
@@ -139,7 +146,11 @@ func tryPackage(root, dir string, o options, reasons map[string]string) (score, 
 	}
 	defer os.RemoveAll(folder)
 	b := &bench{folder: folder, log: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
-	if err := b.build(p, changed); err != nil {
+	judges := []string{p.dir}
+	for _, user := range users[dir] {
+		judges = append(judges, filepath.Join(root, user))
+	}
+	if err := b.build(judges, changed); err != nil {
 		return score{}, err
 	}
 	if err := b.trace(o.slow); err != nil {
@@ -166,7 +177,8 @@ func old(dir string, mutants []*mutant, reasons map[string]string) (keys []strin
 		there[m.key()] = true
 	}
 	for key := range reasons {
-		if strings.HasPrefix(key, dir+"/") && !there[key] {
+		file, _, _ := strings.Cut(key, " ")
+		if strings.TrimSuffix(path.Dir(strings.TrimSuffix(file, ":")), "/lua") == dir && !there[key] {
 			keys = append(keys, key)
 		}
 	}

@@ -17,18 +17,21 @@ import (
 	"time"
 )
 
-// bench is a package's test binary with all of its mutants in it.
+// bench is the test binaries of a package, and of packages whose tests use it, with all of its mutants in them.
 type bench struct {
-	dir     string // the package's, where its tests run
 	folder  string // for temporary files
-	binary  string
+	suites  []suite
 	tests   []test        // the shortest first
 	reached map[int][]int // the tests that reach a mutant, as indexes of tests
 	log     func(format string, args ...any)
 }
 
+// suite is a test binary, and the directory of its package, where its tests run.
+type suite struct{ dir, binary string }
+
 // test is a test, or a subtest of a long one, that passes without a mutant.
 type test struct {
+	suite   suite
 	name    string
 	took    time.Duration
 	reaches []int // mutants
@@ -53,8 +56,8 @@ const (
 	unreached verdict = "not reached"
 )
 
-// build compiles the tests of a package with the changed files.
-func (b *bench) build(p *pkg, changed map[string][]byte) error {
+// build compiles the tests in some directories with the changed files.
+func (b *bench) build(dirs []string, changed map[string][]byte) error {
 	overlay := struct{ Replace map[string]string }{make(map[string]string)}
 	for file, text := range changed {
 		copied := filepath.Join(b.folder, filepath.Base(file))
@@ -71,11 +74,14 @@ func (b *bench) build(p *pkg, changed map[string][]byte) error {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return err
 	}
-	b.dir, b.binary = p.dir, filepath.Join(b.folder, "mutants.test")
-	cmd := exec.Command("go", "test", "-c", "-overlay", file, "-o", b.binary, ".")
-	cmd.Dir = p.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the mutants do not compile: %w\n%s", err, out)
+	for i, dir := range dirs {
+		s := suite{dir, filepath.Join(b.folder, fmt.Sprintf("mutants%d.test", i))}
+		cmd := exec.Command("go", "test", "-c", "-overlay", file, "-o", s.binary, ".")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("the mutants do not compile: %w\n%s", err, out)
+		}
+		b.suites = append(b.suites, s)
 	}
 	return nil
 }
@@ -88,20 +94,22 @@ var subtest = regexp.MustCompile(`(?m)^    --- PASS: (\S+) \(`)
 // trace runs every test alone, without a mutant, and notes how long it takes and which mutants it reaches. A long test
 // is replaced by its subtests. Tests that fail, are skipped or take longer than slow are left out.
 func (b *bench) trace(slow time.Duration) error {
-	list, err := b.command(context.Background(), "-test.list", ".").Output()
-	if err != nil {
-		return err
-	}
-	for _, name := range regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`).FindAllString(string(list), -1) {
-		tests, err := b.split(name, 10*slow)
+	for _, s := range b.suites {
+		list, err := s.command(context.Background(), "-test.list", ".").Output()
 		if err != nil {
 			return err
 		}
-		for _, t := range tests {
-			if t.took <= slow {
-				b.tests = append(b.tests, t)
-			} else {
-				b.log("left out, because it takes %.1f s: %s", t.took.Seconds(), t.name)
+		for _, name := range regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`).FindAllString(string(list), -1) {
+			tests, err := b.split(s, name, 10*slow)
+			if err != nil {
+				return err
+			}
+			for _, t := range tests {
+				if t.took <= slow {
+					b.tests = append(b.tests, t)
+				} else {
+					b.log("left out, because it takes %.1f s: %s", t.took.Seconds(), t.name)
+				}
 			}
 		}
 	}
@@ -117,8 +125,8 @@ func (b *bench) trace(slow time.Duration) error {
 
 // split measures a test. For a long one it returns its subtests, if each passes alone. It returns none if the test does
 // not pass.
-func (b *bench) split(name string, limit time.Duration) ([]test, error) {
-	whole, out, why, err := b.measure(name, limit)
+func (b *bench) split(s suite, name string, limit time.Duration) ([]test, error) {
+	whole, out, why, err := b.measure(s, name, limit)
 	if why != "" {
 		b.log("left out, because it %s", why)
 	}
@@ -131,7 +139,7 @@ func (b *bench) split(name string, limit time.Duration) ([]test, error) {
 	}
 	var parts []test
 	for _, sub := range subtests {
-		part, _, why, err := b.measure(string(sub[1]), limit)
+		part, _, why, err := b.measure(s, string(sub[1]), limit)
 		if err != nil {
 			return nil, err
 		}
@@ -144,14 +152,14 @@ func (b *bench) split(name string, limit time.Duration) ([]test, error) {
 }
 
 // measure runs a test without a mutant. If the test does not pass, it returns why.
-func (b *bench) measure(name string, limit time.Duration) (_ *test, out []byte, why string, err error) {
-	t := test{name: name}
+func (b *bench) measure(s suite, name string, limit time.Duration) (_ *test, out []byte, why string, err error) {
+	t := test{suite: s, name: name}
 	file := filepath.Join(b.folder, "trace")
 	if err := os.RemoveAll(file); err != nil {
 		return nil, nil, "", err
 	}
 	begin := time.Now()
-	status, out := b.run(t.pattern(), limit, "MUTANT_TRACE="+file)
+	status, out := s.run(t.pattern(), limit, "MUTANT_TRACE="+file)
 	t.took = time.Since(begin)
 	switch {
 	case status == timedOut:
@@ -207,7 +215,7 @@ func (b *bench) try(m *mutant) (verdict, error) {
 		if !strings.Contains(first.name, "/") {
 			for len(reaching) > 0 {
 				next := b.tests[reaching[0]]
-				if strings.Contains(next.name, "/") || whole+next.took > budget {
+				if next.suite != first.suite || strings.Contains(next.name, "/") || whole+next.took > budget {
 					break
 				}
 				pattern += "|" + next.pattern()
@@ -215,7 +223,7 @@ func (b *bench) try(m *mutant) (verdict, error) {
 				reaching = reaching[1:]
 			}
 		}
-		if status, _ := b.run(pattern, 5*time.Second+5*whole, env); status != survived {
+		if status, _ := first.suite.run(pattern, 5*time.Second+5*whole, env); status != survived {
 			return status, nil
 		}
 	}
@@ -223,10 +231,10 @@ func (b *bench) try(m *mutant) (verdict, error) {
 }
 
 // run runs the tests of a pattern. The verdict is survived if all pass.
-func (b *bench) run(pattern string, limit time.Duration, env string) (verdict, []byte) {
+func (s suite) run(pattern string, limit time.Duration, env string) (verdict, []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
-	cmd := b.command(ctx, "-test.run", pattern, "-test.failfast", "-test.v", "-test.timeout", limit.String())
+	cmd := s.command(ctx, "-test.run", pattern, "-test.failfast", "-test.v", "-test.timeout", limit.String())
 	cmd.Env = append(cmd.Env, env)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
@@ -242,9 +250,9 @@ func (b *bench) run(pattern string, limit time.Duration, env string) (verdict, [
 
 // command runs the binary with a bound of its memory, because a loop that a mutant does not end may allocate. PATH is
 // empty, so tests that need other programs, such as redis-server, are skipped. rapid writes no files of failures.
-func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
-	bounded := append([]string{"-c", `ulimit -v 8000000; exec "$0" "$@"`, b.binary}, args...)
+func (s suite) command(ctx context.Context, args ...string) *exec.Cmd {
+	bounded := append([]string{"-c", `ulimit -v 8000000; exec "$0" "$@"`, s.binary}, args...)
 	cmd := exec.CommandContext(ctx, "/bin/sh", bounded...)
-	cmd.Dir, cmd.Env = b.dir, append(os.Environ(), "PATH=", "RAPID_NOFAILFILE=1")
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "PATH=", "RAPID_NOFAILFILE=1")
 	return cmd
 }
