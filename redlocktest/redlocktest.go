@@ -16,7 +16,7 @@ import (
 // After the test has ended, every method except URL does nothing.
 type Master struct {
 	t  testing.TB
-	in backend
+	in *embedded.Master
 }
 
 // Start runs n empty masters until t ends. They report an uptime of 30 days, so that each may vote at once. Start fails

@@ -1,17 +1,13 @@
 package redlocktest
 
 import (
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/memnet"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
-
-// uptime is what masters report at first, as those of [Start] do.
-const uptime = 30 * 24 * time.Hour
 
 // StartVirtual is [Start] for a test that must run in a bubble of testing/synctest. Time in a bubble advances when all
 // of its goroutines wait, so that a TTL of a minute ends without a real wait. The masters have the same methods, but
@@ -30,18 +26,16 @@ func StartVirtual(t testing.TB, n int) []*Master {
 	if n < 1 {
 		t.Fatalf("redlocktest: %d masters: there must be at least 1", n)
 	}
-	all := make([]*virtual, n)
+	all := make([]*embedded.Master, n)
 	addrs := memnet.Reserve(n)
 	t.Cleanup(func() { // after the network's own cleanup, and after a Locker's Close
-		for _, v := range all {
-			v.close()
-		}
+		embedded.CloseAll(all)
 	})
-	world := simnet.NewAt(&leaks{TB: t}, 1, addrs, uptime)
+	world := simnet.NewAt(&leaks{TB: t}, 1, addrs, embedded.Uptime)
 	t.Cleanup(memnet.Serve(addrs, world.Dial))
 	masters := make([]*Master, n)
 	for i := range all {
-		all[i] = &virtual{m: world.Master(i)}
+		all[i] = embedded.Wrap(world.Master(i))
 		masters[i] = &Master{t: t, in: all[i]}
 	}
 	return masters
@@ -65,91 +59,3 @@ func (l *leaks) Errorf(string, ...any) {
 // inBubble reports whether the calling goroutine runs in a bubble of testing/synctest. The clock of every bubble starts
 // at the beginning of the year 2000.
 func inBubble() bool { return clock.System.Now().UTC().Year() < 2020 }
-
-// virtual is a master in virtual time.
-type virtual struct {
-	m *simnet.Master
-
-	mu      sync.Mutex
-	closed  bool
-	frozen  bool
-	pending []func() // run at the thaw
-}
-
-// do calls f unless the test, and so its bubble, has ended.
-func (v *virtual) do(f func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.closed {
-		f()
-	}
-}
-
-// later calls f now if the master runs, or at the thaw if it is frozen.
-func (v *virtual) later(f func()) {
-	v.do(func() {
-		switch {
-		case v.frozen:
-			v.pending = append(v.pending, f)
-		case v.m.Up():
-			f()
-		}
-	})
-}
-
-func (v *virtual) URL() string { return v.m.URL() }
-
-func (v *virtual) Stop() {
-	v.do(func() {
-		v.m.Crash()
-		v.frozen, v.pending = false, nil
-	})
-}
-
-func (v *virtual) Start() error {
-	v.do(func() {
-		if !v.m.Up() {
-			v.m.Restart()
-		}
-	})
-	return nil
-}
-
-func (v *virtual) Freeze() {
-	v.do(func() {
-		if v.m.Up() {
-			v.frozen = true
-			v.m.Freeze()
-		}
-	})
-}
-
-func (v *virtual) Thaw() {
-	v.do(func() {
-		for _, f := range v.pending {
-			f()
-		}
-		v.frozen, v.pending = false, nil
-		v.m.Thaw()
-	})
-}
-
-func (v *virtual) Wipe() { v.later(v.m.Wipe) }
-
-func (v *virtual) Slow(d time.Duration) {
-	v.do(func() { v.m.DelayWay(simnet.FromMaster, max(0, d), 0) })
-}
-
-func (v *virtual) Refuse(text string) {
-	v.do(func() { v.m.ReplyOnly(text) })
-}
-
-func (v *virtual) Set(key, value string, ttl time.Duration) {
-	v.later(func() { v.m.Set(key, value, max(0, ttl)) })
-}
-
-func (v *virtual) Del(key, channel, message string) {
-	v.later(func() { v.m.Del(key, channel, message) })
-}
-
-func (v *virtual) close() { v.do(func() { v.closed = true }) }

@@ -1,39 +1,47 @@
 // Package embedded runs Redis masters inside this process, for tests and for trying the library without a server.
 //
-// A [Master] is a miniredis behind a real loopback socket, so that a client sees refused ports, silent connections and
-// late answers as with a real server. In addition to miniredis it has what a quorum lock needs: TTLs that follow the
-// clock, and an INFO with a run id and an uptime. It can crash, start again empty, freeze, thaw and lose its data. It
-// keeps nothing on disk, and it is slow with many keys, because every command scans all keys for expired ones. It is a
-// test double, not a server.
+// A [Master] is one of package simnet, behind a real loopback socket, or on the simulated network of a test in virtual
+// time ([Wrap]). It can crash, start again empty, freeze, thaw and lose its data. It keeps nothing on disk, and it is
+// slow with many keys, because every command scans all keys for expired ones. It is a test double, not a server.
 package embedded
 
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/freeport"
+	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// defaultUptime is the uptime of a new master: longer than any sensible restart window.
-const defaultUptime = 30 * 24 * time.Hour
+// Uptime is the uptime of a new master: longer than any sensible restart window.
+const Uptime = 30 * 24 * time.Hour
+
+// version is the version that miniredis reports in HELLO.
+const version = "8.4.0"
 
 // ErrClosed is returned by [Master.Start] on a master that was closed.
 var ErrClosed = errors.New("embedded: the master is closed")
 
 // A Master is one Redis master in this process. Its methods may be called from any goroutine, one at a time or
 // together; each returns when its effect is complete. Calling one that changes nothing (stopping a stopped master,
-// thawing one that is not frozen) does nothing.
+// thawing one that is not frozen, anything but URL on a closed one) does nothing.
 type Master struct {
-	addr   string         // where it listens, across restarts
+	master *simnet.Master
+	net    *simnet.Net // of this master alone; nil if the master is a test's
+	door   *door       // its socket; nil while stopped, and without a socket
+	addr   string
 	port   *freeport.Port // of addr, until Close; nil if the caller has chosen the address
-	faults *faults
 
-	mu     sync.Mutex
-	life   *life // nil while stopped
-	closed bool
+	mu      sync.Mutex
+	closed  bool
+	frozen  bool
+	pending []func() // run at the thaw
 }
 
 // An Option configures [Open].
@@ -57,14 +65,14 @@ func WithUptime(d time.Duration) Option {
 
 // Open starts a new, empty master. It must be closed with [Master.Close].
 func Open(opts ...Option) (*Master, error) {
-	c := config{uptime: defaultUptime}
+	c := config{uptime: Uptime}
 	for _, o := range opts {
 		o(&c)
 	}
 	if c.uptime < 0 {
 		return nil, fmt.Errorf("embedded: uptime %v: it must not be negative", c.uptime)
 	}
-	m := &Master{faults: &faults{}}
+	m := &Master{}
 	if c.addr == "" {
 		port, err := freeport.Reserve()
 		if err != nil {
@@ -72,14 +80,26 @@ func Open(opts ...Option) (*Master, error) {
 		}
 		m.port, c.addr = port, port.Addr()
 	}
-	l, err := begin(c.addr, c.uptime, m.faults)
+	listener, err := listen(c.addr)
 	if err != nil {
 		m.port.Release()
 		return nil, err
 	}
-	m.addr, m.life = l.listener.Addr().String(), l
+	m.addr = listener.Addr().String()
+	m.net = simnet.Open(rand.Uint64(), []string{m.addr}, c.uptime)
+	m.master = m.net.Master(0)
+	_, number, _ := net.SplitHostPort(m.addr)
+	for field, value := range map[string]string{
+		"redis_version": version, "server_name": names.DevServer, "tcp_port": number,
+	} {
+		m.master.Info(field, value)
+	}
+	m.door = open(listener, m.master)
 	return m, nil
 }
+
+// Wrap returns a master of a simulated network, which outlives it.
+func Wrap(m *simnet.Master) *Master { return &Master{master: m, addr: m.Addr()} }
 
 // OpenAll starts n new masters, or none when one of them fails. n must be at least 1.
 func OpenAll(n int, opts ...Option) ([]*Master, error) {
@@ -120,80 +140,131 @@ func (m *Master) Addr() string { return m.addr }
 // URL returns the master's redis:// URL. It stays the same across restarts.
 func (m *Master) URL() string { return "redis://" + m.addr }
 
-// Stop ends the master like a crash without persistence: its connections close without an answer to what was asked
-// last, its port refuses new ones, its data and its scripts are gone. A frozen master executes nothing of what it had
-// not yet read.
-func (m *Master) Stop() {
+// do calls f unless the master is closed.
+func (m *Master) do(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stop()
+	if !m.closed {
+		f()
+	}
 }
 
+// later calls f now if the master runs, or at the thaw if it is frozen.
+func (m *Master) later(f func()) {
+	m.do(func() {
+		switch {
+		case m.frozen:
+			m.pending = append(m.pending, f)
+		case m.master.Up():
+			f()
+		}
+	})
+}
+
+// Stop ends the master like a crash without persistence: its connections close without an answer to what was asked
+// last, its port refuses new ones, its data and its scripts are gone. A frozen master executes nothing of what it had
+// not yet executed.
+func (m *Master) Stop() { m.do(m.stop) }
+
 func (m *Master) stop() {
-	if m.life != nil {
-		m.life.end()
-		m.life = nil
+	if m.master.Up() {
+		m.master.Crash()
 	}
+	if m.door != nil {
+		m.door.close()
+		m.door = nil
+	}
+	m.frozen, m.pending = false, nil
 }
 
 // Start restarts a stopped master on the same port: empty, with a new run id and an uptime of zero. A restart guard
 // keeps it from voting until its window has passed. If another process has taken the port meanwhile, Start tries for
 // two seconds, then returns an error, and the master stays stopped. After [Master.Close] Start returns [ErrClosed].
-func (m *Master) Start() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return ErrClosed
-	}
-	if m.life != nil {
-		return nil
-	}
-	sys := clock.System
-	const patience = 2 * time.Second
-	for asked := sys.Now(); ; {
-		l, err := begin(m.addr, 0, m.faults)
-		if err == nil {
-			m.life = l
-			return nil
+func (m *Master) Start() (err error) {
+	err = ErrClosed
+	m.do(func() {
+		if err = nil; m.master.Up() {
+			return
 		}
-		if sys.Now().Sub(asked) > patience {
-			return err
+		if m.net != nil {
+			const patience = 2 * time.Second
+			var listener net.Listener
+			for asked := clock.System.Now(); ; {
+				if listener, err = listen(m.addr); err == nil {
+					break
+				}
+				if clock.System.Now().Sub(asked) > patience {
+					return
+				}
+			}
+			defer func() { m.door = open(listener, m.master) }()
 		}
-		pause(20 * time.Millisecond)
-	}
+		m.master.Restart()
+	})
+	return err
 }
 
 // Freeze stops the master as SIGSTOP stops a process: connections stay open and new ones are taken, but nothing is
 // executed and nothing is answered until [Master.Thaw]. What was sent meanwhile is executed then, also if its sender
-// has left. No command executes any more when Freeze returns; the answers to those before it may be held back, too.
+// has left. No command executes any more when Freeze returns.
 func (m *Master) Freeze() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.life != nil {
-		m.life.freeze()
-	}
+	m.do(func() {
+		if m.master.Up() {
+			m.frozen = true
+			m.master.Freeze()
+		}
+	})
 }
 
 // Thaw ends Freeze.
 func (m *Master) Thaw() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.life != nil {
-		m.life.thaw()
-	}
+	m.do(func() {
+		for _, f := range m.pending {
+			f()
+		}
+		m.frozen, m.pending = false, nil
+		m.master.Thaw()
+	})
 }
 
 // Wipe loses all data like a FLUSHALL: without a trace in INFO, the run id stays the same. Connections and scripts
 // stay. A frozen master loses what it holds as it thaws, before it executes what was sent since.
-func (m *Master) Wipe() {
-	m.later(func(l *life) { l.redis.FlushAll() })
+func (m *Master) Wipe() { m.later(m.master.Wipe) }
+
+// Slow delays everything that the master sends by d: answers and messages, on existing and on new connections. Answers
+// to several commands on one connection are late by d, not by a multiple of d, and keep their order. A d of 0 or less
+// ends it; what was already sent stays late. It stays in effect across Stop and Start.
+func (m *Master) Slow(d time.Duration) {
+	m.do(func() { m.master.DelayWay(simnet.FromMaster, max(0, d), 0) })
 }
 
-// Close stops the master for good, frozen or not. No goroutine of it is left when Close returns.
+// Refuse makes the master answer every command with the error text, such as "OOM command not allowed", and execute
+// none. This includes the commands of a handshake (AUTH, HELLO, SELECT) and INFO. A script that is running when Refuse
+// is called finishes. "" ends it. It stays in effect across Stop and Start.
+func (m *Master) Refuse(text string) { m.do(func() { m.master.ReplyOnly(text) }) }
+
+// Set sets the string at key as another client's SET would, and replaces any value. The key has the TTL ttl, or none if
+// ttl is not positive. A frozen master executes it at the thaw, before the commands that it received meanwhile. A
+// stopped master stays empty.
+func (m *Master) Set(key, value string, ttl time.Duration) {
+	m.later(func() { m.master.Set(key, value, max(0, ttl)) })
+}
+
+// Del removes key as another client's DEL would, and publishes message on channel. A frozen master executes it at the
+// thaw, before the commands that it received meanwhile.
+func (m *Master) Del(key, channel, message string) {
+	m.later(func() { m.master.Del(key, channel, message) })
+}
+
+// Close stops the master for good, frozen or not. No goroutine of it is left when Close returns. A wrapped master only
+// ignores all calls from then on: its network closes it.
 func (m *Master) Close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stop()
-	m.closed = true
-	m.port.Release()
+	m.do(func() {
+		if m.net != nil {
+			m.stop()
+			m.net.Close()
+			m.port.Release()
+		}
+		m.closed = true
+	})
 }

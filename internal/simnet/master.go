@@ -211,6 +211,12 @@ func (m *Master) open() []*conn {
 	return open
 }
 
+// Connect connects the host "client" to the master in no time.
+func (m *Master) Connect() (net.Conn, error) {
+	h := m.net.Host("client")
+	return m.accept(h, h.links[m.index].dialed())
+}
+
 // accept is the end of a dial that arrived.
 func (m *Master) accept(h *Host, serial int) (net.Conn, error) {
 	m.mu.Lock()

@@ -100,6 +100,19 @@ func New(t TB, seed uint64, n int) *Net {
 // NewAt is New with one master at each of addrs, all of them up for as long as uptime says.
 func NewAt(t TB, seed uint64, addrs []string, uptime time.Duration) *Net {
 	t.Helper()
+	w := Open(seed, addrs, uptime)
+	t.Cleanup(func() {
+		time.Sleep(lull)
+		for _, c := range w.unclosed() {
+			t.Errorf("simnet: %s left a connection to master %d (%s) open", c.host.name, c.master.index, c.master.addr)
+		}
+		w.Close()
+	})
+	return w
+}
+
+// Open is NewAt without a test. The caller must Close the Net. Outside of a bubble its time is the machine's.
+func Open(seed uint64, addrs []string, uptime time.Duration) *Net {
 	w := &Net{
 		seed:    seed,
 		byAddr:  make(map[string][]*Master),
@@ -112,13 +125,6 @@ func NewAt(t TB, seed uint64, addrs []string, uptime time.Duration) *Net {
 		w.masters = append(w.masters, m)
 		w.byAddr[m.addr] = []*Master{m}
 	}
-	t.Cleanup(func() {
-		time.Sleep(lull)
-		for _, c := range w.unclosed() {
-			t.Errorf("simnet: %s left a connection to master %d (%s) open", c.host.name, c.master.index, c.master.addr)
-		}
-		w.Close()
-	})
 	return w
 }
 

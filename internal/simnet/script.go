@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,6 +106,9 @@ func newInterpreter() *interpreter {
 	return i
 }
 
+// foreign matches scripts that use what only the interpreter of miniredis has.
+var foreign = regexp.MustCompile(`\bcjson\b|\bredis\.[^cp]`)
+
 // script runs EVAL, and EVALSHA of a known script. It returns false for commands that miniredis must answer.
 func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	var digest string
@@ -125,6 +129,10 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	}
 	n, err := strconv.Atoi(args[2])
 	if err != nil || n < 0 || n > len(args)-3 {
+		return false
+	}
+	if foreign.MatchString(text) {
+		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", text})
 		return false
 	}
 	i := idle.take()

@@ -111,9 +111,9 @@ func (m *Master) execute(
 	out.hold()
 	if msg := m.ruled(name); msg != "" {
 		peer.WriteError(msg)
-	} else if name == "INFO" {
-		m.info(peer, args[1:])
-	} else if !m.script(peer, name, args) {
+	} else if blocks[name] {
+		peer.WriteError("ERR this master has no " + name + ", which waits")
+	} else if !m.own(peer, name, args[1:]) && !m.script(peer, name, args) {
 		m.redis.Server().Dispatch(peer, args)
 	}
 	peer.Flush()
@@ -131,7 +131,7 @@ func (m *Master) execute(
 
 // hook is called for every command before miniredis executes it. The commands of clients have been handled already;
 // those of scripts are handled here.
-func (m *Master) hook(p *server.Peer, cmd string, _ ...string) bool {
+func (m *Master) hook(p *server.Peer, cmd string, args ...string) bool {
 	if m.calling == nil || m.calling.peer == p {
 		return false
 	}
@@ -143,7 +143,31 @@ func (m *Master) hook(p *server.Peer, cmd string, _ ...string) bool {
 		p.WriteError(msg)
 		return true
 	}
-	return false
+	return m.own(p, cmd, args)
+}
+
+// blocks are the commands that would block the master.
+var blocks = map[string]bool{
+	"BLPOP": true, "BRPOP": true, "BRPOPLPUSH": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true,
+	"XREAD": true, "XREADGROUP": true, "WAIT": true,
+}
+
+// own answers the commands that miniredis answers otherwise than Redis.
+func (m *Master) own(peer *server.Peer, name string, args []string) bool {
+	switch name {
+	case "INFO":
+		m.info(peer, args)
+	case "ROLE":
+		peer.Block(func(w *server.Writer) {
+			w.WriteLen(3)
+			w.WriteBulk("master")
+			w.WriteInt(0)
+			w.WriteLen(0)
+		})
+	default:
+		return false
+	}
+	return true
 }
 
 // ruled returns the error that a test has set for cmd.
@@ -174,14 +198,18 @@ func (m *Master) info(peer *server.Peer, sections []string) {
 	up := m.now().Unix() - m.booted.Unix() // whole seconds of the wall clock, as Redis counts
 	all := []struct{ section, field, value string }{
 		{"server", "redis_version", "7.0.15"},
+		{"server", "server_name", ""},
 		{"server", "redis_mode", "standalone"},
 		{"server", "run_id", m.runID},
 		{"server", "tcp_port", "6379"},
+		{"server", "server_time_usec", strconv.FormatInt(m.now().UnixMicro(), 10)},
 		{"server", "uptime_in_seconds", strconv.FormatInt(up, 10)},
 		{"server", "uptime_in_days", strconv.FormatInt(up/86400, 10)},
+		{"clients", "connected_clients", strconv.Itoa(m.Conns())},
 		{"persistence", "loading", "0"},
 		{"replication", "role", "master"},
 		{"replication", "connected_slaves", "0"},
+		{"replication", "master_failover_state", "no-failover"},
 	}
 	wanted := func(section string) bool {
 		for _, s := range sections {
@@ -209,6 +237,10 @@ func (m *Master) info(peer *server.Peer, sections []string) {
 			last = f.section
 		}
 		fmt.Fprintf(&text, "%s:%s\r\n", f.field, f.value)
+	}
+	if peer.Resp3 {
+		peer.WriteRaw(fmt.Sprintf("=%d\r\ntxt:%s\r\n", text.Len()+len("txt:"), text.String()))
+		return
 	}
 	peer.WriteBulk(text.String())
 }
