@@ -48,8 +48,6 @@ type Terms struct {
 	Bound time.Duration
 	// Grace is the time after the last unlock, or the last close, from which on nothing may be left on a master.
 	Grace time.Duration
-	// Ghosts says that the run has the phase Ghosts.
-	Ghosts bool
 	// ModelTime bounds the linearizability check of a name.
 	ModelTime time.Duration
 }
@@ -114,14 +112,7 @@ var catalog = []Checker{
 	},
 	{
 		ByResidue, "After the last unlock, no key remained on any master.", "",
-		func(events []history.Event, t Terms) Verdict {
-			if !t.Ghosts {
-				return Left(events, t.Masters, t.Grace)
-			}
-			v, locks := Residue(events, t.Masters, t.Grace), Ghosts(events, t.Masters)
-			v.Findings = append(v.Findings, locks.Findings...)
-			return v
-		},
+		func(events []history.Event, t Terms) Verdict { return Residue(events, t.Masters, t.Grace) },
 	},
 	{
 		ByLeaks, "Closed clients left no connection, subscription or goroutine.", "",

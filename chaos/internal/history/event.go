@@ -69,8 +69,6 @@ const (
 	Storm = "storm"
 	// Calm begins when every fault is healed and every master answers.
 	Calm = "calm"
-	// Ghosts has locks acquired and released while masters are frozen.
-	Ghosts = "ghosts"
 	// Settled begins when no client holds or wants a lock and every master answers.
 	Settled = "settled"
 )

@@ -80,9 +80,9 @@ func storms() []Scenario {
 		}
 	}
 	mutexes := storm(
-		"mutexes", "plain locks under every fault that breaks no assumption, and ghosts in the end", traffic.Mutexes,
+		"mutexes", "plain locks under every fault that breaks no assumption", traffic.Mutexes,
 	)
-	mutexes.Storm, mutexes.Ghosts = 40*time.Second, true
+	mutexes.Storm = 40 * time.Second
 	everything := Scenario{
 		Name:   "everything",
 		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",

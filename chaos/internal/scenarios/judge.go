@@ -28,7 +28,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 		Masters: p.masters.Masters(), Clients: p.Fleet.Names(),
 		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
 		Lasting: faults.Lasting(), Reordering: faults.Reordering(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
-		Grace: Grace, Ghosts: s.Ghosts, ModelTime: modelTime,
+		Grace: Grace, ModelTime: modelTime,
 	}
 	var verdicts []check.Verdict
 	for _, c := range check.Catalog() {

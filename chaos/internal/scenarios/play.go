@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/ghosts"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -152,11 +151,6 @@ func (p *player) run(ctx context.Context) error {
 	if err := clock.Sleep(ctx, clock.System, expired-p.Now()); err != nil {
 		return err
 	}
-	if p.scenario.Ghosts {
-		if err := p.ghosts(ctx); err != nil {
-			return err
-		}
-	}
 	settled := p.Phase(history.Settled)
 	p.Say("settled: %v from now no master may hold a key, and then no connection", Grace)
 	if err := p.Inspector.Watch(ctx, p.Log, history.Keys, settled+Grace); err != nil {
@@ -292,18 +286,6 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.Now(),
 	}
 	return calm, p.Fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
-}
-
-// ghosts plays the phase Ghosts.
-func (p *player) ghosts(ctx context.Context) error {
-	p.Say("ghosts: locks with a TTL of %v are taken, released and refused while masters are frozen", ghosts.TTL)
-	return ghosts.Phase{
-		Seed: p.Seed, Masters: p.masters.Masters(), Nemesis: p.Nemesis, Begin: func(name string) { p.Phase(name) },
-		Prefix: p.masters.Prefix(), Bound: p.scenario.Bound(),
-		All: func(ctx context.Context, patience time.Duration, cmd func(int) traffic.Command) error {
-			return p.Fleet.All(ctx, patience+stopTimeout, cmd)
-		},
-	}.Play(ctx)
 }
 
 // only returns a function that makes a command without arguments.

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/ghosts"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/clock"
 )
@@ -41,8 +40,6 @@ type Scenario struct {
 	Mode   faults.Mode
 	// Storm is the length of the phase with faults.
 	Storm time.Duration
-	// Ghosts adds a phase in which locks are acquired and refused while masters are frozen.
-	Ghosts bool
 	// Fault is the scenario's row in the table of guarantees; "" if it has none.
 	Fault string
 	// Promises must hold.
@@ -105,9 +102,6 @@ func (s Scenario) maxTTL() time.Duration {
 	var most time.Duration
 	for _, g := range s.Groups {
 		most = max(most, g.TTL, g.MinHold)
-	}
-	if s.Ghosts {
-		most = max(most, ghosts.TTL)
 	}
 	return most
 }

@@ -47,7 +47,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 	groups := s.part(seed)
 	out := simulation.Schedule{
 		Seed: seed, Profile: s.Name, Masters: Masters, Names: traffic.Names("", groups), Longest: s.maxTTL(),
-		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters), Ghosts: s.Ghosts,
+		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters),
 	}
 	for _, g := range groups {
 		g.Workers, g.Rest = cmp.Or(g.Workers, s.Workers, 1), cmp.Or(g.Rest, pauses)

@@ -81,7 +81,6 @@ func TestScenariosInVirtualTime(t *testing.T) {
 		"counters that are older":      {scenario: "only-kill-master-tail"},
 		"killed clients":               {scenario: "only-kill-client-holding"},
 		"clocks of clients that drift": {scenario: "only-drift-client"},
-		"ghosts":                       {scenario: "mutexes"},
 
 		"majority less one": {scenario: "only-silent-link", lock: "majority less one", wrong: "exclusion: in "},
 		"restart guard off": {scenario: "majority", lock: "restart guard off", wrong: "exclusion: in "},

@@ -32,7 +32,7 @@ func (r *Result) judge() {
 	s := r.Schedule
 	terms := check.Terms{
 		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Reordering: reordering,
-		Lingers: s.Window() + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy, Ghosts: s.Ghosts,
+		Lingers: s.Window() + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy,
 		ModelTime: modelTime,
 	}
 	for _, c := range s.Clients {
@@ -57,17 +57,15 @@ func (r *Result) judge() {
 	}
 }
 
-// judgedBy reports whether a checker judges the history of the schedule. The run itself checks leaks and, without
-// ghosts, residue. Coverage and clients are judged on real masters only: a simulated client has no process.
+// judgedBy reports whether a checker judges the history of the schedule. The run itself checks leaks and
+// residue. Coverage and clients are judged on real masters only: a simulated client has no process.
 func (s Schedule) judgedBy(checker string) bool {
 	switch checker {
 	case check.ByLinearizability:
 		return s.inOrder()
 	case check.ByLiveness:
 		return len(s.Groups) > 0
-	case check.ByResidue:
-		return s.Ghosts
-	case check.ByLeaks, check.ByCoverage, check.ByClients:
+	case check.ByResidue, check.ByLeaks, check.ByCoverage, check.ByClients:
 		return false
 	default:
 		return true

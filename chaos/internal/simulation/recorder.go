@@ -85,6 +85,9 @@ func (h *recorder) log(e history.Event) {
 	h.events = append(h.events, e)
 }
 
+// phase begins a phase of the run.
+func (r *run) phase(name string) { r.log(history.Event{Kind: history.Phase, Phase: name}) }
+
 // freeze freezes a client.
 func (r *run) freeze(l *life) {
 	r.mu.Lock()

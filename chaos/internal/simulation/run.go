@@ -107,9 +107,6 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		r.residue("after the storm")
 		r.liveness()
 		r.residue("at the end")
-		if s.Ghosts {
-			r.ghosts()
-		}
 	}
 	r.close()
 	r.drainKilled()

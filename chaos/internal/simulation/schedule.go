@@ -39,8 +39,6 @@ type Schedule struct {
 	// Proxies puts proxies between clients and masters. They deliver whatever was written to them, however late, even
 	// if the connection has ended.
 	Proxies bool
-	// Ghosts ends the run with locks that are acquired and refused while masters are frozen.
-	Ghosts bool `json:",omitempty"`
 	// Storm is how long the faults and the contention last.
 	Storm time.Duration
 	// Plan are the faults.

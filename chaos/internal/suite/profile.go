@@ -158,8 +158,9 @@ func (c *command) jobs() []scenarios.Job {
 func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 	return scenarios.Suite{
 		Options: scenarios.Options{
-			Masters: c.flags.masters, Runner: c.runner, Seed: c.flags.seed, Dir: c.dir, Index: filepath.Join(c.dir, report.IndexFile),
-			Say: c.say, Exact: c.playExactly(ctx), Order: c.flags.first(), Orders: c.flags.orders,
+			Masters: c.flags.masters, Runner: c.runner, Seed: c.flags.seed, Dir: c.dir,
+			Index: filepath.Join(c.dir, report.IndexFile),
+			Say:   c.say, Exact: c.playExactly(ctx), Order: c.flags.first(), Orders: c.flags.orders,
 		},
 		Parallelism: parallelism, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
