@@ -12,7 +12,7 @@ GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
 
 # The modules of the workspace (go.work). Only the first one is what a user of the library requires.
-MODULES     := . bench chaos contrib/gocron contrib/goose contrib/otel contrib/prometheus examples/certmagic examples/day examples/fencing examples/schedulers integration internal/redisbox
+MODULES     := . bench chaos contrib/gocron contrib/goose contrib/otel contrib/prometheus examples/certmagic examples/day examples/fencing examples/schedulers integration internal/redisbox mutate
 PACKAGES    := $(foreach m,$(MODULES),./$(if $(filter .,$(m)),,$(m)/)...)
 
 # RACE=1 looks for data races too, but not in the interpreter of Lua, whose states are never shared: the simulated
@@ -29,7 +29,7 @@ LOOK ?= 45s
 # How long make fuzz runs each target: a number of inputs, or a duration, such as 1h. At the end of a duration Go 1.26 may
 # report an error (go.dev/issue/75804).
 FUZZTIME ?= 20000x
-# What make mutate tries: the packages (all that are listed in internal/mutate), and how many mutants of each at most (0: all).
+# What make mutate tries: the packages (all that are listed in mutate), and how many mutants of each at most (0: all).
 MUTATE ?=
 SAMPLE ?= 400
 # How many schedules make sim and make exact run. make chaos runs 700, or SCHEDULES.
@@ -83,7 +83,7 @@ fuzz: ## every fuzz target, each for FUZZTIME=20000x
 	  done; done; exit $$failed
 
 mutate: ## change the code in one place at a time, and see a test fail (MUTATE=quorum SAMPLE=100)
-	go run ./internal/mutate -sample $(SAMPLE) $(MUTATE)
+	go run ./mutate -sample $(SAMPLE) $(MUTATE)
 
 model: ## check the models of model/ with Spin, and remove one rule after the other
 	model/check

@@ -1,10 +1,10 @@
 // Command mutate changes a package in one place at a time and runs the tests of that package, and for the root package
 // those of the packages that test the whole stack: a test should fail.
 //
-//	go run ./internal/mutate
-//	go run ./internal/mutate -sample 100 quorum internal/wire
-//	go run ./internal/mutate -sample 120 .
-//	go run ./internal/mutate -only 'tally.add' -v quorum
+//	go run ./mutate
+//	go run ./mutate -sample 100 quorum internal/wire
+//	go run ./mutate -sample 120 .
+//	go run ./mutate -only 'tally.add' -v quorum
 //
 // All mutants of a package are compiled into one test binary, each with a switch, and no source file is changed. A
 // mutant is tried with the tests that reach its place. Scripts (lua/*.lua) are changed without a compiler. The exit

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const sum = "internal/mutate/testdata/sum"
+const sum = "mutate/testdata/sum"
 
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("../..")
+	dir, err := filepath.Abs("..")
 	require.NoError(t, err)
 	return dir
 }
