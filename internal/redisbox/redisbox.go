@@ -237,15 +237,6 @@ func URLs(masters []*Master) []string {
 	return urls
 }
 
-// ContainerURLs returns the URLs of the masters' addresses in the containers' network, see [Master.ContainerAddr].
-func ContainerURLs(masters []*Master) []string {
-	urls := make([]string, len(masters))
-	for i, m := range masters {
-		urls[i] = "redis://" + m.ContainerAddr()
-	}
-	return urls
-}
-
 // each calls f for all masters that are not nil in parallel, and joins the errors.
 func each(masters []*Master, f func(*Master) error) error {
 	errs := make([]error, len(masters))

@@ -43,6 +43,15 @@ type pieces struct {
 	gap  time.Duration
 }
 
+// change begins or ends a fault of the link.
+func (l *Link) change(f func()) {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f()
+	})
+}
+
 // Delay makes every segment take d plus up to jitter in each direction. The segments of a connection stay in order.
 func (l *Link) Delay(d, jitter time.Duration) {
 	l.DelayWay(ToMaster, d, jitter)
@@ -51,29 +60,17 @@ func (l *Link) Delay(d, jitter time.Duration) {
 
 // DelayWay is Delay in one direction.
 func (l *Link) DelayWay(way Direction, d, jitter time.Duration) {
-	l.net.change(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.fixed[way], l.jitter[way] = d, jitter
-	})
+	l.change(func() { l.fixed[way], l.jitter[way] = d, jitter })
 }
 
 // Trickle passes at most so many bytes at a time in one direction, with a gap between two pieces.
 func (l *Link) Trickle(way Direction, size int, gap time.Duration) {
-	l.net.change(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.pieces[way] = pieces{size, gap}
-	})
+	l.change(func() { l.pieces[way] = pieces{size, gap} })
 }
 
 // ResetAtWrite resets every connection at the first bytes that a client sends on it.
 func (l *Link) ResetAtWrite() {
-	l.net.change(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.resets = true
-	})
+	l.change(func() { l.resets = true })
 }
 
 func (l *Link) resetting() bool {
@@ -86,11 +83,7 @@ func (l *Link) resetting() bool {
 // and so on, and later segments of the connection wait for it. After the end of the loss, the next retransmission
 // arrives.
 func (l *Link) Loss(p float64) {
-	l.net.change(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.loss = p
-	})
+	l.change(func() { l.loss = p })
 }
 
 // BlackHole stops all traffic in both directions: bytes wait, and so do dials (see [Host.Dial]). After Heal the waiting
@@ -99,9 +92,7 @@ func (l *Link) BlackHole() { l.Cut(ToMaster, FromMaster) }
 
 // Cut stops all traffic in the given directions.
 func (l *Link) Cut(ds ...Direction) {
-	l.net.change(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+	l.change(func() {
 		for _, d := range ds {
 			l.cuts[d] = true
 		}
@@ -125,9 +116,7 @@ func (l *Link) proxied() bool {
 
 // Heal ends delay, trickling, loss, cuts and resets.
 func (l *Link) Heal() {
-	l.net.change(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+	l.change(func() {
 		l.fixed, l.jitter, l.pieces = [2]time.Duration{}, [2]time.Duration{}, [2]pieces{}
 		l.loss, l.cuts, l.resets = 0, [2]bool{}, false
 	})
