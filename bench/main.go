@@ -6,7 +6,6 @@
 //	go run ./bench latency    one of them
 //	go run ./bench -smoke     about a minute
 //	go run ./bench -check     exits with 1 and names what misses its target
-//	go run ./bench -h
 //
 // Absolute figures belong to the machine; ratios carry over to others. Ratios are taken round by round, because a
 // disturbance of the machine in one round affects every contestant of that round. Each figure is a median with its

@@ -35,8 +35,7 @@ type Value struct {
 const (
 	namesPerCaller = 64 // a caller comes back to a name only when the stragglers of its last pair are long done
 	pairsPerCaller = 256
-	// SettleTime is the pause before a load.
-	SettleTime = 10 * time.Millisecond
+	settleTime     = 10 * time.Millisecond // before a load
 	// drainTimeout bounds the last pairs after the window; a pair that takes longer is a failure of the run.
 	drainTimeout = 30 * time.Second
 	pairTimeout  = 10 * time.Second // for one pair of each caller, beyond ramp and window
@@ -81,7 +80,7 @@ func (l Load) Run(ctx context.Context, locker Locker) (*Sample, error) {
 		}
 	}
 	runtime.GC()
-	time.Sleep(SettleTime)
+	time.Sleep(settleTime)
 
 	s := &Sample{Begun: time.Now()}
 	var stop atomic.Bool

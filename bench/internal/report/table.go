@@ -30,7 +30,8 @@ var layouts = map[string]layout{
 	"kinds": {"lock + unlock, distinct names, five masters", pairColumns, "µs/pair", []string{peers.Mutex}},
 	"wan": {
 		"far masters, multiples of the round trip to the third nearest",
-		[]string{"Lock p50", "Lock p99", "Extend p50", "Extend p99", "Unlock p50", "Unlock p99"}, "Lock p50",
+		[]string{"Lock p50", "Lock p99", "Extend p50", "Extend p99", "Unlock p50", "Unlock p99"},
+		"Lock p50",
 		[]string{peers.Redsync},
 	},
 	"contention": {

@@ -109,10 +109,14 @@ func valuesOf(all []results, window time.Duration) (values []load.Value, acquire
 	byGoroutine, byMean := load.Fairness(goroutines)
 	byProcess, _ := load.Fairness(processes)
 	return []load.Value{
-		{Name: "locks/s", V: float64(sum) / window.Seconds()}, {Name: "wait p50 ms", V: ms(took.P50)},
-		{Name: "wait p99 ms", V: ms(took.P99)}, {Name: "half of waiting ms", V: ms(load.HalfOfWaiting(waits))},
-		{Name: "longest wait ms", V: ms(took.Longest)}, {Name: "slowest/fastest goroutine", V: byGoroutine},
-		{Name: "slowest/fastest process", V: byProcess}, {Name: "slowest/mean goroutine", V: byMean},
+		{Name: "locks/s", V: float64(sum) / window.Seconds()},
+		{Name: "wait p50 ms", V: ms(took.P50)},
+		{Name: "wait p99 ms", V: ms(took.P99)},
+		{Name: "half of waiting ms", V: ms(load.HalfOfWaiting(waits))},
+		{Name: "longest wait ms", V: ms(took.Longest)},
+		{Name: "slowest/fastest goroutine", V: byGoroutine},
+		{Name: "slowest/fastest process", V: byProcess},
+		{Name: "slowest/mean goroutine", V: byMean},
 		{Name: "overlaps", V: float64(overlaps)},
 	}, int(sum), failed, why
 }

@@ -168,11 +168,6 @@ starts for itself (redis-server must be installed). Without a PART all parts run
 		fmt.Fprintf(w, "  %-12s %s\n", p.name, p.what)
 	}
 	fmt.Fprint(w, `
-  go run ./bench latency -callers 1,64        some of it
-  go run ./bench -check                       against the project's targets
-  go run ./bench -html report.html            with pictures
-  go run ./bench latency -masters redis://a,redis://b,redis://c
-
 Flags:
 `)
 	f.PrintDefaults()

@@ -26,7 +26,10 @@ const (
 
 // waits are the kinds of locks that are waited for, and the kind of their holder.
 var waits = [][2]string{
-	{peers.Mutex, peers.Mutex}, {"reader", "writer"}, {"writer", "reader"}, {"reentrant", peers.Mutex},
+	{peers.Mutex, peers.Mutex},
+	{"reader", "writer"},
+	{"writer", "reader"},
+	{"reentrant", peers.Mutex},
 	{peers.FreePermits, peers.Mutex},
 }
 

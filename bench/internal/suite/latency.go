@@ -72,7 +72,7 @@ func (s *session) measureLoad(
 ) (err error) {
 	s.say("%s: %s%d rounds, about %v; first the masters must be old enough to vote (restart window %v)",
 		plan.part, plan.prefix, plan.rounds, (time.Duration(plan.rounds*len(plan.callers)*len(all)) *
-			(plan.slice + plan.ramp + 2*load.SettleTime)).Round(time.Second), s.ttl)
+			(plan.slice + plan.ramp)).Round(time.Second), s.ttl)
 	all, closeAll, err := s.openAll(ctx, all, urls, peers.Options{TTL: s.ttl, Pool: slices.Max(plan.callers)})
 	if err != nil {
 		return err
