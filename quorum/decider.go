@@ -15,7 +15,7 @@ type decider struct {
 
 // add counts a vote. enough reports whether the votes decide the round if the first node does not. add reports whether
 // the vote decides the round, which happens once, and whether the other nodes are to be asked now.
-func (d *decider) add(index int, v wire.Vote, enough func(*tally) bool) (decided, askRest bool) {
+func (d *decider) add(index int, v *wire.Vote, enough func(*tally) bool) (decided, askRest bool) {
 	s := d.tally.add(index, v)
 	switch {
 	case d.done:

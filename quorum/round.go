@@ -137,20 +137,18 @@ func (r *round) submit(index int, now time.Time) {
 
 // Vote records and counts a node's vote. The nodes call it once for each call.
 func (r *round) Vote(index int, v wire.Vote) {
-	r.receive(index, r.question.vote(index, &r.calls[index], v))
-}
-
-// receive counts a vote, and calls OnVote.
-func (r *round) receive(index int, v wire.Vote) {
-	defer r.count(index, v) // also if the callback panics
+	v = r.question.vote(index, &r.calls[index], v)
 	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) {
+		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.op, v)
+		return
 	}
+	r.count(index, &v)
 }
 
 // count counts a vote and acts on the result. The question acts on it with the mutex held, so that no reservation
 // follows its cancellation.
-func (r *round) count(index int, v wire.Vote) {
+func (r *round) count(index int, v *wire.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
 	decided, askRest := r.decider.add(index, v, r.question.enough)

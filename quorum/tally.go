@@ -35,20 +35,26 @@ type ballot struct {
 }
 
 // add counts a vote and returns the state after it. A server that has voted already is not counted again.
-func (t *tally) add(index int, v wire.Vote) state {
-	if other := t.duplicateOf(index, v.RunID()); other >= 0 {
-		t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
-		if overrules(v, t.votes[other].Vote) {
-			t.count(t.votes[other].Verdict, -1)
-			t.votes[other].Vote = sameServer(t.votes[other].Vote)
-			t.count(wire.Failed, 1)
-		} else {
-			v = sameServer(v)
-		}
+func (t *tally) add(index int, v *wire.Vote) state {
+	t.votes[index] = ballot{*v, true}
+	if other := t.duplicateOf(index); other >= 0 {
+		t.addDuplicate(index, other)
 	}
-	t.votes[index] = ballot{v, true}
-	t.count(v.Verdict, 1)
+	t.count(t.votes[index].Verdict, 1)
 	return t.state()
+}
+
+// addDuplicate makes one of the votes of two nodes that are one server count. The vote at index is not counted yet.
+func (t *tally) addDuplicate(index, other int) {
+	t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
+	v, before := &t.votes[index].Vote, &t.votes[other].Vote
+	if !overrules(*v, *before) {
+		v.Verdict, v.Err = wire.Failed, ErrSameServer
+		return
+	}
+	t.count(before.Verdict, -1)
+	before.Verdict, before.Err = wire.Failed, ErrSameServer
+	t.count(wire.Failed, 1)
 }
 
 // overrules reports whether v counts instead of other, when both are votes of one server. A server that gets the same
@@ -59,24 +65,19 @@ func overrules(v, other wire.Vote) bool {
 	return healed(v) || v.Verdict == wire.Granted && other.Verdict == wire.Denied && !healed(other)
 }
 
-// duplicateOf returns the node, other than index, from which the server with this run id has answered; -1 if there is
-// none.
-func (t *tally) duplicateOf(index int, runID string) int {
-	if runID == "" {
+// duplicateOf returns the node, other than index, from which the server that voted at index has answered; -1 if there
+// is none.
+func (t *tally) duplicateOf(index int) int {
+	id := t.votes[index].RunID()
+	if id == "" {
 		return -1
 	}
 	for i := range t.votes {
-		if i != index && t.votes[i].RunID() == runID && t.votes[i].Verdict.Answered() {
+		if i != index && t.votes[i].Verdict.Answered() && t.votes[i].RunID() == id {
 			return i
 		}
 	}
 	return -1
-}
-
-// sameServer returns the vote that counts in place of v, because another node is the same server.
-func sameServer(v wire.Vote) wire.Vote {
-	v.Verdict, v.Err = wire.Failed, ErrSameServer
-	return v
 }
 
 func (t *tally) count(verdict wire.Verdict, by int) {
