@@ -25,9 +25,11 @@ func (q *Quorum) Acquire(
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
 	about := &acquiring{lease: l, failures: failures, done: make(chan struct{})}
-	r := q.prepare(request{timeout: terms.Timeout, connect: terms.connect(), window: terms.Window}, about)
+	r := q.prepare(request{wire.Request{
+		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
+	}, terms.Timeout}, about)
 	r.decider.first = first
-	r.op, l.asked = ops.Acquire(terms, q.hint(r.asked, terms)), q.since(r.asked)
+	r.Op, l.asked = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
 	held := false
 	defer func() {
 		if !held { // also if the OnVote callback panics
@@ -60,7 +62,6 @@ type acquiring struct {
 }
 
 func (a *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
-	c.Canceled, c.RequireTrusted = &a.lease.released, a.lease.terms.Fencing
 	a.lease.beginCall(index, c, (*keyState).acquiring)
 	return nil
 }
@@ -126,6 +127,6 @@ func (l *Lease) start(ctx context.Context, r *round) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until = l.deadline(r.asked)
+	l.until = l.deadline(r.Asked)
 	return nil
 }

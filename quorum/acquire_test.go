@@ -222,12 +222,13 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 				}
 				require.Len(t, releases, 1)
 				r := releases[0]
-				assert.Equal(t, tt.durable, r.Delivery.Durable)
+				assert.Equal(t, tt.durable, r.Durable)
 				assert.Nil(t, r.Canceled, "a release must not be dropped")
 				if tt.giveUp {
-					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.Delivery.ExpiresAt)
+					assert.True(t, r.HasKeys)
+					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.ExpiresAt)
 				} else {
-					assert.Zero(t, r.Delivery.ExpiresAt)
+					assert.False(t, r.HasKeys)
 				}
 				assert.Len(t, fakes[4].asked("release"), 1, "the node that did not answer gets a release, too")
 			})
@@ -255,7 +256,7 @@ func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		assert.True(t, canceled.Load(), "an unwritten request is dropped")
 		for _, f := range fakes {
 			require.Len(t, f.asked("release"), 1)
-			assert.True(t, f.asked("release")[0].Delivery.Durable)
+			assert.True(t, f.asked("release")[0].Durable)
 		}
 		fakes[1].vote(t, "acquire", granted())
 		fakes[2].vote(t, "acquire", granted()) // a majority, too late: Acquire has returned

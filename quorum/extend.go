@@ -23,18 +23,18 @@ func (l *Lease) Extend(done func(error)) {
 	l.mu.Unlock()
 	// A node drops an extension that it has not written when the lease ends: otherwise the extension could restore the
 	// keys, and an old fencing token, after other holders.
-	l.q.ask(l.terms.request(op), &extending{lease: l, ended: l.ended, done: done})
+	what := l.terms.request(op)
+	what.Canceled, what.Ended = &l.released, l.ended
+	l.q.ask(what, &extending{lease: l, done: done})
 }
 
 // extending is the question of an extension.
 type extending struct {
 	lease *Lease
-	ended func() bool
 	done  func(error)
 }
 
 func (e *extending) prepare(index int, c *wire.Call) *wire.Vote {
-	c.Canceled, c.Ended = &e.lease.released, e.ended
 	e.lease.beginCall(index, c, (*keyState).extending)
 	return nil
 }
@@ -74,7 +74,7 @@ func (l *Lease) prolong(r *round) error {
 	if l.released.Load() || l.frozen || !now.Before(l.until) {
 		return ErrEnded // another holder may have had the lock since
 	}
-	if until := l.deadline(r.asked); until.After(l.until) {
+	if until := l.deadline(r.Asked); until.After(l.until) {
 		l.until = until
 	}
 	return nil

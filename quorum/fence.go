@@ -93,7 +93,9 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 // raise writes the fencing token back to all nodes but those that granted it or must not be asked.
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	about := &raising{lease: l, known: known, done: make(chan struct{})}
-	r := l.q.ask(l.terms.request(l.ops.Raise(l.terms, l.fence)), about)
+	what := l.terms.request(l.ops.Raise(l.terms, l.fence))
+	what.Canceled = &l.released
+	r := l.q.ask(what, about)
 	select {
 	case <-about.done:
 		return r, nil
@@ -113,7 +115,6 @@ type raising struct {
 }
 
 func (q *raising) prepare(index int, c *wire.Call) *wire.Vote {
-	c.Canceled = &q.lease.released
 	if v := q.known.granted[index]; v.Verdict == wire.Granted {
 		v.Unsent = true // this request is not sent
 		return &v

@@ -50,7 +50,7 @@ func (t *Terms) connect() time.Duration {
 
 // request returns the request for an operation on the lease after its acquire.
 func (t *Terms) request(op *wire.Op) request {
-	return request{op: op, timeout: t.Timeout, connect: t.Timeout, window: t.Window}
+	return request{wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}, t.Timeout}
 }
 
 // Lease is a lock that a majority granted. A process may hold many, so it is small.

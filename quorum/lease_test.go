@@ -383,13 +383,13 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 			releases := fakes[0].asked("release")
 			if !tt.durable {
 				for _, r := range releases {
-					assert.False(t, r.Delivery.Durable)
+					assert.False(t, r.Durable)
 				}
 				return
 			}
 			require.Len(t, releases, 1)
-			assert.True(t, releases[0].Delivery.Durable)
-			assert.Equal(t, tt.giveUp, !releases[0].Delivery.ExpiresAt.IsZero(), "may be given up")
+			assert.True(t, releases[0].Durable)
+			assert.Equal(t, tt.giveUp, releases[0].HasKeys, "may be given up")
 		})
 	}
 }
@@ -412,7 +412,10 @@ func TestATokenIsReleasedOnEveryNode(t *testing.T) {
 			q.ReleaseToken(wire.Command("release", nil), terms.Timeout, time.Minute, done)
 			for i, f := range fakes {
 				require.Len(t, f.asked("release"), 1)
-				assert.Equal(t, wire.Delivery{Durable: true, KeyTTL: time.Minute}, f.asked("release")[0].Delivery)
+				release := f.asked("release")[0]
+				assert.True(t, release.Durable)
+				assert.Equal(t, time.Minute, release.KeyTTL)
+				assert.Zero(t, release.ExpiresAt)
 				f.vote(t, "release", tt.votes[i])
 			}
 			if err := result(); tt.want == nil {
@@ -450,7 +453,7 @@ func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
 		lease.Extend(func(error) {})
 		time.Sleep(time.Second)
 		lease.Release(false, nil)
-		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
+		assert.Equal(t, asked, fakes[0].asked("release")[0].FirstAsked)
 	})
 }
 

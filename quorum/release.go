@@ -16,8 +16,8 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	e := &ending{lease: l, life: l.terms.TTL, suffices: (*tally).answered, done: done}
-	l.end(e, 0, func(ops Ops) *wire.Op {
+	e := &ending{lease: l, suffices: (*tally).answered, done: done}
+	l.end(e, wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
 		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
 	})
 }
@@ -50,10 +50,9 @@ func (l *Lease) mayBlock() bool {
 // that is left now from then.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
-	e := &ending{
-		lease: l, life: l.terms.TTL + rest, keeps: true, suffices: func(*tally) bool { return false }, done: done,
-	}
-	l.end(e, l.terms.Window, func(ops Ops) *wire.Op { return ops.Keep(rest) })
+	e := &ending{lease: l, suffices: func(*tally) bool { return false }, done: done}
+	keep := wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
+	l.end(e, keep, func(ops Ops) *wire.Op { return ops.Keep(rest) })
 }
 
 // wholeMilliseconds rounds up to whole milliseconds.
@@ -65,9 +64,9 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 	return whole
 }
 
-// end ends the lease with an operation on every node. window is how long a server must have been up for its grant to
-// count. makeOp is called with l.mu held.
-func (l *Lease) end(e *ending, window time.Duration, makeOp func(Ops) *wire.Op) {
+// end ends the lease with an operation on every node: what, with the Op of makeOp, which is called with l.mu held. The
+// KeyTTL of what is how long the keys can live after they were set, without the drift.
+func (l *Lease) end(e *ending, what wire.Request, makeOp func(Ops) *wire.Op) {
 	if e.done == nil {
 		e.done = func(int64, error) {}
 	}
@@ -75,35 +74,33 @@ func (l *Lease) end(e *ending, window time.Duration, makeOp func(Ops) *wire.Op) 
 		e.done(0, ErrEnded)
 		return
 	}
-	e.began = l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	what := l.terms.request(makeOp(l.ops))
+	what.Op = makeOp(l.ops)
 	l.mu.Unlock()
-	what.window = window
-	l.q.ask(what, e)
+	what.Connect = l.terms.Timeout
+	what.KeyTTL += l.terms.Drift
+	what.FirstAsked = l.q.origin.Add(l.asked)
+	r := l.q.prepare(request{what, l.terms.Timeout}, e)
+	r.ExpiresAt = r.Asked.Add(r.KeyTTL)
+	r.start()
 }
 
 // ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.
 type ending struct {
 	plain
 	lease    *Lease
-	life     time.Duration     // the longest time for which the keys can live
-	keeps    bool              // the names stay taken
-	began    time.Time         // when the lease ended
 	suffices func(*tally) bool // the votes confirm the operation although no majority granted or denied
 	done     func(subscribers int64, err error)
 }
 
 func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
-	l, d := e.lease, &c.Delivery
-	d.KeyTTL, d.Keeps, d.FirstAsked = e.life+l.terms.Drift, e.keeps, l.q.origin.Add(l.asked)
-	switch l.keysOn(index) {
+	switch l := e.lease; l.keysOn(index) {
 	case unsent:
 		return skipped()
 	case present:
-		d.Durable, d.ExpiresAt = true, e.began.Add(d.KeyTTL)
+		c.Durable, c.HasKeys = true, true
 	case unclear:
-		d.Durable, d.OnlyIfWritten = true, &l.states[index].written
+		c.Durable, c.OnlyIfWritten = true, &l.states[index].written
 	}
 	return nil
 }
@@ -140,18 +137,18 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 // op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *wire.Op, timeout, life time.Duration, done func(error)) {
-	q.ask(request{op: op, timeout: timeout, connect: connectTime(timeout)}, &releasing{life: life, done: done})
+	what := request{wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}, timeout}
+	q.ask(what, &releasing{done: done})
 }
 
 // releasing is the question of a ReleaseToken.
 type releasing struct {
 	plain
-	life time.Duration
 	done func(error)
 }
 
-func (q *releasing) prepare(_ int, c *wire.Call) *wire.Vote {
-	c.Delivery.Durable, c.Delivery.KeyTTL = true, q.life
+func (*releasing) prepare(_ int, c *wire.Call) *wire.Vote {
+	c.Durable = true
 	return nil
 }
 
@@ -162,5 +159,5 @@ func (q *releasing) decided(r *round) {
 
 // Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *wire.Op, timeout time.Duration) {
-	q.ask(request{op: op, timeout: timeout}, plain{})
+	q.ask(request{wire.Request{Op: op}, timeout}, plain{})
 }

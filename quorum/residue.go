@@ -45,7 +45,7 @@ func (res *Residue) begin(now time.Time) {
 // record makes res record the vote on a probe, even if it arrives after the round.
 func (res *Residue) record(index int, c *wire.Call) {
 	s := &res.nodes[index]
-	c.Canceled, c.Written = &res.canceled, &s.written
+	c.Written = &s.written
 	c.Voter = &probe{res: res, round: c.Voter}
 	res.mu.Lock()
 	s.inFlight++
@@ -95,7 +95,9 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	q.ask(request{op: op, timeout: timeout}, &withdrawing{res: res, lease: lease, life: life})
+	r := q.prepare(request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}, &withdrawing{res: res, lease: lease})
+	r.ExpiresAt = r.Asked.Add(life)
+	r.start()
 }
 
 // withdrawing is the question of a Withdraw. Nobody waits for its decision.
@@ -103,7 +105,6 @@ type withdrawing struct {
 	plain
 	res   *Residue
 	lease *Lease
-	life  time.Duration
 }
 
 func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
@@ -113,12 +114,11 @@ func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
 	w.res.mu.Lock()
 	defer w.res.mu.Unlock()
 	s := &w.res.nodes[index]
-	c.Delivery.KeyTTL, c.Delivery.FirstAsked = w.life, w.res.since
 	switch {
 	case s.mayHaveIntent || s.inFlight > 0:
-		c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.written
+		c.Durable, c.OnlyIfWritten = true, &s.written
 	case s.hasIntent:
-		c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(w.life)
+		c.Durable, c.HasKeys = true, true
 	default:
 		return skipped()
 	}

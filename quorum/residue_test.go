@@ -95,15 +95,16 @@ func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
 					return
 				}
 				require.Len(t, calls, 1)
-				delivery := calls[0].Delivery
+				delivery := calls[0]
 				assert.True(t, delivery.Durable)
 				assert.Equal(t, intentLife, delivery.KeyTTL)
 				assert.Equal(t, first, delivery.FirstAsked)
 				if tt.known {
 					assert.Equal(t, asked.Add(intentLife), delivery.ExpiresAt)
+					assert.True(t, delivery.HasKeys)
 					assert.Nil(t, delivery.OnlyIfWritten)
 				} else {
-					assert.Zero(t, delivery.ExpiresAt, "a probe may yet leave it")
+					assert.False(t, delivery.HasKeys, "a probe may yet leave it")
 					assert.Same(t, probe.Written, delivery.OnlyIfWritten)
 				}
 			})

@@ -13,25 +13,22 @@ type round struct {
 	request
 	question question
 	q        *Quorum
-	asked    time.Time
 	calls    []wire.Call
 
 	mu      sync.Mutex
 	decider decider
 }
 
-// request is what a round sends to every node. See [wire.Request].
+// request is what a round sends to every node. The round sets Asked and Deadline.
 type request struct {
-	op      *wire.Op
-	timeout time.Duration // from asked to the deadline
-	connect time.Duration
-	window  time.Duration
+	wire.Request
+	timeout time.Duration // from Asked to Deadline
 }
 
 // question prepares the calls of a round and handles the votes. The round calls prepare and vote for each node, from
 // several goroutines at the same time.
 type question interface {
-	// prepare completes the call to a node. If it returns a vote, the node is not asked.
+	// prepare completes the call to a node, but not its Request. If it returns a vote, the node is not asked.
 	prepare(index int, c *wire.Call) *wire.Vote
 	// vote returns the vote that counts, given a node's vote on a call. The vote may arrive after the decision.
 	vote(index int, c *wire.Call, v wire.Vote) wire.Vote
@@ -91,43 +88,53 @@ func (q *Quorum) ask(what request, about question) *round {
 // prepare makes a round and starts its stopwatch.
 func (q *Quorum) prepare(what request, about question) *round {
 	r := newRound(len(q.nodes), q.need)
-	r.request, r.question, r.q, r.asked = what, about, q, q.cfg.Clock.Now()
+	r.request, r.question, r.q = what, about, q
+	r.askedAt(q.cfg.Clock.Now())
 	r.decider.first = NoFirst
 	return r
 }
 
+// askedAt sets the times of the request.
+func (r *request) askedAt(now time.Time) { r.Asked, r.Deadline = now, now.Add(r.timeout) }
+
 // start asks the first node, or all nodes.
 func (r *round) start() {
 	if first := r.decider.first; first != NoFirst {
-		r.submit(first, r.asked)
+		r.submit(first, &r.Request)
 		return
 	}
-	r.submitFrom(0, r.asked)
+	r.submitFrom(0, &r.Request)
+}
+
+// submitRest asks all nodes but the first one, which may still use the request that it got.
+func (r *round) submitRest() {
+	later := r.request
+	later.askedAt(r.q.cfg.Clock.Now())
+	r.submitFrom(0, &later.Request)
 }
 
 // submitFrom asks the node at index and all later nodes, except the first one. It asks them even if submitting to one
 // panics: a node that refuses a call votes at once, and the OnVote callback may panic.
-func (r *round) submitFrom(index int, now time.Time) {
+func (r *round) submitFrom(index int, what *wire.Request) {
 	defer func() {
 		if index < len(r.calls) {
-			r.submitFrom(index, now)
+			r.submitFrom(index, what)
 		}
 	}()
 	for index < len(r.calls) {
 		i := index
 		index++
 		if i != r.decider.first {
-			r.submit(i, now)
+			r.submit(i, what)
 		}
 	}
 }
 
 // submit asks one node. It sets the fields of the call one by one: a literal would be built on the stack, which then
 // would have to grow for each round.
-func (r *round) submit(index int, now time.Time) {
+func (r *round) submit(index int, what *wire.Request) {
 	c := &r.calls[index]
-	c.Op, c.Voter, c.Index = r.op, r, index
-	c.Asked, c.Deadline, c.Connect, c.Window = now, now.Add(r.timeout), r.connect, r.window
+	c.Request, c.Voter, c.Index = what, r, index
 	if v := r.question.prepare(index, c); v != nil {
 		r.Vote(index, *v)
 		return
@@ -140,7 +147,7 @@ func (r *round) Vote(index int, v wire.Vote) {
 	v = r.question.vote(index, &r.calls[index], v)
 	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) {
 		defer r.count(index, &v) // also if the callback panics
-		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.op, v)
+		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
 		return
 	}
 	r.count(index, &v)
@@ -160,7 +167,7 @@ func (r *round) count(index int, v *wire.Vote) {
 		r.q.reportDuplicate(pair)
 	}
 	if askRest {
-		r.submitFrom(0, r.q.cfg.Clock.Now())
+		r.submitRest()
 	}
 	if decided {
 		r.question.decided(r)
@@ -181,7 +188,7 @@ func (r *round) errors() error {
 	var failed []*NodeError
 	for i, v := range r.decider.tally.votes {
 		if v.Err != nil {
-			failed = append(failed, &NodeError{Node: r.q.nodes[i].Name(), Op: r.op.Name, Err: v.Err})
+			failed = append(failed, &NodeError{Node: r.q.nodes[i].Name(), Op: r.Op.Name, Err: v.Err})
 		}
 	}
 	return JoinNodeErrors(failed)

@@ -149,8 +149,8 @@ func TestKeepEndsAtTheRequestedTime(t *testing.T) {
 				calls := f.asked("release")
 				require.Len(t, calls, 1)
 				assert.Equal(t, fmt.Sprint("keep ", want), calls[0].Op.Lock)
-				assert.True(t, calls[0].Delivery.Keeps)
-				assert.Equal(t, terms.TTL+want+terms.Drift, calls[0].Delivery.KeyTTL)
+				assert.True(t, calls[0].Keeps)
+				assert.Equal(t, terms.TTL+want+terms.Drift, calls[0].KeyTTL)
 			}
 		}
 	})
@@ -203,7 +203,7 @@ func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
 	lease.Release(false, nil)
 	acquire, release := fakes[2].asked("acquire")[0], fakes[2].asked("release")[0]
 	require.NotNil(t, acquire.Written)
-	assert.Same(t, acquire.Written, release.Delivery.OnlyIfWritten)
+	assert.Same(t, acquire.Written, release.OnlyIfWritten)
 }
 
 // The vote on the acquire may arrive after the vote on an extension, which says more.
@@ -229,9 +229,9 @@ func TestALateVoteOnTheAcquireDoesNotReplaceThatOnAnExtension(t *testing.T) {
 			fakes[2].vote(t, "extend", tt.extend)
 			fakes[2].vote(t, "acquire", tt.acquire)
 			lease.Release(false, nil)
-			delivery := fakes[2].asked("release")[0].Delivery
+			delivery := fakes[2].asked("release")[0]
 			assert.Equal(t, tt.durable, delivery.Durable)
-			assert.Equal(t, tt.expires, !delivery.ExpiresAt.IsZero())
+			assert.Equal(t, tt.expires, delivery.HasKeys)
 		})
 	}
 }

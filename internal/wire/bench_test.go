@@ -102,7 +102,7 @@ func (a *caller) Vote(_ int, v wire.Vote) { a.voted <- v }
 
 func (a *caller) ask(op *wire.Op) wire.Vote {
 	now := time.Now()
-	a.node.Submit(&wire.Call{Request: wire.Request{Op: op, Asked: now, Deadline: now.Add(time.Minute), Voter: a}})
+	a.node.Submit(&wire.Call{Request: &wire.Request{Op: op, Asked: now, Deadline: now.Add(time.Minute)}, Voter: a})
 	return <-a.voted
 }
 

@@ -17,7 +17,7 @@ import (
 func expiresAfter(d time.Duration) func(*wire.Call) {
 	return func(c *wire.Call) {
 		durably(c)
-		c.Delivery.ExpiresAt = c.Asked.Add(d)
+		c.HasKeys, c.ExpiresAt = true, c.Asked.Add(d)
 	}
 }
 

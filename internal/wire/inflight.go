@@ -68,7 +68,7 @@ func (f *inflight) load(
 		}
 		taken++
 		switch {
-		case c.flight.voted && !c.Delivery.Durable, c.expired(now):
+		case c.flight.voted && !c.Durable, c.expired(now):
 		case err == nil:
 			c.flight.sent = now
 			if c.Written != nil {
@@ -87,7 +87,7 @@ func (f *inflight) load(
 // staleReason returns why it is too late, or too early, to send a call; nil if it is neither.
 func (c *Call) staleReason(server *Server, now time.Time) error {
 	switch {
-	case c.Canceled != nil && c.Canceled.Load(), !c.Delivery.Durable && !c.due().After(now):
+	case c.Canceled != nil && c.Canceled.Load(), !c.Durable && !c.due().After(now):
 		return node.ErrDropped
 	case c.Ended != nil && c.Ended():
 		return node.ErrDropped
@@ -122,7 +122,7 @@ func (f *inflight) expire(now time.Time, connecting bool) (expired []delivery, n
 	late, next = expireCalls(f.queue, due, now, next)
 	for _, c := range late {
 		v := unsent(err)
-		if c.Delivery.Durable {
+		if c.Durable {
 			v = unknown(err)
 		}
 		expired = append(expired, delivery{c, v})
@@ -139,7 +139,7 @@ func (f *inflight) connected(now time.Time) {
 
 // queuesDurable reports whether a durable call is in the queue that undoes something.
 func (f *inflight) queuesDurable() bool {
-	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Delivery.Durable && !c.needless() })
+	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Durable && !c.needless() })
 }
 
 // connectSlack is how long before the votes of its calls are due an attempt to connect ends, so that they say why it
@@ -194,7 +194,7 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	kept, retried := f.queue[:0], 0
 	for i, c := range f.queue {
 		switch {
-		case c.Delivery.Durable && !c.expired(now) && !c.needless():
+		case c.Durable && !c.expired(now) && !c.needless():
 			kept = append(kept, c)
 			if i < f.retried {
 				retried++
@@ -221,14 +221,14 @@ func (f *inflight) inFlight() (n int) {
 // ask puts a question of the node itself ahead of the last n written calls, and returns it with them.
 func (f *inflight) ask(o *Op, n int, now time.Time) (batch []*Call) {
 	first := len(f.written) - n
-	question := &Call{Request: Request{Op: o, Asked: now}, flight: flight{voted: true, sent: now}}
+	question := &Call{Request: &Request{Op: o, Asked: now}, flight: flight{voted: true, sent: now}}
 	f.written = slices.Insert(f.written, first, question)
 	return f.written[first:]
 }
 
 // ping records that a PING is being written.
 func (f *inflight) ping(now time.Time) {
-	f.written = append(f.written, &Call{Request: Request{Op: ping, Asked: now}, flight: flight{voted: true, sent: now}})
+	f.written = append(f.written, &Call{Request: &Request{Op: ping, Asked: now}, flight: flight{voted: true, sent: now}})
 }
 
 // pinging reports whether a PING is being written or waits for its reply.

@@ -22,20 +22,20 @@ var callCount atomic.Int64
 
 // anyCall returns a new call that is due at 10, with an index of its own.
 func anyCall(change ...func(*Call)) *Call {
-	c := &Call{Request: Request{Op: anAcquire, Asked: at(9), Deadline: at(10), Index: int(callCount.Add(1))}}
+	c := &Call{Request: &Request{Op: anAcquire, Asked: at(9), Deadline: at(10)}, Index: int(callCount.Add(1))}
 	for _, f := range change {
 		f(c)
 	}
 	return c
 }
 
-func durable(c *Call) { c.Op, c.Delivery = aRelease, Delivery{Durable: true, KeyTTL: time.Minute} }
+func durable(c *Call) { c.Op, c.Durable, c.KeyTTL = aRelease, true, time.Minute }
 func voted(c *Call)   { c.flight.voted = true }
 
 func expiringAt(t time.Time) func(*Call) {
 	return func(c *Call) {
 		durable(c)
-		c.Delivery.ExpiresAt = t
+		c.HasKeys, c.ExpiresAt = true, t
 	}
 }
 
@@ -145,7 +145,7 @@ func TestInflightExpires(t *testing.T) {
 	due := func(s float64, durably bool) *Call {
 		return anyCall(func(c *Call) {
 			c.Deadline = at(s)
-			c.Delivery.Durable = durably
+			c.Durable = durably
 		})
 	}
 	written, later, queued, release := due(10, false), due(12, false), due(10, false), due(10, true)
@@ -173,10 +173,10 @@ func TestInflightFailsTheQueueButForDurableCalls(t *testing.T) {
 	var never, once atomic.Bool
 	once.Store(true)
 	call, hasVote, release := anyCall(), anyCall(voted), anyCall(durable)
-	needless := anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &never })
+	needless := anyCall(func(c *Call) { durable(c); c.OnlyIfWritten = &never })
 	over := anyCall(func(c *Call) { expiringAt(at(5))(c); voted(c) })
 	f.retry([]*Call{call, release})
-	again, third := anyCall(durable), anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &once })
+	again, third := anyCall(durable), anyCall(func(c *Call) { durable(c); c.OnlyIfWritten = &once })
 	f.push(again, hasVote, needless, over, third)
 	failed := f.failQueued(errBroken, at(9))
 	assert.Equal(t, []delivery{{call, unsent(errBroken)}, {needless, unsent(errBroken)}}, failed)

@@ -32,8 +32,8 @@ const (
 // within half a second, or within the time by which it was late.
 //
 // Which releases: those that undo an operation that was asked before the master answered again (see
-// [Delivery.FirstAsked]). Later operations went over the new connection, in order. A release is repeated for at most
-// its [Delivery.KeyTTL] after it was confirmed. A key that arrives even later expires by itself within the time by
+// [Request.FirstAsked]). Later operations went over the new connection, in order. A release is repeated for at most
+// its [Request.KeyTTL] after it was confirmed. A key that arrives even later expires by itself within the time by
 // which it was late.
 type lateDelivery struct {
 	state       lateState

@@ -14,11 +14,11 @@ import (
 
 // firstAsked sets when the first operation that a release undoes was asked.
 func firstAsked(at time.Time) func(*wire.Call) {
-	return func(c *wire.Call) { c.Delivery.FirstAsked = at }
+	return func(c *wire.Call) { c.FirstAsked = at }
 }
 
 func withKeyTTL(d time.Duration) func(*wire.Call) {
-	return func(c *wire.Call) { c.Delivery.KeyTTL = d }
+	return func(c *wire.Call) { c.KeyTTL = d }
 }
 
 // outage makes a master behind a proxy go silent during an acquire and its release, and then heals the path. The TTL is

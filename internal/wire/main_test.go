@@ -185,7 +185,7 @@ func (tk *ticket) Vote(index int, v wire.Vote) {
 func (r *rig) ask(op *wire.Op, adjust ...func(*wire.Call)) *ticket {
 	r.t.Helper()
 	now := r.clock.Now()
-	c := &wire.Call{Request: wire.Request{Op: op, Asked: now, Deadline: now.Add(timeout)}}
+	c := &wire.Call{Request: &wire.Request{Op: op, Asked: now, Deadline: now.Add(timeout)}}
 	for _, f := range adjust {
 		f(c)
 	}
@@ -257,7 +257,7 @@ func within(d time.Duration) func(*wire.Call) {
 }
 
 // durably adjusts a release whose acquire may be in flight.
-func durably(c *wire.Call) { c.Delivery.Durable, c.Delivery.KeyTTL = true, ttl }
+func durably(c *wire.Call) { c.Durable, c.KeyTTL = true, ttl }
 
 func canceledBy(canceled *atomic.Bool) func(*wire.Call) {
 	return func(c *wire.Call) { c.Canceled = canceled }

@@ -143,9 +143,9 @@ func (p *pipe) admit(c *Call) (fx effects, refused error) {
 // refusal returns why a call is not accepted; nil if it is.
 func (p *pipe) refusal(c *Call) error {
 	switch {
-	case p.closing.closed, p.closing.drained != nil && !c.Delivery.Durable:
+	case p.closing.closed, p.closing.drained != nil && !c.Durable:
 		return node.ErrClosed
-	case c.Delivery.Durable:
+	case c.Durable:
 		return nil
 	}
 	if err := p.state.rights.refused(c.Op, c.Asked); err != nil {
@@ -219,7 +219,7 @@ func (p *pipe) judge(expired []delivery, now time.Time, fx *effects) {
 	}
 	h := &p.state.health
 	for _, d := range expired {
-		fx.suspect(h.expire(&d.call.Request, d.vote.Err, p.conn.silentSince, now), d.vote.Err)
+		fx.suspect(h.expire(d.call.Request, d.vote.Err, p.conn.silentSince, now), d.vote.Err)
 	}
 	switch {
 	case h.suspect == nil, p.conn.link == nil, p.conn.standby != nil, p.conn.tryingStandby:

@@ -176,7 +176,7 @@ func TestTheStatsOfAPipe(t *testing.T) {
 	t.Parallel()
 	p, _ := idlePipe()
 	assert.Equal(t, Stats{}, p.stats())
-	needless := anyCall(durable, voted, func(c *Call) { c.Delivery.OnlyIfWritten = new(atomic.Bool) })
+	needless := anyCall(durable, voted, func(c *Call) { c.OnlyIfWritten = new(atomic.Bool) })
 	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
 	p.state.health.fail(errBroken, at(9))
 	p.state.rights.handshake(scriptRight{err: errBroken}, at(9))

@@ -66,7 +66,7 @@ func (r *recovery) add(calls []*Call) {
 // explains.
 func (r *recovery) connected(now time.Time) {
 	for _, o := range r.orphans {
-		o.call.expireAt(now.Add(maxRTO + initialRTO + o.call.Delivery.KeyTTL))
+		o.call.expireAt(now.Add(maxRTO + initialRTO + o.call.KeyTTL))
 	}
 }
 

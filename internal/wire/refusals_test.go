@@ -127,7 +127,7 @@ func TestARefusedCallThatUndoesNothingIsDropped(t *testing.T) {
 	rs := make(refusals)
 	var written atomic.Bool
 	c := anyCall(durable, voted)
-	c.Delivery.OnlyIfWritten = &written
+	c.OnlyIfWritten = &written
 	rs.refuse(c, errors.New("OOM a"), at(0))
 	assert.Empty(t, rs.due(at(4)))
 	assert.True(t, rs.next().IsZero())

@@ -5,59 +5,41 @@ import (
 	"time"
 )
 
-// Request is one operation asked of one node.
-//
-// Like all types of this file, it is for package quorum: see the package documentation.
+// Request is one operation that is asked of the nodes of a round. All its calls share it, so that a round takes little
+// memory. It must not change once one of them was submitted.
 type Request struct {
 	Op *Op
-	// Voter receives the vote, together with Index.
-	Voter Voter
-	Index int
-	// Asked is the time of the request, and Deadline the time at which the vote is due.
+	// Asked is the time of the request, and Deadline the time at which the votes are due.
 	Asked, Deadline time.Time
-	// Connect is the most by which the vote may be later than the deadline: by the time for which the request waited for
+	// Connect is the most by which a vote may be later than the deadline: by the time for which the request waited for
 	// a connection to a master that was not suspect, and until the server had answered that it lacks the script.
 	Connect time.Duration
 
 	// Window is how long the server must have been up for its grant to count. If it is 0, every grant counts.
 	Window time.Duration
-	// RequireTrusted makes the node skip a server that is known to have come up within the window. Fencing uses it: a
+	// RequireTrusted makes a node skip a server that is known to have come up within the window. Fencing uses it: a
 	// grant that does not count would still raise the counter.
 	RequireTrusted bool
-	// Canceled, if not nil, makes the node drop the request if it is true before the request was written.
+	// Canceled, if not nil, makes a node drop the request if it is true before the request was written.
 	Canceled *atomic.Bool
-	// Ended, if not nil, makes the node drop the request if it returns true just before the request is written. The node
+	// Ended, if not nil, makes a node drop the request if it returns true just before the request is written. The node
 	// calls it with its own mutex held, so it must not block or call the node.
 	Ended func() bool
-	// Written, if not nil, is set to true immediately before the request is written.
-	Written *atomic.Bool
 
-	Delivery Delivery
-}
-
-// Delivery says how long a node tries to get a request answered. With the zero value the node sends the request at most
-// once, and not after its deadline.
-type Delivery struct {
-	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
-	// connections. It is for releases, which may be repeated.
-	Durable bool
-	// KeyTTL is how long a key that the request removes can live. Once the master has answered with an error, the node
-	// repeats the request for at most that time, since every key has expired by then. It repeats a confirmed request for
-	// about as long.
+	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
+	// node repeats the request for at most that time, since every key has expired by then. It repeats a confirmed
+	// request for about as long.
 	KeyTTL time.Duration
 	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
 	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
 	// the request after it was confirmed.
 	FirstAsked time.Time
-	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
-	// request up, whatever the master does.
+	// ExpiresAt, if set, is when the keys have certainly expired of a node that had them when it was asked; see
+	// [Call.HasKeys].
 	ExpiresAt time.Time
 	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
 	// counts as a grant: an earlier sending removed the key.
 	Keeps bool
-	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
-	// the request if it cannot send it at once, and does not count it as unconfirmed.
-	OnlyIfWritten *atomic.Bool
 }
 
 // Voter receives the votes on the requests that name it.
@@ -66,19 +48,34 @@ type Voter interface {
 	Vote(index int, v Vote)
 }
 
-// Call is a Request and the memory in which the node keeps track of it. The caller provides that memory, so that one
-// slice can hold the calls of a round.
+// Call is a Request of one node, and the memory in which the node keeps track of it. The caller provides that memory,
+// so that one slice can hold the calls of a round.
 type Call struct {
-	Request
-	flight flight
+	*Request
+	// Voter receives the vote, together with Index.
+	Voter Voter
+	Index int
+	// Written, if not nil, is set to true immediately before the request is written.
+	Written *atomic.Bool
+	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
+	// the request if it cannot send it at once, and does not count it as unconfirmed.
+	OnlyIfWritten *atomic.Bool
+	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
+	// connections. It is for releases, which may be repeated. Otherwise the node sends the request at most once, and not
+	// after its deadline.
+	Durable bool
+	// HasKeys means that the master had the keys that the request removes when it was asked. At the request's ExpiresAt,
+	// if set, they have certainly expired. The node then gives the request up, whatever the master does.
+	HasKeys bool
+	flight  flight
 }
 
 // flight is how far a call has come. The pipe's mutex guards it.
 type flight struct {
 	voted    bool          // the call has its vote, or a goroutine is about to deliver it; see claimVote
 	asText   bool          // send the text of the script, not its digest
-	late     time.Duration // how much later than at its Deadline the vote is due
 	repeated bool          // the call was sent before, and may have been executed then
+	late     time.Duration // how much later than at its Deadline the vote is due
 	sent     time.Time     // when the call was last written and so may have reached the master; zero: never
 	resent   *resent       // nil: the call need not be sent again; most need not
 }
@@ -122,7 +119,7 @@ func (c *Call) deliver(v Vote, now time.Time) {
 
 // needless reports whether what the call undoes was never written.
 func (c *Call) needless() bool {
-	return c.Delivery.OnlyIfWritten != nil && !c.Delivery.OnlyIfWritten.Load()
+	return c.OnlyIfWritten != nil && !c.OnlyIfWritten.Load()
 }
 
 // expired reports whether the call has its vote and the keys that it removes have certainly expired.
@@ -133,10 +130,14 @@ func (c *Call) expired(now time.Time) bool {
 
 // expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.
 func (c *Call) expiresAt() time.Time {
-	if c.Delivery.ExpiresAt.IsZero() && c.flight.resent != nil {
+	switch {
+	case c.HasKeys && !c.ExpiresAt.IsZero():
+		return c.ExpiresAt
+	case c.flight.resent != nil:
 		return c.flight.resent.expiresAt
+	default:
+		return time.Time{}
 	}
-	return c.Delivery.ExpiresAt
 }
 
 // expireAt records when the keys have certainly expired, unless that is known already.

@@ -66,7 +66,7 @@ func (rs rights) check(op *Op, now time.Time) (recheck *Call, wait bool, err err
 	}
 	if m.inFlight == nil && !now.Before(m.retryAt) {
 		m.inFlight = &Call{
-			Request: Request{Op: m.recheck, Asked: now, Deadline: now},
+			Request: &Request{Op: m.recheck, Asked: now, Deadline: now},
 			flight:  flight{voted: true, asText: m.text, sent: now},
 		}
 		recheck = m.inFlight

@@ -34,7 +34,7 @@ func (s *Server) notMaster() error {
 }
 
 // votes reports whether the call asks for a vote, which only a master has.
-func (c *Call) votes() bool { return !c.Delivery.Durable && !c.Op.anyRole }
+func (c *Call) votes() bool { return !c.Durable && !c.Op.anyRole }
 
 // askRole is the question for the role that goes ahead of a batch.
 var askRole = Command("role", func(any) Vote { return grant() }, "info", "replication")

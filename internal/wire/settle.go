@@ -61,7 +61,7 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 			// The server closes the connection after this reply. It did not execute the request, but would close the
 			// next connection, too, if the request were repeated there.
 			err = r.err
-			if c.Delivery.Durable {
+			if c.Durable {
 				r.result = inDoubt
 			}
 		}
@@ -106,10 +106,10 @@ func (s *settlement) settle(c *Call, r reply) {
 	}
 	switch {
 	case s.rechecked(c, r):
-	case c.Delivery.Durable && r.result == inDoubt:
+	case c.Durable && r.result == inDoubt:
 		c.flight.repeated = true
 		s.unanswered = append(s.unanswered, c)
-	case c.Delivery.Durable:
+	case c.Durable:
 		s.retry = append(s.retry, c)
 	case r.result == notSent:
 		s.vote(c, unsent(r.err))
@@ -159,7 +159,7 @@ func (s *settlement) reply(c *Call, r reply) {
 // mistrust settles a call whose reply is not one of its operation. The master may have executed the call.
 func (s *settlement) mistrust(c *Call, v Vote, err error) {
 	s.malformed = err
-	if !c.Delivery.Durable {
+	if !c.Durable {
 		v.Server = s.server
 		s.vote(c, v)
 		return
@@ -177,7 +177,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if v.Verdict == Granted {
 		s.restored(s.state.rights.executed(c))
 	}
-	if c.flight.repeated && v.Verdict == Denied && !c.Delivery.Keeps {
+	if c.flight.repeated && v.Verdict == Denied && !c.Keeps {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
 	bar := s.state.bar(s.server)
@@ -185,7 +185,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 		v.Err = s.state.servers.err()
 	}
 	s.vote(c, s.server.guard(v, c, bar))
-	if !c.Delivery.Durable {
+	if !c.Durable {
 		return
 	}
 	again, over := s.state.refusals.accept(c, s.now)
@@ -193,10 +193,10 @@ func (s *settlement) accept(c *Call, v Vote) {
 	for _, err := range over {
 		s.reports = append(s.reports, &node.RefusalError{Err: err, Over: true})
 	}
-	if !s.state.late.mayOvertake(c.Delivery.FirstAsked) {
+	if !s.state.late.mayOvertake(c.FirstAsked) {
 		return
 	}
-	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.Delivery.KeyTTL, s.now); ok {
+	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.KeyTTL, s.now); ok {
 		s.state.late.schedule(c, at)
 	}
 }
@@ -208,9 +208,9 @@ func (s *settlement) refuse(c *Call, err error) {
 			s.reports = append(s.reports, &node.RefusalError{Err: found})
 		}
 	}
-	if c.Delivery.Durable {
+	if c.Durable {
 		// The master has received whatever was sent before, so the TTLs of the keys are running.
-		c.expireAt(s.now.Add(c.Delivery.KeyTTL))
+		c.expireAt(s.now.Add(c.KeyTTL))
 		if s.state.refusals.refuse(c, err, s.now) {
 			s.reports = append(s.reports, &node.RefusalError{Err: err})
 		}

@@ -73,7 +73,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		},
 		"a repeated denial of a change": {
 			call: anyCall(durable, func(c *Call) {
-				c.flight.repeated, c.Delivery.Keeps = true, true
+				c.flight.repeated, c.Keeps = true, true
 			}),
 			reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
 		},
@@ -184,7 +184,7 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	assert.Equal(t, at(10.5), s.late.next())
 	require.Equal(t, []*Call{release}, s.late.takeDue(at(10.5)))
 
-	later := anyCall(durable, func(c *Call) { c.Delivery.FirstAsked = at(10) })
+	later := anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
 	_, _ = settled(&s, []*Call{later}, nil, reply{value: int64(1)})
 	assert.Zero(t, s.late.next(), "it cannot have overtaken anything")
 	_, _ = settled(&s, []*Call{anyCall()}, nil, reply{value: "OK"})

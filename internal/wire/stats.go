@@ -109,7 +109,7 @@ func (s *state) unconfirmed() int {
 	n := len(s.late.scheduled) + s.refusals.count()
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
-			if c.Delivery.Durable && c.flight.voted && !c.needless() {
+			if c.Durable && c.flight.voted && !c.needless() {
 				n++
 			}
 		}

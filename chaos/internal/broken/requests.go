@@ -87,7 +87,7 @@ func (r *requests) voted(one *request, v wire.Vote) {
 func (r *requests) failed(release *wire.Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !release.Delivery.FirstAsked.IsZero() && !r.acquired[attempt{release.Op.Lock, release.Delivery.FirstAsked}]
+	return !release.FirstAsked.IsZero() && !r.acquired[attempt{release.Op.Lock, release.FirstAsked}]
 }
 
 // took returns how long the last request for a lock took until a majority granted it.

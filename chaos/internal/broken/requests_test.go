@@ -15,7 +15,7 @@ func TestOnlyTheLatestRequestsAreKept(t *testing.T) {
 	r := requests{need: 1}
 	for i := range 2 * remembered {
 		op := &wire.Op{Name: "acquire", Lock: fmt.Sprint(i % 10)}
-		one := r.sent(&wire.Call{Request: wire.Request{Op: op, Asked: time.Unix(int64(i), 0)}})
+		one := r.sent(&wire.Call{Request: &wire.Request{Op: op, Asked: time.Unix(int64(i), 0)}})
 		r.voted(one, wire.Vote{Verdict: wire.Granted})
 	}
 	assert.Len(t, r.inOrder, remembered)
