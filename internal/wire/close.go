@@ -6,80 +6,56 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// close ends the pipe when it has nothing left to do, or at the deadline. It returns how many releases the master has
-// not confirmed.
-func (p *pipe) close(deadline time.Time) (unconfirmed int) {
-	drained := p.beginClose(deadline)
-	if drained == nil {
-		return 0
-	}
-	over := make(chan struct{})
-	timer := p.clock.AfterFunc(deadline.Sub(p.clock.Now()), func() { close(over) })
-	defer timer.Stop()
-	select {
-	case <-drained:
-	case <-over:
-	}
-	p.tickAlarm.Stop()
-	fx, unconfirmed := p.endClose(p.clock.Now())
-	p.apply(fx)
-	p.windowAlarm.Stop() // only now: sendAhead may be writing to a connection that apply has closed
-	return unconfirmed
-}
-
 // beginClose returns a channel that is closed when nothing is left to do; nil if the pipe is being closed already.
-func (p *pipe) beginClose(deadline time.Time) (drained chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closing.closed || p.closing.drained != nil {
-		return nil
+func (co *core) beginClose(deadline time.Time) (drained chan struct{}, fx effects) {
+	if co.closing.closed || co.closing.drained != nil {
+		return nil, fx
 	}
 	drained = make(chan struct{})
-	p.closing.drained, p.closing.deadline = drained, deadline
-	p.checkDrained()
-	return drained
+	co.closing.drained, co.closing.deadline = drained, deadline
+	co.checkDrained(&fx)
+	return drained, fx
 }
 
 // checkDrained ends a waiting close if no call is left to wait for.
-func (p *pipe) checkDrained() {
-	if p.closing.drained == nil {
+func (co *core) checkDrained(fx *effects) {
+	if co.closing.drained == nil {
 		return
 	}
-	idle := !p.driver.running && len(p.state.calls.queue) == 0 || p.conn.connecting && !p.state.calls.queuesDurable()
-	if idle && !p.repeatsBy(p.closing.deadline) {
-		close(p.closing.drained)
-		p.closing.drained = nil
-		p.shut()
+	idle := !co.driver.running && len(co.state.calls.queue) == 0 ||
+		co.conn.state == connDialing && !co.state.calls.queuesDurable()
+	if idle && !co.repeatsBy(co.closing.deadline) {
+		close(co.closing.drained)
+		co.closing.drained = nil
+		co.shut(fx)
 	}
 }
 
 // repeatsBy reports whether a release must be sent again at t or earlier.
-func (p *pipe) repeatsBy(t time.Time) bool {
-	if p.recovery.running {
+func (co *core) repeatsBy(t time.Time) bool {
+	if co.recovery.running {
 		return true
 	}
-	next := earliest(p.state.late.next(), p.state.refusals.next())
-	if due, ok := p.state.recovery.next(); ok && !due.After(t) {
+	next := earliest(co.state.late.next(), co.state.refusals.next())
+	if due, ok := co.state.recovery.next(); ok && !due.After(t) {
 		return true
 	}
 	return !next.IsZero() && !next.After(t)
 }
 
 // shut makes the pipe accept nothing more. Its driver ends when it rests.
-func (p *pipe) shut() {
-	if !p.closing.closed {
-		p.closing.closed = true
-		close(p.driver.work)
+func (co *core) shut(fx *effects) {
+	if !co.closing.closed {
+		co.closing.closed = true
+		fx.endDriver = true
 	}
 }
 
 // endClose gives the open calls their votes and counts the releases that are not confirmed.
-func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 	fx.now = now
-	p.shut()
-	s := &p.state
+	co.shut(&fx)
+	s := &co.state
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
 			v := unsent(node.ErrClosed)
@@ -92,7 +68,7 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 		}
 	}
 	unconfirmed = s.unconfirmed() // each open release has its vote now
-	for _, l := range []link{p.conn.link, p.conn.standby, p.recovery.link} {
+	for _, l := range []link{co.conn.link, co.conn.standby, co.recovery.link} {
 		if l != nil {
 			fx.close = append(fx.close, l)
 		}

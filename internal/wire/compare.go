@@ -37,135 +37,63 @@ func (d *dialer) reach(ctx context.Context) (runID string, done func(), err erro
 }
 
 // saw records the server that a connection reached.
-func (p *pipe) saw(x observation) {
-	fx := effects{now: x.answered}
-	defer func() { p.apply(fx) }()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state.servers.see(x)
-	p.noteServers(&fx)
+func (co *core) saw(x observation) (fx effects) {
+	fx.now = x.answered
+	co.state.servers.see(x)
+	co.noteServers(&fx)
+	return fx
 }
 
 // noteServers reports that the address leads to several servers, or no longer does.
-func (p *pipe) noteServers(fx *effects) {
+func (co *core) noteServers(fx *effects) {
 	switch {
-	case p.closing.closed:
-	case p.conn.link != nil:
-		p.noteBar(p.conn.link.server(), fx)
-	case p.state.servers.several != nil || errors.As(p.conn.barred, new(*node.SeveralServersError)):
-		p.noteBar(nil, fx)
+	case co.closing.closed:
+	case co.conn.link != nil:
+		co.noteBar(co.conn.link.server(), fx)
+	case co.state.servers.several != nil || errors.As(co.conn.barred, new(*node.SeveralServersError)):
+		co.noteBar(nil, fx)
 	}
 }
 
-// compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
-// limited time for the result: if there are several servers, not even the first grant may count. took is how long it
-// took to make l, and patience how long it might take.
-func (p *pipe) compareFirst(l link, took, patience time.Duration) {
-	done := p.beginCompare(l)
-	if done == nil || took > compareWait {
-		return
+// beginCompare begins to compare the server that l has reached with those that other connections reach, unless there is
+// nothing to compare. fx.comparison is closed when that has ended.
+func (co *core) beginCompare(l link) (fx effects) {
+	if co.state.servers.use(l.server().RunID) && co.reaches && !co.closing.closed {
+		fx.comparison = make(chan struct{})
 	}
-	over := make(chan struct{})
-	wait := max(min(compareWait, patience-took), compareWaitMin)
-	timer := p.clock.AfterFunc(wait, func() { close(over) })
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-over:
-	}
+	return fx
 }
 
-// beginCompare begins the comparison, unless there is nothing to compare, and returns a channel that is closed when it
-// has ended.
-func (p *pipe) beginCompare(l link) (done chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.state.servers.use(l.server().RunID) || p.reach == nil || p.closing.closed {
-		return nil
-	}
-	done = make(chan struct{})
-	p.spawn(func() error {
-		defer close(done)
-		p.compare()
-		return nil
-	})
-	return done
-}
-
-// compare connects, at most comparisons times, until it is settled whether there are several servers.
-func (p *pipe) compare() {
-	for i := range comparisons {
-		id, done, err := p.reach()
-		if err != nil {
-			return
-		}
-		done()
-		if p.settled(id, i == 0) {
-			return
-		}
-	}
-}
-
-func (p *pipe) settled(runID string, first bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closing.closed || p.state.servers.settled(runID, first)
+// settled reports whether the comparison is over after a connection to runID. first marks its first connection.
+func (co *core) settled(runID string, first bool) bool {
+	return co.closing.closed || co.state.servers.settled(runID, first)
 }
 
 // checkServers begins to check whether there are still several servers, if that is due.
-func (p *pipe) checkServers(now time.Time) {
-	if p.state.servers.due(now) && !p.closing.closed {
-		p.state.servers.checking = true
-		p.spawn(func() error {
-			p.apply(p.serversChecked(p.onlyServer()))
-			return nil
-		})
+func (co *core) checkServers(now time.Time, fx *effects) {
+	if co.state.servers.due(now) && !co.closing.closed {
+		co.state.servers.checking = true
+		fx.start |= startCheck
 	}
-}
-
-// onlyServer returns the server that all connections of a check reach; "" if they reach several, or none. The
-// connections stay open until the check ends. Otherwise a load balancer that prefers the server with the fewest
-// connections would lead each to the server that the pipe's connection does not use.
-func (p *pipe) onlyServer() (runID string) {
-	var open []func()
-	defer func() {
-		for _, done := range open {
-			done()
-		}
-	}()
-	for i := range agreeing {
-		id, done, err := p.reach()
-		if err != nil {
-			return ""
-		}
-		open = append(open, done)
-		if i > 0 && id != runID {
-			return ""
-		}
-		runID = id
-	}
-	return runID
 }
 
 // serversChecked records that a check has reached a single server, or "". The pipe's connection may lead to another
 // one, if the address has moved. It is then replaced.
-func (p *pipe) serversChecked(runID string) (fx effects) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fx.now = p.clock.Now()
-	one := p.state.servers.checked(runID, fx.now)
-	if l := p.conn.link; l != nil && one && l.server().RunID != runID {
+func (co *core) serversChecked(runID string, now time.Time) (fx effects) {
+	fx.now = now
+	one := co.state.servers.checked(runID, now)
+	if l := co.conn.link; l != nil && one && l.server().RunID != runID {
 		l.change(l.server())
 	}
-	p.noteServers(&fx)
-	p.wakeForCheck(&fx)
+	co.noteServers(&fx)
+	co.wakeForCheck(&fx)
 	return fx
 }
 
 // wakeForCheck makes tick run when the next check is due, if the last one has reached one server: then the checks do
 // not wait for requests.
-func (p *pipe) wakeForCheck(fx *effects) {
-	if s := &p.state.servers; s.several != nil && s.checks > 0 && !s.checking {
+func (co *core) wakeForCheck(fx *effects) {
+	if s := &co.state.servers; s.several != nil && s.checks > 0 && !s.checking {
 		fx.wake(s.retryAt)
 	}
 }

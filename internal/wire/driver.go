@@ -2,12 +2,12 @@ package wire
 
 import "time"
 
-// driver is the goroutine that writes calls and receives replies. It starts with the first call and runs until the pipe
-// is closed: a new goroutine each time would grow its stack again, which costs an eighth of a lone caller's CPU time.
+// driver is what the core knows of the goroutine that writes calls and receives replies. It starts with the first call
+// and runs until the pipe is closed: a new goroutine each time would grow its stack again, which costs an eighth of a
+// lone caller's CPU time.
 type driver struct {
 	started bool
-	running bool          // it has something to do
-	work    chan struct{} // wakes it; closed with the pipe
+	running bool // it has something to do
 }
 
 // task is what the driver must do next, without the mutex.
@@ -32,62 +32,30 @@ const (
 
 // startDriver wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
 // try is due.
-func (p *pipe) startDriver(now time.Time, fx *effects) {
-	if p.driver.running || p.closing.closed || len(p.state.calls.queue) == 0 {
+func (co *core) startDriver(now time.Time, fx *effects) {
+	if co.driver.running || co.closing.closed || len(co.state.calls.queue) == 0 {
 		return
 	}
-	if !p.state.health.due(now) {
-		fx.wake(p.state.health.retryAt)
+	if !co.state.health.due(now) {
+		fx.wake(co.state.health.retryAt)
 		return
 	}
-	p.driver.running = true
-	if !p.driver.started {
-		p.driver.started = true
-		p.spawn(p.drive)
+	co.driver.running = true
+	if !co.driver.started {
+		co.driver.started = true
+		fx.start |= startDriver
 	}
-	p.driver.work <- struct{}{} // has room: the driver took the last one before it rested
-}
-
-// drive is the driver's goroutine.
-func (p *pipe) drive() error {
-	for range p.driver.work {
-		for p.driveOnce() {
-		}
-	}
-	return nil
-}
-
-// driveOnce does the next task. It reports whether there may be more to do.
-func (p *pipe) driveOnce() bool {
-	t, fx := p.next()
-	p.apply(fx)
-	switch t.do {
-	case doRest:
-		return false
-	case doReceive:
-		p.receive(t.link)
-	case doAwaitWriter:
-		<-t.writerDone
-	case doConnect:
-		return p.connect(t.patience)
-	case doVerify:
-		p.finishWrite(t.link, t.link.verify())
-	case doFlush:
-		p.finishWrite(t.link, t.link.flush())
-	}
-	return true
+	fx.wakeDriver = true
 }
 
 // next decides what the driver does next.
-func (p *pipe) next() (t task, fx effects) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, conn := &p.state, &p.conn
+func (co *core) next(now time.Time) (t task, fx effects) {
+	s, conn := &co.state, &co.conn
 	switch {
 	case len(s.calls.written) > 0:
 		return task{do: doReceive, link: conn.link}, fx
-	case len(s.calls.queue) == 0, p.closing.closed:
-		p.rest()
+	case len(s.calls.queue) == 0, co.closing.closed:
+		co.rest(&fx)
 		return task{do: doRest}, fx
 	case conn.link != nil && conn.writer == conn.link: // the replies arrived before the writer returned from writing
 		if conn.writerDone == nil {
@@ -95,165 +63,135 @@ func (p *pipe) next() (t task, fx effects) {
 		}
 		return task{do: doAwaitWriter, writerDone: conn.writerDone}, fx
 	}
-	now := p.clock.Now()
 	fx.now, conn.silentSince = now, now
 	if conn.link != nil {
 		switch conn.link.state() {
 		case linkUnverified:
 			s.calls.ping(now)
-			p.beginWrite(now)
+			co.beginWrite(now)
 			return task{do: doVerify, link: conn.link}, fx
 		case linkEnded: // the master may be fine: the next connection carries the calls
 			fx.close = append(fx.close, conn.link)
-			conn.link = nil
+			conn.ended()
 		}
 	}
 	if conn.link == nil {
 		switch {
 		case conn.standby != nil:
-			p.use(conn.standby, now, &fx)
+			conn.state.on(connAdopted)
+			co.use(conn.standby, now, &fx)
 			conn.standby = nil
 		case !s.health.due(now):
-			p.giveUp(s.health.suspect, now, &fx)
+			co.giveUp(s.health.suspect, now, &fx)
 			return task{do: doRest}, fx
 		default:
-			conn.connecting = true
-			p.checkDrained() // close may have begun since the driver was started
+			conn.state.on(connDial)
+			co.checkDrained(&fx) // close may have begun since the driver was started
 			return task{do: doConnect, patience: s.calls.patience()}, fx
 		}
 	}
-	return p.send(now, &fx), fx
+	return co.send(now, &fx), fx
 }
 
 // use makes l the pipe's connection.
-func (p *pipe) use(l link, now time.Time, fx *effects) {
-	p.conn.link, p.conn.verified, p.state.window.rtt = l, false, minRTT{}
-	p.conn.roleAt = now
-	p.noteBar(l.server(), fx)
-	p.state.servers.use(l.server().RunID)
-	if report := p.state.rights.handshake(l.server().scripts, now); report != nil {
+func (co *core) use(l link, now time.Time, fx *effects) {
+	co.conn.link, co.state.window.rtt = l, minRTT{}
+	co.conn.roleAt = now
+	co.noteBar(l.server(), fx)
+	co.state.servers.use(l.server().RunID)
+	if report := co.state.rights.handshake(l.server().scripts, now); report != nil {
 		fx.reports = append(fx.reports, report)
 	}
 }
 
 // giveUp fails all queued calls but the durable ones, and ends the driver's work until the master may be tried again.
-func (p *pipe) giveUp(err error, now time.Time, fx *effects) {
-	fx.deliveries = append(fx.deliveries, p.state.calls.failQueued(err, now)...)
-	p.rest()
-	p.startDriver(now, fx)
+func (co *core) giveUp(err error, now time.Time, fx *effects) {
+	fx.deliveries = append(fx.deliveries, co.state.calls.failQueued(err, now)...)
+	co.rest(fx)
+	co.startDriver(now, fx)
 }
 
 // rest records that the driver has nothing to do.
-func (p *pipe) rest() {
-	p.driver.running = false
-	p.checkDrained()
+func (co *core) rest(fx *effects) {
+	co.driver.running = false
+	co.checkDrained(fx)
 }
 
-// connect makes a connection. It reports whether the driver has more to do.
-func (p *pipe) connect(patience time.Duration) bool {
-	began := p.clock.Now()
-	l, err := p.open(patience)
-	if err == nil {
-		p.compareFirst(l, p.clock.Now().Sub(began), patience)
-	}
-	fx, ok := p.connected(l, err, p.clock.Now())
-	p.apply(fx)
-	return ok
-}
-
-func (p *pipe) connected(l link, err error, now time.Time) (fx effects, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// connected records what became of an attempt to connect. It reports whether the driver has more to do.
+func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool) {
 	fx.now = now
-	p.conn.connecting = false
 	switch {
 	case err != nil:
-		fx.suspect(p.state.health.fail(err, now), err)
-		p.giveUp(err, now, &fx)
+		co.conn.state.on(connFailed)
+		fx.suspect(co.state.health.fail(err, now), err)
+		co.giveUp(err, now, &fx)
 		return fx, false
-	case p.closing.closed:
+	case co.closing.closed:
+		co.conn.state.on(connFailed)
 		fx.close = append(fx.close, l)
 	default:
-		if p.state.health.suspect == nil {
-			p.state.calls.connected(now)
+		co.conn.state.on(connMade)
+		if co.state.health.suspect == nil {
+			co.state.calls.connected(now)
 		}
-		p.use(l, now, &fx)
+		co.use(l, now, &fx)
 	}
 	return fx, true
 }
 
 // send puts the next batch into the connection, and returns the task to write it.
-func (p *pipe) send(now time.Time, fx *effects) task {
-	l := p.conn.link
-	p.checkServers(now)
-	batch, dropped := p.state.calls.load(l.server(), p.state.bar(l.server()), p.state.rights, now)
+func (co *core) send(now time.Time, fx *effects) task {
+	l := co.conn.link
+	co.checkServers(now, fx)
+	batch, dropped := co.state.calls.load(l.server(), co.state.bar(l.server()), co.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
 	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
 		return task{do: doNothing}
 	}
-	p.batches.count(len(batch))
-	if p.asksRole(l, now) {
-		batch = p.state.calls.ask(askRole, len(batch), now)
-		p.conn.roleAt = now
+	co.batches.count(len(batch))
+	if co.asksRole(l, now) {
+		batch = co.state.calls.ask(askRole, len(batch), now)
+		co.conn.roleAt = now
 	}
-	if p.state.servers.doubt {
-		batch = p.state.calls.ask(askServer, len(batch), now)
-		p.state.servers.doubt = false
+	if co.state.servers.doubt {
+		batch = co.state.calls.ask(askServer, len(batch), now)
+		co.state.servers.doubt = false
 	}
 	for _, c := range batch {
 		l.put(c.bytes())
 	}
-	p.beginWrite(now)
+	co.beginWrite(now)
 	return task{do: doFlush, link: l}
 }
 
 // beginWrite records that a goroutine writes to the connection.
-func (p *pipe) beginWrite(now time.Time) {
-	p.conn.writer, p.state.window.lastSent = p.conn.link, now
+func (co *core) beginWrite(now time.Time) {
+	co.conn.writer, co.state.window.lastSent = co.conn.link, now
 }
 
-// finishWrite ends a write to a connection.
-func (p *pipe) finishWrite(l link, err error) {
-	if err != nil {
-		l.close() // the receiver settles what was written
-	}
-	p.apply(p.wrote(l))
-}
-
-func (p *pipe) wrote(l link) (fx effects) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.conn.writer == l {
-		p.conn.writer = nil
-		if p.conn.writerDone != nil {
-			close(p.conn.writerDone)
-			p.conn.writerDone = nil
+// wrote records that a goroutine has written to a connection.
+func (co *core) wrote(l link) (fx effects) {
+	if co.conn.writer == l {
+		co.conn.writer = nil
+		if co.conn.writerDone != nil {
+			close(co.conn.writerDone)
+			co.conn.writerDone = nil
 		}
 	}
-	p.scheduleNext(&fx)
+	co.scheduleNext(&fx)
 	return fx
 }
 
-// receive waits for replies and delivers the resulting votes. Only the driver calls it, so only the driver removes
-// calls from the written ones.
-func (p *pipe) receive(l link) {
-	replies, err := l.receive()
-	fx := p.settle(l, replies, err, p.clock.Now())
-	p.apply(fx)
-	clear(fx.deliveries)
-	p.scratch = fx.deliveries[:0]
-}
-
-func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx effects) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// settle records what the driver received from l. Only the driver calls it, so only the driver removes calls from the
+// written ones. The deliveries are in scratch, as far as it has room.
+func (co *core) settle(l link, replies []reply, err error, scratch []delivery, now time.Time) (fx effects) {
 	fx.now = now
-	s := &p.state
+	s := &co.state
 	if n := min(len(replies), len(s.calls.written)); n > 0 {
-		p.conn.silentSince = now
+		co.conn.silentSince = now
 		s.window.rtt.measure(now.Sub(s.calls.written[n-1].flight.sent), now)
 	}
-	out := settlement{state: s, server: l.server(), now: now, deliveries: p.scratch}
+	out := settlement{state: s, server: l.server(), now: now, deliveries: scratch}
 	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))
 	s.calls.retry(out.retry)
 	if out.changed {
@@ -262,31 +200,34 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	switch {
 	case out.ended:
 		fx.close = append(fx.close, l)
-		p.lost(&out, &fx)
+		co.lost(&out, &fx)
 	case out.answered:
-		p.conn.verified, p.conn.server = true, out.server
-		p.noteBar(out.server, &fx)
+		co.conn.server = out.server
+		co.conn.state.on(connAnswered)
+		co.noteBar(out.server, &fx)
 		fx.healthy(s.health.answer())
 	}
 	s.recovery.add(out.unanswered)
 	if len(out.unanswered) > 0 {
-		p.startRecovery(now, &fx)
+		co.startRecovery(now, &fx)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
-	p.wakeForRepetitions(&fx)
-	p.scheduleNext(&fx)
+	co.wakeForRepetitions(&fx)
+	co.scheduleNext(&fx)
+	fx.idle = len(s.calls.written)+len(s.calls.queue) == 0
 	return fx
 }
 
 // lost handles the end of the pipe's connection. If the connection never carried an answer, or the wrong one, the
 // master becomes suspect, because the next connection would probably end in the same way. Otherwise the driver connects
 // again.
-func (p *pipe) lost(out *settlement, fx *effects) {
-	p.conn.link = nil
+func (co *core) lost(out *settlement, fx *effects) {
+	fresh := co.conn.state == connFresh
+	co.conn.ended()
 	if out.lost {
-		p.state.late.connLost(out.server.RunID, out.lostSince)
+		co.state.late.connLost(out.server.RunID, out.lostSince)
 	}
-	if out.malformed != nil || !p.conn.verified && !out.answered && !out.onlyPing {
-		fx.suspect(p.state.health.fail(out.err, out.now), out.err)
+	if out.malformed != nil || fresh && !out.answered && !out.onlyPing {
+		fx.suspect(co.state.health.fail(out.err, out.now), out.err)
 	}
 }

@@ -41,7 +41,7 @@ func (n *Node) open() {
 	t := n.target
 	d := &dialer{options: t.URL, dial: t.Dial, clock: t.Clock}
 	n.pipe = newPipe(t.Clock, func(patience time.Duration) (link, error) { return d.open(n.ctx, patience) })
-	n.pipe.reach = func() (string, func(), error) { return d.reach(n.ctx) }
+	n.pipe.reach, n.pipe.core.reaches = func() (string, func(), error) { return d.reach(n.ctx) }, true
 	n.listener, n.connect = newListener(n.ctx, t.Clock, d.subscribe), d.examine
 	d.saw = n.pipe.saw
 	if t.URL.CredentialsProviderContext == nil {

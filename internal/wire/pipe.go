@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/node"
 )
 
-// pipe is the ordered stream of calls to one master.
+// pipe is the ordered stream of calls to one master: it drives a [core].
 //
-// Its state makes the decisions. The pipe locks the mutex, lets the state decide, unlocks the mutex, and then acts: it
-// writes, reads, connects, and applies the [effects]. Only two actions happen with the mutex locked: starting a
-// goroutine, because none may start once close has returned, and adding a command to the buffer of a connection.
+// Each of its methods that concern the core locks the mutex, calls one method of the core, unlocks the mutex, and then
+// acts: it writes, reads, connects, and applies the [effects]. No other code may use the core.
 type pipe struct {
 	clock       clock.Clock
 	open        func(patience time.Duration) (link, error)    // makes a connection, see [dialer.open]
@@ -21,62 +19,58 @@ type pipe struct {
 	onHealth    func(error)                                   // see [Node.Bind]
 	tickAlarm   *clock.Alarm                                  // calls tick when something is due
 	windowAlarm *clock.Alarm                                  // calls sendAhead when the window opens
+	work        chan struct{}                                 // wakes the driver; closed with the pipe
 	scratch     []delivery                                    // the driver's, reused
 	votes       votes
 
-	mu       sync.Mutex
-	state    state
-	conn     connection
-	driver   driver
-	recovery recoveryConn
-	closing  closing
-	batches  batches
-}
-
-// connection is what a pipe knows of its connection to the master.
-type connection struct {
-	link          link          // nil: there is none
-	server        *Server       // that answered last; nil: none has
-	verified      bool          // link has carried an answer
-	roleAt        time.Time     // when the server's role was last asked over link
-	barred        error         // why the server that answered last gets no calls for a vote; nil: it gets them
-	silentSince   time.Time     // the last reply, or a later write or connect of the driver with no reply due
-	writer        link          // the link that a goroutine writes to; nil: none
-	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
-	standby       link          // a new connection that works while link stays silent; nil: none
-	tryingStandby bool          // a goroutine tries a new connection, see tryStandby
-	connecting    bool          // the driver makes a connection
-}
-
-// closing is how far the end of a pipe is.
-type closing struct {
-	drained  chan struct{} // closed when close need not wait any more; nil: close does not wait
-	deadline time.Time     // when close stops waiting
-	closed   bool          // the pipe accepts nothing more
-}
-
-// effects are what a decision under the mutex leaves to be done without it.
-type effects struct {
-	now         time.Time  // when the decision was made
-	close       []link     // connections to close
-	health      bool       // onHealth must be called with cause
-	cause       error      // why the master is suspect; nil: it has recovered
-	deliveries  []delivery // votes to deliver
-	reports     []error    // refusals that onHealth must be called with
-	tickBy      time.Time  // when tick must run; zero: no need
-	sendAheadAt time.Time  // when sendAhead must run; zero: no need
+	mu   sync.Mutex
+	core core
 }
 
 func newPipe(clk clock.Clock, open func(patience time.Duration) (link, error)) *pipe {
-	p := &pipe{clock: clk, open: open}
-	p.driver.work = make(chan struct{}, 1)
-	p.state.recovery.size = maxBatch
+	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1)}
+	p.core.state.recovery.size = maxBatch
 	p.tickAlarm = clock.NewAlarm(clk, p.tick)
 	p.windowAlarm = clock.NewAlarm(clk, p.sendAhead)
 	return p
 }
 
-// apply does what a decision left to be done. It must be called without the mutex.
+// unlock does what must be done before the mutex is unlocked, and unlocks it.
+func (p *pipe) unlock(fx *effects) {
+	if fx.start != 0 || fx.comparison != nil {
+		p.startAll(fx)
+	}
+	if fx.wakeDriver {
+		p.work <- struct{}{} // has room: the driver took the last one before it rested
+	}
+	if fx.endDriver {
+		close(p.work)
+	}
+	p.mu.Unlock()
+}
+
+// startAll starts goroutines.
+func (p *pipe) startAll(fx *effects) {
+	for _, s := range []struct {
+		which starts
+		run   func() error
+	}{
+		{startDriver, p.drive}, {startRecovery, p.runRecovery}, {startStandby, p.tryStandby}, {startCheck, p.checkServers},
+	} {
+		if fx.start&s.which != 0 {
+			p.spawn(s.run)
+		}
+	}
+	if done := fx.comparison; done != nil {
+		p.spawn(func() error {
+			defer close(done)
+			p.compare()
+			return nil
+		})
+	}
+}
+
+// apply does the rest of what a decision left to be done. It must be called without the mutex.
 func (p *pipe) apply(fx effects) {
 	for _, l := range fx.close {
 		l.close()
@@ -99,26 +93,11 @@ func (p *pipe) apply(fx effects) {
 	}
 }
 
-// wake makes tick run at t or earlier; the zero time has no effect.
-func (fx *effects) wake(t time.Time) { fx.tickBy = earliest(fx.tickBy, t) }
-
-// suspect has onHealth called with the failure of a master that became suspect.
-func (fx *effects) suspect(changed bool, err error) {
-	if changed {
-		fx.health, fx.cause = true, err
-	}
-}
-
-// healthy has onHealth called if a master has recovered.
-func (fx *effects) healthy(changed bool) {
-	if changed {
-		fx.health, fx.cause = true, nil
-	}
-}
-
 // submit accepts a call, or refuses it at once.
 func (p *pipe) submit(c *Call) {
-	fx, err := p.admit(c)
+	p.mu.Lock()
+	fx, err := p.core.submit(c)
+	p.unlock(&fx)
 	if err != nil {
 		p.votes.count(c.Asked, delivery{c, unsent(err)})
 		c.deliver(unsent(err), c.Asked) // not by effects: a refusal must not allocate
@@ -127,106 +106,146 @@ func (p *pipe) submit(c *Call) {
 	p.apply(fx)
 }
 
-func (p *pipe) admit(c *Call) (fx effects, refused error) {
+func (p *pipe) isSuspect() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.refusal(c); err != nil {
-		return fx, err
-	}
-	p.state.calls.push(c)
-	p.startDriver(c.Asked, &fx)
-	p.scheduleNext(&fx)
-	fx.wake(c.Deadline)
-	return fx, nil
+	return p.core.isSuspect()
 }
 
-// refusal returns why a call is not accepted; nil if it is.
-func (p *pipe) refusal(c *Call) error {
-	switch {
-	case p.closing.closed, p.closing.drained != nil && !c.Durable:
-		return node.ErrClosed
-	case c.Durable:
-		return nil
-	}
-	if err := p.state.rights.refused(c.Op, c.Asked); err != nil {
-		return err
-	}
-	switch {
-	case p.state.health.suspect != nil && (p.driver.running || !p.state.health.due(c.Asked)):
-		return p.state.health.suspect
-	case len(p.state.calls.queue) >= maxQueue:
-		return node.ErrBusy
+// stats returns what the pipe counted so far.
+func (p *pipe) stats() (s Stats) {
+	p.votes.mu.Lock()
+	s.Votes, s.Dropped, s.Latency = p.votes.byVerdict, p.votes.dropped, p.votes.latency
+	p.votes.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.core.stats(&s)
+	return s
+}
+
+// tick is called when something is due.
+func (p *pipe) tick() {
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx := p.core.tick(now)
+	p.unlock(&fx)
+	p.apply(fx)
+}
+
+// drive is the driver's goroutine.
+func (p *pipe) drive() error {
+	for range p.work {
+		now := p.clock.Now()
+		for more := true; more; {
+			now, more = p.driveOnce(now)
+		}
 	}
 	return nil
 }
 
-func (p *pipe) isSuspect() bool {
+// driveOnce does the next task at now. It reports whether there may be more to do, and when. Reading the clock is a
+// large part of what a lone caller's call costs here, so driveOnce does it only where the next task needs the time.
+func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state.health.suspect != nil
+	t, fx := p.core.next(now)
+	p.unlock(&fx)
+	p.apply(fx)
+	switch t.do {
+	case doRest:
+		return now, false
+	case doReceive:
+		if now, idle := p.receive(t.link); idle {
+			return now, true
+		}
+	case doAwaitWriter:
+		<-t.writerDone
+	case doConnect:
+		more = p.connect(t.patience)
+		return p.clock.Now(), more
+	case doVerify:
+		p.finishWrite(t.link, t.link.verify())
+		return now, true // it receives next
+	case doFlush:
+		p.finishWrite(t.link, t.link.flush())
+		return now, true // it receives next
+	}
+	return p.clock.Now(), true
 }
 
-// tick handles everything that is due: the deadlines of calls, the next try of a suspect master, and releases that must
-// be sent again.
-func (p *pipe) tick() {
-	p.apply(p.expire(p.clock.Now()))
-}
-
-func (p *pipe) expire(now time.Time) (fx effects) {
+// connect makes a connection. It reports whether the driver has more to do.
+func (p *pipe) connect(patience time.Duration) bool {
+	began := p.clock.Now()
+	l, err := p.open(patience)
+	if err == nil {
+		p.compareFirst(l, p.clock.Now().Sub(began), patience)
+	}
+	now := p.clock.Now()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	fx.now = now
-	if p.closing.closed {
-		return fx
-	}
-	s := &p.state
-	expired, next := s.calls.expire(now, p.conn.connecting && s.health.suspect == nil)
-	fx.deliveries = expired
-	p.judge(expired, now, &fx)
-	orphaned, next := expireCalls(s.recovery.calls(), (*Call).due, now, next)
-	for _, c := range orphaned {
-		fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
-	}
-	if fx.health {
-		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
-		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
-	}
-	fx.wake(next)
-	s.calls.push(s.late.takeDue(now)...)
-	s.calls.push(s.refusals.due(now)...)
-	p.wakeForRepetitions(&fx)
-	if s.servers.checks > 0 {
-		p.checkServers(now)
-	}
-	p.wakeForCheck(&fx)
-	p.startDriver(now, &fx)
-	p.startRecovery(now, &fx)
-	p.checkDrained()
-	return fx
+	fx, ok := p.core.connected(l, err, now)
+	p.unlock(&fx)
+	p.apply(fx)
+	return ok
 }
 
-// wakeForRepetitions makes tick run when the next release must be sent again.
-func (p *pipe) wakeForRepetitions(fx *effects) {
-	fx.wake(p.state.late.next())
-	fx.wake(p.state.refusals.next())
+// finishWrite ends a write to a connection.
+func (p *pipe) finishWrite(l link, err error) {
+	if err != nil {
+		l.close() // the receiver settles what was written
+	}
+	p.mu.Lock()
+	fx := p.core.wrote(l)
+	p.unlock(&fx)
+	p.apply(fx)
 }
 
-// judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge
-// tries standby connections from time to time.
-func (p *pipe) judge(expired []delivery, now time.Time, fx *effects) {
-	if !p.driver.running {
-		return
+// receive waits for replies and delivers the resulting votes. It returns when the replies arrived, and whether they left
+// nothing to do.
+func (p *pipe) receive(l link) (now time.Time, idle bool) {
+	replies, err := l.receive()
+	now = p.clock.Now()
+	p.mu.Lock()
+	fx := p.core.settle(l, replies, err, p.scratch, now)
+	p.unlock(&fx)
+	p.apply(fx)
+	clear(fx.deliveries)
+	p.scratch = fx.deliveries[:0]
+	return now, fx.idle
+}
+
+// sendAhead sends a batch while replies to earlier ones are outstanding.
+func (p *pipe) sendAhead() {
+	now := p.clock.Now()
+	p.mu.Lock()
+	t, fx := p.core.nextAhead(now)
+	p.unlock(&fx)
+	p.apply(fx)
+	if t.do == doFlush {
+		p.finishWrite(t.link, t.link.flush())
 	}
-	h := &p.state.health
-	for _, d := range expired {
-		fx.suspect(h.expire(d.call.Request, d.vote.Err, p.conn.silentSince, now), d.vote.Err)
+}
+
+// close ends the pipe when it has nothing left to do, or at the deadline. It returns how many releases the master has
+// not confirmed.
+func (p *pipe) close(deadline time.Time) (unconfirmed int) {
+	p.mu.Lock()
+	drained, fx := p.core.beginClose(deadline)
+	p.unlock(&fx)
+	if drained == nil {
+		return 0
 	}
-	switch {
-	case h.suspect == nil, p.conn.link == nil, p.conn.standby != nil, p.conn.tryingStandby:
-	case !h.due(now):
-		fx.wake(h.retryAt)
-	default:
-		p.conn.tryingStandby = true
-		p.spawn(p.tryStandby)
+	over := make(chan struct{})
+	timer := p.clock.AfterFunc(deadline.Sub(p.clock.Now()), func() { close(over) })
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-over:
 	}
+	p.tickAlarm.Stop()
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx, unconfirmed = p.core.endClose(now)
+	p.unlock(&fx)
+	p.apply(fx)
+	p.windowAlarm.Stop() // only now: sendAhead may be writing to a connection that apply has closed
+	return unconfirmed
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -38,15 +39,16 @@ func (v *slowVoter) Vote(int, Vote) {
 func TestCloseWaitsForABatchThatIsSentAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, _ := idlePipe()
-		now := time.Now()
+		p := newPipe(clock.System, nil)
+		now, co := time.Now(), &p.core
 		l := &slowLink{fakeLink: fakeLink{stream: true}, closed: make(chan struct{})}
-		p.driver.running, p.conn.link, p.conn.silentSince = true, l, now
-		p.state.calls.written, p.state.calls.queue = []*Call{anyCall(voted)}, []*Call{anyCall(durable, voted)}
-		p.state.window.rtt.measure(16*time.Millisecond, now)
+		co.connect(l)
+		co.driver.running, co.conn.silentSince = true, now
+		co.state.calls.written, co.state.calls.queue = []*Call{anyCall(voted)}, []*Call{anyCall(durable, voted)}
+		co.state.window.rtt.measure(16*time.Millisecond, now)
 		p.windowAlarm.By(now)
 		synctest.Wait()
-		require.Len(t, p.state.calls.written, 2, "a batch is being sent ahead")
+		require.Len(t, co.state.calls.written, 2, "a batch is being sent ahead")
 		assert.Equal(t, 1, p.close(now.Add(time.Minute)))
 		assert.True(t, l.flushed)
 		assert.Equal(t, now.Add(time.Minute+time.Second), time.Now())
@@ -56,7 +58,8 @@ func TestCloseWaitsForABatchThatIsSentAhead(t *testing.T) {
 func TestCloseWaitsForTheVotesOfExpiredCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, _ := idlePipe()
+		p := newPipe(clock.System, nil)
+		p.spawn = func(func() error) {}
 		now := time.Now()
 		var voter slowVoter
 		c := anyCall(func(c *Call) { c.Voter, c.Asked, c.Deadline = &voter, now, now.Add(time.Second) })
@@ -77,10 +80,10 @@ func TestCloseDoesNotWaitForAConnectionThatBeginsAfterIt(t *testing.T) {
 		"nothing needs it":    {anyCall(), false},
 		"a release is queued": {anyCall(durable), true},
 	} {
-		p, _ := idlePipe()
+		p := newCore()
 		p.driver.running, p.state.calls.queue = true, []*Call{tt.call}
-		drained := p.beginClose(at(99))
-		task, _ := p.next()
+		drained, _ := p.beginClose(at(99))
+		task, _ := p.next(at(9))
 		assert.Equal(t, doConnect, task.do, name)
 		select {
 		case <-drained:
@@ -93,16 +96,16 @@ func TestCloseDoesNotWaitForAConnectionThatBeginsAfterIt(t *testing.T) {
 
 func TestAPipeThatHasNothingToDoEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
-	assert.NotNil(t, p.beginClose(at(10)))
+	p := newCore()
+	drained, fx := p.beginClose(at(10))
+	assert.NotNil(t, drained)
+	assert.True(t, fx.endDriver)
 	require.ErrorIs(t, p.refusal(anyCall(durable)), node.ErrClosed)
-	_, open := <-p.driver.work
-	assert.False(t, open, "the driver ends")
 }
 
 func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	queued, written, orphan := anyCall(), anyCall(durable), anyCall(durable)
 	written.flight.sent = at(9)
 	orphan.flight.sent = at(9)
@@ -119,21 +122,21 @@ func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
 // A closing pipe ends with its last release, whether it was given up or recovered.
 func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(p *pipe){
-		"it has expired": func(p *pipe) {
+	for name, end := range map[string]func(p *core){
+		"it has expired": func(p *core) {
 			p.state.recovery.add([]*Call{anyCall(expiringAt(at(9)), voted)})
 			p.beginClose(at(20))
 			assert.False(t, p.closing.closed)
-			p.expire(at(9))
+			p.tick(at(9))
 		},
-		"the recovery ends": func(p *pipe) {
+		"the recovery ends": func(p *core) {
 			p.recovery.running = true
 			p.beginClose(at(20))
 			assert.False(t, p.closing.closed)
 			p.endRecovery(at(9), &effects{})
 		},
 	} {
-		p, _ := idlePipe()
+		p := newCore()
 		end(p)
 		assert.True(t, p.closing.closed, name)
 	}

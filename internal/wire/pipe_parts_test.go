@@ -13,11 +13,14 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// idlePipe returns a pipe that starts no goroutine, and counts those that it would start.
-func idlePipe() (p *pipe, started *int) {
-	p, started = newPipe(clock.System, nil), new(int)
-	p.spawn = func(func() error) { *started++ }
-	return p, started
+// newCore returns the core of a new pipe.
+func newCore() *core { return &newPipe(clock.System, nil).core }
+
+// connect gives a core a connection that has carried no answer yet; none if l is nil.
+func (co *core) connect(l link) {
+	if l != nil {
+		co.conn.state, co.conn.link = connFresh, l
+	}
 }
 
 // fakeLink is a link that does nothing.
@@ -26,9 +29,10 @@ type fakeLink struct {
 	stream bool
 }
 
-func (fakeLink) put([]byte)      {}
-func (fakeLink) server() *Server { return aServer }
-func (l fakeLink) streams() bool { return l.stream }
+func (fakeLink) put([]byte)       {}
+func (fakeLink) state() linkState { return linkUsable }
+func (fakeLink) server() *Server  { return aServer }
+func (l fakeLink) streams() bool  { return l.stream }
 
 func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 	t.Parallel()
@@ -37,54 +41,57 @@ func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 		"after a lost delivery": func(s *state) { s.late.schedule(anyCall(durable), at(10)) },
 		"after a refusal":       func(s *state) { s.refusals.refuse(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
 	} {
-		p, _ := idlePipe()
+		p := newCore()
 		assert.False(t, p.repeatsBy(at(10)), name)
 		prepare(&p.state)
 		assert.False(t, p.repeatsBy(at(9.9)), name)
 		assert.True(t, p.repeatsBy(at(10)), name)
 	}
-	p, _ := idlePipe()
+	p := newCore()
 	p.recovery.running = true
 	assert.True(t, p.repeatsBy(at(10)))
-	assert.NotNil(t, p.beginClose(at(10)))
-	assert.Nil(t, p.beginClose(at(10)), "it is being closed")
+	drained, _ := p.beginClose(at(10))
+	assert.NotNil(t, drained)
+	drained, _ = p.beginClose(at(10))
+	assert.Nil(t, drained, "it is being closed")
 }
 
 func TestADriverIsStartedOnce(t *testing.T) {
 	t.Parallel()
-	p, started := idlePipe()
-	p.startDriver(at(9), &effects{})
-	assert.Empty(t, p.driver.work, "there is no call")
-	p.state.calls.push(anyCall())
-	for range 2 {
-		p.startDriver(at(9), &effects{})
-		assert.Len(t, p.driver.work, 1)
-		<-p.driver.work
-		p.driver.running = false
+	p := newCore()
+	start := func() (fx effects) {
+		p.startDriver(at(9), &fx)
+		return fx
 	}
-	assert.Equal(t, 1, *started)
-	p.closing.closed = true
-	p.startDriver(at(9), &effects{})
-	assert.Empty(t, p.driver.work)
+	assert.Equal(t, effects{}, start(), "there is no call")
+	p.state.calls.push(anyCall())
+	assert.Equal(t, effects{start: startDriver, wakeDriver: true}, start())
+	assert.Equal(t, effects{}, start(), "it is running")
+	p.driver.running = false
+	assert.Equal(t, effects{wakeDriver: true}, start())
+	p.driver.running, p.closing.closed = false, true
+	assert.Equal(t, effects{}, start())
 }
 
 func TestARecoveryIsStartedOnce(t *testing.T) {
 	t.Parallel()
-	p, started := idlePipe()
+	p := newCore()
+	start := func() (fx effects) {
+		p.startRecovery(at(9), &fx)
+		return fx
+	}
 	p.state.recovery.add([]*Call{anyCall(expiringAt(at(5)), voted)})
 	p.state.recovery.size = 1
-	p.startRecovery(at(9), &effects{})
-	assert.Zero(t, *started, "the keys have expired")
+	assert.Equal(t, effects{}, start(), "the keys have expired")
 	assert.Equal(t, maxBatch, p.state.recovery.size)
 	p.state.recovery.add(releases(1))
-	p.startRecovery(at(9), &effects{})
-	p.startRecovery(at(9), &effects{})
-	assert.Equal(t, 1, *started)
+	assert.Equal(t, effects{start: startRecovery}, start())
+	assert.Equal(t, effects{}, start())
 }
 
 func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	l := &fakeLink{}
 	p.recovery.running, p.recovery.link = true, l
 	for _, err := range []error{nil, errBroken} {
@@ -99,7 +106,7 @@ func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
 
 func TestAFailedStandbyBacksOff(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	p.state.health.fail(errBroken, at(9))
 	fx := p.standbyTried(nil, time.Time{}, nil, errBroken, at(10))
 	assert.Equal(t, at(10).Add(2*retryMin), p.state.health.retryAt)
@@ -109,14 +116,14 @@ func TestAFailedStandbyBacksOff(t *testing.T) {
 // A call may expire in the queue while the driver rests. That shows nothing of the master.
 func TestAnIdleMasterIsNotJudged(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	p.judge([]delivery{{anyCall(), unsent(node.ErrTimeout)}}, at(10), &effects{})
 	assert.Nil(t, p.state.health.suspect)
 }
 
 func TestAPipeRefusesACallForWhichARightIsMissing(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	require.NoError(t, p.refusal(anyCall()))
 	require.NotNil(t, p.state.rights.handshake(scriptRight{err: errBroken}, at(8.5)))
 	require.ErrorIs(t, p.refusal(anyCall()), errBroken)
@@ -131,7 +138,7 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		written, queued int
 		trip            time.Duration
 		ahead           bool
-		change          func(p *pipe)
+		change          func(p *core)
 	}{
 		{"a far master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, true, nil},
 		{"a near master", fakeLink{stream: true}, 1, 1, time.Millisecond, false, nil},
@@ -139,21 +146,21 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		{"no connection", nil, 1, 1, 16 * time.Millisecond, false, nil},
 		{"no batch is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, nil},
 		{"no call waits", fakeLink{stream: true}, 1, 0, 16 * time.Millisecond, false, nil},
-		{"a suspect master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+		{"a suspect master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *core) {
 			p.state.health.fail(errBroken, at(9))
 		}},
-		{"a batch is being written", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+		{"a batch is being written", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *core) {
 			p.conn.writer = p.conn.link
 		}},
-		{"a PING is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, func(p *pipe) {
+		{"a PING is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, func(p *core) {
 			p.state.calls.ping(at(9))
 		}},
-		{"a closed pipe", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+		{"a closed pipe", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *core) {
 			p.closing.closed = true
 		}},
 	} {
-		p, _ := idlePipe()
-		p.conn.link = tt.link
+		p := newCore()
+		p.connect(tt.link)
 		p.state.calls = inflight{written: releases(tt.written), queue: releases(tt.queued)}
 		p.state.window.lastSent = at(9)
 		p.state.window.rtt.measure(tt.trip, at(9))
@@ -174,14 +181,18 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 
 func TestTheStatsOfAPipe(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
-	assert.Equal(t, Stats{}, p.stats())
+	p := newCore()
+	statsOf := func() (s Stats) {
+		p.stats(&s)
+		return s
+	}
+	assert.Equal(t, Stats{}, statsOf())
 	needless := anyCall(durable, voted, func(c *Call) { c.OnlyIfWritten = new(atomic.Bool) })
 	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
 	p.state.health.fail(errBroken, at(9))
 	p.state.rights.handshake(scriptRight{err: errBroken}, at(9))
 	p.conn.server = aServer
-	s := p.stats()
+	s := statsOf()
 	assert.Equal(t, errBroken, s.Suspect)
 	require.ErrorIs(t, s.Barred, errBroken)
 	assert.Same(t, aServer, s.Server)
@@ -204,12 +215,12 @@ func TestThePoolsOfAClient(t *testing.T) {
 func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 	t.Parallel()
 	l := &fakeLink{}
-	for _, connected := range []func(p *pipe) (effects, bool){
-		func(p *pipe) (effects, bool) { return p.recoveryConnected(l, nil, 0, at(9)) },
-		func(p *pipe) (effects, bool) { return p.connected(l, nil, at(9)) },
+	for _, connected := range []func(p *core) (effects, bool){
+		func(p *core) (effects, bool) { return p.recoveryConnected(l, nil, 0, at(9)) },
+		func(p *core) (effects, bool) { return p.connected(l, nil, at(9)) },
 	} {
-		p, _ := idlePipe()
-		p.closing.closed = true
+		p := newCore()
+		p.closing.closed, p.conn.state = true, connDialing
 		fx, _ := connected(p)
 		assert.Equal(t, []link{l}, fx.close)
 		assert.Nil(t, p.conn.link)
@@ -219,19 +230,19 @@ func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 
 func TestAnOrphanExpires(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	orphan := anyCall(durable)
 	p.state.recovery.add([]*Call{orphan})
-	fx := p.expire(at(9.9))
+	fx := p.tick(at(9.9))
 	assert.Empty(t, fx.deliveries)
 	assert.Equal(t, at(10), fx.tickBy)
-	assert.Equal(t, []delivery{{orphan, unknown(node.ErrTimeout)}}, p.expire(at(10)).deliveries)
+	assert.Equal(t, []delivery{{orphan, unknown(node.ErrTimeout)}}, p.tick(at(10)).deliveries)
 }
 
 func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
-	p.conn.link = fakeLink{stream: true}
+	p := newCore()
+	p.connect(fakeLink{stream: true})
 	p.state.calls = inflight{written: releases(1), queue: releases(1)}
 	p.state.window.lastSent, p.conn.silentSince = at(9), at(9)
 	p.state.window.rtt.measure(16*time.Millisecond, at(9))
@@ -245,7 +256,7 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 
 func TestARecoverySendsItsOrphans(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	calls := releases(2)
 	p.state.recovery.add(calls)
 	next, _, _, _ := p.nextRecovery(at(9))
@@ -258,7 +269,7 @@ func TestARecoverySendsItsOrphans(t *testing.T) {
 	for _, c := range calls {
 		assert.Equal(t, at(9), c.flight.sent)
 	}
-	assert.EqualValues(t, 2, p.stats().Requests)
+	assert.Equal(t, batches{1, 2}, p.batches)
 	next, _, _, fx := p.nextRecovery(at(9))
 	assert.Equal(t, doRest, next.do)
 	assert.Equal(t, []link{fakeLink{}}, fx.close)
@@ -269,8 +280,8 @@ func TestARecoverySendsItsOrphans(t *testing.T) {
 
 func TestADriverRestsIfItCannotConnect(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
-	p.driver.running = true
+	p := newCore()
+	p.driver.running, p.conn.state = true, connDialing
 	fx, more := p.connected(nil, errBroken, at(9))
 	assert.False(t, more)
 	assert.False(t, p.driver.running)
@@ -280,18 +291,18 @@ func TestADriverRestsIfItCannotConnect(t *testing.T) {
 
 func TestABatchIsCounted(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
-	p.conn.link, p.state.calls.queue = fakeLink{}, releases(2)
+	p := newCore()
+	p.connect(fakeLink{})
+	p.state.calls.queue = releases(2)
 	assert.Equal(t, doFlush, p.send(at(9), &effects{}).do)
 	assert.Equal(t, doNothing, p.send(at(9), &effects{}).do, "nothing is left")
-	s := p.stats()
-	assert.Equal(t, []int64{1, 2}, []int64{s.Batches, s.Requests})
+	assert.Equal(t, batches{1, 2}, p.batches)
 }
 
 // The receiver would wait for replies otherwise.
 func TestAConnectionToWhichAWriteFailsIsClosed(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newPipe(clock.System, nil)
 	l := &slowLink{closed: make(chan struct{})}
 	p.finishWrite(l, nil)
 	select {
@@ -307,12 +318,14 @@ func TestAConnectionToWhichAWriteFailsIsClosed(t *testing.T) {
 func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 	t.Parallel()
 	l := fakeLink{stream: true}
-	for name, f := range map[string]func(p *pipe) effects{
-		"a write has ended":   func(p *pipe) effects { return p.wrote(l) },
-		"a reply has arrived": func(p *pipe) effects { return p.settle(l, []reply{{value: int64(1)}}, nil, at(9.01)) },
+	for name, f := range map[string]func(p *core) effects{
+		"a write has ended": func(p *core) effects { return p.wrote(l) },
+		"a reply has arrived": func(p *core) effects {
+			return p.settle(l, []reply{{value: int64(1)}}, nil, nil, at(9.01))
+		},
 	} {
-		p, _ := idlePipe()
-		p.conn.link = l
+		p := newCore()
+		p.connect(l)
 		p.state.calls = inflight{written: releases(2), queue: releases(1)}
 		for _, c := range p.state.calls.written {
 			c.flight.sent = at(9)
@@ -325,16 +338,17 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 
 func TestOneUnansweredReleaseIsRecovered(t *testing.T) {
 	t.Parallel()
-	p, started := idlePipe()
-	p.conn.link, p.state.calls.written = fakeLink{}, releases(1)
-	p.settle(p.conn.link, nil, errBroken, at(9))
-	assert.Equal(t, 1, *started)
+	p := newCore()
+	p.connect(fakeLink{})
+	p.state.calls.written = releases(1)
+	fx := p.settle(p.conn.link, nil, errBroken, nil, at(9))
+	assert.Equal(t, startRecovery, fx.start)
 	assert.True(t, p.recovery.running)
 }
 
 func TestARecoveryRestsIfItCannotConnect(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
+	p := newCore()
 	p.recovery.running = true
 	_, more := p.recoveryConnected(nil, errBroken, 0, at(9))
 	assert.False(t, more)
@@ -344,8 +358,8 @@ func TestARecoveryRestsIfItCannotConnect(t *testing.T) {
 func TestAnAnswerOverARecoveryConnection(t *testing.T) {
 	t.Parallel()
 	for name, shared := range map[string]link{"alone": nil, "next to a shared connection": fakeLink{}} {
-		p, _ := idlePipe()
-		p.conn.link = shared
+		p := newCore()
+		p.connect(shared)
 		p.state.health.fail(errBroken, at(8))
 		p.state.recovery.size, p.state.recovery.backoff = 1, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
@@ -368,17 +382,18 @@ func TestWhichConnectionAStandbyTryKeeps(t *testing.T) {
 	t.Parallel()
 	older, newer := &slowLink{}, &slowLink{}
 	for name, c := range map[string]struct {
-		change   func(p *pipe)
+		change   func(p *core)
 		replaced bool
 	}{
-		"it is silent":             {func(*pipe) {}, true},
-		"it was replaced":          {func(p *pipe) { p.conn.link = &slowLink{} }, false},
-		"a reply has arrived":      {func(p *pipe) { p.conn.silentSince = at(8.5) }, false},
-		"no reply is outstanding":  {func(p *pipe) { p.state.calls.written = nil }, false},
-		"the pipe has been closed": {func(p *pipe) { p.closing.closed = true }, false},
+		"it is silent":             {func(*core) {}, true},
+		"it was replaced":          {func(p *core) { p.conn.link = &slowLink{} }, false},
+		"a reply has arrived":      {func(p *core) { p.conn.silentSince = at(8.5) }, false},
+		"no reply is outstanding":  {func(p *core) { p.state.calls.written = nil }, false},
+		"the pipe has been closed": {func(p *core) { p.closing.closed = true }, false},
 	} {
-		p, _ := idlePipe()
-		p.conn.link, p.conn.silentSince, p.conn.tryingStandby = older, at(8), true
+		p := newCore()
+		p.connect(older)
+		p.conn.silentSince, p.conn.tryingStandby = at(8), true
 		p.state.calls.written = releases(1)
 		c.change(p)
 		fx := p.standbyTried(older, at(8), newer, nil, at(9))
@@ -397,11 +412,12 @@ func TestWhichConnectionAStandbyTryKeeps(t *testing.T) {
 
 func TestAReplyEndsTheSilence(t *testing.T) {
 	t.Parallel()
-	p, _ := idlePipe()
-	p.conn.link, p.conn.silentSince, p.state.calls.written = fakeLink{}, at(8), releases(2)
-	p.settle(p.conn.link, []reply{{value: int64(1)}}, nil, at(9))
+	p := newCore()
+	p.connect(fakeLink{})
+	p.conn.silentSince, p.state.calls.written = at(8), releases(2)
+	p.settle(p.conn.link, []reply{{value: int64(1)}}, nil, nil, at(9))
 	assert.Equal(t, at(9), p.conn.silentSince)
-	p.settle(p.conn.link, nil, errBroken, at(10))
+	p.settle(p.conn.link, nil, errBroken, nil, at(10))
 	assert.Equal(t, at(9), p.conn.silentSince)
 }
 
@@ -409,23 +425,24 @@ func TestAReplyEndsTheSilence(t *testing.T) {
 func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prepare func(p *pipe)
+		prepare func(p *core)
 		replies []reply
 		suspect bool
 	}{
-		"it never carried an answer":    {func(*pipe) {}, nil, true},
-		"it carried an answer before":   {func(p *pipe) { p.conn.verified = true }, nil, false},
-		"it carried an answer just now": {func(*pipe) {}, []reply{{value: int64(1)}}, false},
-		"only a PING was sent over it": {func(p *pipe) {
+		"it never carried an answer":    {func(*core) {}, nil, true},
+		"it carried an answer before":   {func(p *core) { p.conn.state = connProven }, nil, false},
+		"it carried an answer just now": {func(*core) {}, []reply{{value: int64(1)}}, false},
+		"only a PING was sent over it": {func(p *core) {
 			p.state.calls.written = nil
 			p.state.calls.ping(at(9))
 		}, nil, false},
-		"its end was reported by a call": {func(*pipe) {}, []reply{{result: inDoubt, err: errBroken}}, true},
+		"its end was reported by a call": {func(*core) {}, []reply{{result: inDoubt, err: errBroken}}, true},
 	} {
-		p, _ := idlePipe()
-		p.conn.link, p.state.calls.written = fakeLink{}, releases(2)
+		p := newCore()
+		p.connect(fakeLink{})
+		p.state.calls.written = releases(2)
 		c.prepare(p)
-		fx := p.settle(p.conn.link, c.replies, errBroken, at(10))
+		fx := p.settle(p.conn.link, c.replies, errBroken, nil, at(10))
 		assert.Nil(t, p.conn.link, name)
 		assert.Equal(t, c.suspect, p.state.health.suspect != nil, name)
 		assert.Equal(t, c.suspect, fx.health, name)

@@ -50,9 +50,9 @@ func roleOf(info string) string {
 }
 
 // asksRole reports whether the next batch over l must ask for the role.
-func (p *pipe) asksRole(l link, now time.Time) bool {
+func (co *core) asksRole(l link, now time.Time) bool {
 	s, ok := l.(*session) // others ask by themselves
-	return ok && s.identity.Role != "" && now.Sub(p.conn.roleAt) >= roleInterval
+	return ok && s.identity.Role != "" && now.Sub(co.conn.roleAt) >= roleInterval
 }
 
 // learnRole reads the reply to askRole, which replies to later calls of the batch follow.
@@ -66,13 +66,13 @@ func (s *settlement) learnRole(r reply) {
 }
 
 // noteBar reports that the server ceased to be asked for votes, or is asked again.
-func (p *pipe) noteBar(s *Server, fx *effects) {
-	err := p.state.bar(s)
-	switch was := p.conn.barred; {
+func (co *core) noteBar(s *Server, fx *effects) {
+	err := co.state.bar(s)
+	switch was := co.conn.barred; {
 	case err != nil && was == nil:
 		fx.reports = append(fx.reports, &node.RefusalError{Err: err})
 	case err == nil && was != nil:
 		fx.reports = append(fx.reports, &node.RefusalError{Err: was, Over: true})
 	}
-	p.conn.barred = err
+	co.conn.barred = err
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// state is what a pipe knows of its master and of its calls. It has no goroutine, no lock and no clock: every method
-// that needs the time gets it as an argument. The pipe guards it with its mutex.
+// state is what a [core] knows of its master and of its calls.
 type state struct {
 	calls    inflight
 	health   health

@@ -83,24 +83,19 @@ func (b *batches) count(requests int) {
 	b.requests += int64(requests)
 }
 
-func (p *pipe) stats() (s Stats) {
-	p.votes.mu.Lock()
-	s.Votes, s.Dropped, s.Latency = p.votes.byVerdict, p.votes.dropped, p.votes.latency
-	p.votes.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if h := &p.state.health; h.suspect != nil {
+// stats adds what the core knows to the stats of a node.
+func (co *core) stats(s *Stats) {
+	if h := &co.state.health; h.suspect != nil {
 		s.Suspect = h.suspect.Err
 	}
-	s.Barred = p.conn.barred
-	for _, m := range p.state.rights {
+	s.Barred = co.conn.barred
+	for _, m := range co.state.rights {
 		s.Barred = m.err
 	}
-	s.Server = p.conn.server
-	s.Queued, s.InFlight = len(p.state.calls.queue), p.state.calls.inFlight()
-	s.Batches, s.Requests = p.batches.batches, p.batches.requests
-	s.Unconfirmed = p.state.unconfirmed()
-	return s
+	s.Server = co.conn.server
+	s.Queued, s.InFlight = len(co.state.calls.queue), co.state.calls.inFlight()
+	s.Batches, s.Requests = co.batches.batches, co.batches.requests
+	s.Unconfirmed = co.state.unconfirmed()
 }
 
 // unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A

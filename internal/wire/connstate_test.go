@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every pair of state and event is either in the table below, with the state that follows, or panics.
+func TestEveryPairOfConnectionStateAndEvent(t *testing.T) {
+	t.Parallel()
+	possible := map[connState]map[connEvent]connState{
+		connNone:    {connDial: connDialing, connAdopted: connFresh, connSilenced: connNone},
+		connDialing: {connMade: connFresh, connFailed: connNone, connSilenced: connDialing},
+		connFresh:   {connAnswered: connProven, connSilenced: connFresh, connEnded: connNone},
+		connProven:  {connAnswered: connProven, connSilenced: connSilent, connEnded: connNone},
+		connSilent:  {connAnswered: connProven, connEnded: connNone},
+	}
+	for s := range connStates {
+		for e := range connEvents {
+			next, ok := possible[s][e]
+			if !ok {
+				assert.Equal(t, impossible, connTransitions[s][e], "%v in %v", e, s)
+				continue
+			}
+			got := s
+			got.on(e)
+			assert.Equal(t, next, got, "%v in %v", e, s)
+		}
+	}
+	s := connNone
+	assert.PanicsWithValue(t, "redlock: connection event answered in state none", func() { s.on(connAnswered) })
+	assert.Equal(t, connNone, s)
+}
+
+// A connection takes its states from the events of the core, and has a link in three of them.
+func TestTheStatesOfAConnection(t *testing.T) {
+	t.Parallel()
+	co := newCore()
+	in := func(want connState) {
+		t.Helper()
+		require.Equal(t, want, co.conn.state)
+		require.Equal(t, want == connFresh || want == connProven || want == connSilent, co.conn.link != nil)
+	}
+	in(connNone)
+	dial := func(l link, err error, now float64) {
+		t.Helper()
+		co.state.calls.push(anyCall(durable))
+		co.state.health.retryAt = at(now)
+		task, _ := co.next(at(now))
+		require.Equal(t, doConnect, task.do)
+		in(connDialing)
+		co.connected(l, err, at(now))
+	}
+	dial(nil, errBroken, 9)
+	in(connNone)
+	co.state.health.answer()
+	dial(fakeLink{}, nil, 10)
+	in(connFresh)
+	task, _ := co.next(at(10))
+	require.Equal(t, doFlush, task.do)
+	co.wrote(task.link)
+	co.settle(task.link, []reply{{value: int64(1)}}, nil, nil, at(11))
+	in(connProven)
+	co.driver.running = true
+	call := anyCall(func(c *Call) { c.Asked, c.Deadline = at(11), at(12) })
+	co.state.calls.written = []*Call{call}
+	co.tick(at(20))
+	in(connSilent)
+	assert.Equal(t, startStandby, co.tick(at(21)).start&startStandby)
+	co.settle(co.conn.link, []reply{{value: "OK"}}, nil, nil, at(22))
+	in(connProven)
+	co.state.calls.written = releases(1)
+	co.settle(co.conn.link, nil, errBroken, nil, at(23))
+	in(connNone)
+	assert.Nil(t, co.state.health.suspect, "a proven connection may end")
+}

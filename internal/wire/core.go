@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// core decides everything about one master. It has a method for each event, which takes the time of the event if it
+// matters, changes the core, and returns what remains to be done: the [effects], for the driver a [task]. It has no
+// mutex, no clock and no goroutine. The only other thing that it touches is a [link]: it asks for its state, and puts
+// commands into its buffer.
+//
+// The [pipe] guards the core with its mutex, and acts.
+type core struct {
+	state    state
+	conn     connection
+	driver   driver
+	recovery recoveryConn
+	closing  closing
+	batches  batches
+	reaches  bool // a connection can be made only to compare servers
+}
+
+// connection is what a pipe knows of its connection to the master.
+type connection struct {
+	state         connState
+	link          link          // nil: there is none
+	server        *Server       // that answered last; nil: none has
+	roleAt        time.Time     // when the server's role was last asked over link
+	barred        error         // why the server that answered last gets no calls for a vote; nil: it gets them
+	silentSince   time.Time     // the last reply, or a later write or connect of the driver with no reply due
+	writer        link          // the link that a goroutine writes to; nil: none
+	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
+	standby       link          // a new connection that works while link stays silent; nil: none
+	tryingStandby bool          // a goroutine tries a new connection, see tryStandby
+}
+
+// closing is how far the end of a pipe is.
+type closing struct {
+	drained  chan struct{} // closed when close need not wait any more; nil: close does not wait
+	deadline time.Time     // when close stops waiting
+	closed   bool          // the pipe accepts nothing more
+}
+
+// effects are what a decision of the core leaves to be done.
+type effects struct {
+	now         time.Time  // when the decision was made
+	close       []link     // connections to close
+	health      bool       // onHealth must be called with cause
+	cause       error      // why the master is suspect; nil: it has recovered
+	deliveries  []delivery // votes to deliver
+	reports     []error    // refusals that onHealth must be called with
+	tickBy      time.Time  // when tick must run; zero: no need
+	sendAheadAt time.Time  // when sendAhead must run; zero: no need
+	idle        bool       // the replies that were received left nothing to do
+
+	// The pipe does the rest before it unlocks the mutex: no goroutine may start once the core is closed.
+	start      starts        // goroutines
+	comparison chan struct{} // if not nil: compare servers, and close it then
+	wakeDriver bool          // the driver has work
+	endDriver  bool          // the driver's goroutine ends when it rests
+}
+
+// starts are goroutines to start.
+type starts uint8
+
+const (
+	startDriver   starts = 1 << iota
+	startRecovery        // see [pipe.runRecovery]
+	startStandby         // see [pipe.tryStandby]
+	startCheck           // see [pipe.checkServers]
+)
+
+// wake makes tick run at t or earlier; the zero time has no effect.
+func (fx *effects) wake(t time.Time) { fx.tickBy = earliest(fx.tickBy, t) }
+
+// suspect has onHealth called with the failure of a master that became suspect.
+func (fx *effects) suspect(changed bool, err error) {
+	if changed {
+		fx.health, fx.cause = true, err
+	}
+}
+
+// healthy has onHealth called if a master has recovered.
+func (fx *effects) healthy(changed bool) {
+	if changed {
+		fx.health, fx.cause = true, nil
+	}
+}
+
+// submit accepts a call, or returns why it does not.
+func (co *core) submit(c *Call) (fx effects, refused error) {
+	if err := co.refusal(c); err != nil {
+		return fx, err
+	}
+	co.state.calls.push(c)
+	co.startDriver(c.Asked, &fx)
+	co.scheduleNext(&fx)
+	fx.wake(c.Deadline)
+	return fx, nil
+}
+
+// refusal returns why a call is not accepted; nil if it is.
+func (co *core) refusal(c *Call) error {
+	switch {
+	case co.closing.closed, co.closing.drained != nil && !c.Durable:
+		return node.ErrClosed
+	case c.Durable:
+		return nil
+	}
+	if err := co.state.rights.refused(c.Op, c.Asked); err != nil {
+		return err
+	}
+	switch {
+	case co.state.health.suspect != nil && (co.driver.running || !co.state.health.due(c.Asked)):
+		return co.state.health.suspect
+	case len(co.state.calls.queue) >= maxQueue:
+		return node.ErrBusy
+	}
+	return nil
+}
+
+// isSuspect reports whether the master failed and has not answered since.
+func (co *core) isSuspect() bool {
+	return co.state.health.suspect != nil
+}
+
+// tick handles everything that is due at now: the deadlines of calls, the next try of a suspect master, and releases
+// that must be sent again.
+func (co *core) tick(now time.Time) (fx effects) {
+	fx.now = now
+	if co.closing.closed {
+		return fx
+	}
+	s := &co.state
+	expired, next := s.calls.expire(now, co.conn.state == connDialing && s.health.suspect == nil)
+	fx.deliveries = expired
+	co.judge(expired, now, &fx)
+	orphaned, next := expireCalls(s.recovery.calls(), (*Call).due, now, next)
+	for _, c := range orphaned {
+		fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
+	}
+	if fx.health {
+		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
+		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
+	}
+	fx.wake(next)
+	s.calls.push(s.late.takeDue(now)...)
+	s.calls.push(s.refusals.due(now)...)
+	co.wakeForRepetitions(&fx)
+	if s.servers.checks > 0 {
+		co.checkServers(now, &fx)
+	}
+	co.wakeForCheck(&fx)
+	co.startDriver(now, &fx)
+	co.startRecovery(now, &fx)
+	co.checkDrained(&fx)
+	return fx
+}
+
+// wakeForRepetitions makes tick run when the next release must be sent again.
+func (co *core) wakeForRepetitions(fx *effects) {
+	fx.wake(co.state.late.next())
+	fx.wake(co.state.refusals.next())
+}
+
+// judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge
+// tries standby connections from time to time.
+func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
+	if !co.driver.running {
+		return
+	}
+	h := &co.state.health
+	for _, d := range expired {
+		if h.expire(d.call.Request, d.vote.Err, co.conn.silentSince, now) {
+			co.conn.state.on(connSilenced)
+			fx.suspect(true, d.vote.Err)
+		}
+	}
+	switch {
+	case h.suspect == nil, co.conn.link == nil, co.conn.standby != nil, co.conn.tryingStandby:
+	case !h.due(now):
+		fx.wake(h.retryAt)
+	default:
+		co.conn.tryingStandby = true
+		fx.start |= startStandby
+	}
+}
+
+// ended records that the connection ended.
+func (c *connection) ended() {
+	c.state.on(connEnded)
+	c.link = nil
+}

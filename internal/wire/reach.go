@@ -1,0 +1,169 @@
+package wire
+
+import "time"
+
+// The goroutines of a pipe that make further connections: to repeat calls, to replace a silent connection, and to
+// compare servers.
+
+// runRecovery repeats the calls that broken connections left unanswered; see [recovery].
+func (p *pipe) runRecovery() error {
+	for p.recoverOnce() {
+	}
+	return nil
+}
+
+// recoverOnce makes the recovery connection if there is none, and otherwise sends a batch over it and receives the
+// replies. It reports whether there may be more to do.
+func (p *pipe) recoverOnce() bool {
+	now := p.clock.Now()
+	p.mu.Lock()
+	t, n, patience, fx := p.core.nextRecovery(now)
+	p.unlock(&fx)
+	p.apply(fx)
+	switch t.do {
+	case doConnect:
+		return p.connectRecovery(now)
+	case doFlush:
+		silent := p.clock.AfterFunc(patience, t.link.close)
+		defer silent.Stop()
+		_ = t.link.flush() // receive reports the error
+		for left := n; left > 0; silent.Reset(patience) {
+			left = p.receiveRecovery(t.link, n)
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// connectRecovery makes the recovery connection. It reports whether it succeeded.
+func (p *pipe) connectRecovery(began time.Time) bool {
+	l, err := p.open(0)
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx, ok := p.core.recoveryConnected(l, err, now.Sub(began), now)
+	p.unlock(&fx)
+	p.apply(fx)
+	return ok
+}
+
+// receiveRecovery receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
+// are not settled.
+func (p *pipe) receiveRecovery(l link, n int) (left int) {
+	replies, err := l.receive()
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx, left := p.core.settleRecovery(l, n, replies, err, now)
+	p.unlock(&fx)
+	p.apply(fx)
+	return left
+}
+
+// tryStandby tries a new connection while the pipe's own is silent. A frozen master answers on neither connection, and
+// on both once it has thawed. A master whose network was cut off answers on the new connection long before TCP
+// retransmits over the old one.
+func (p *pipe) tryStandby() error {
+	p.mu.Lock()
+	old, silentSince := p.core.silent()
+	p.mu.Unlock()
+	l, err := p.open(0)
+	if err == nil {
+		p.beginCompare(l)
+		over := make(chan struct{})
+		p.clock.AfterFunc(thawGrace, func() { close(over) })
+		<-over
+	}
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx := p.core.standbyTried(old, silentSince, l, err, now)
+	p.unlock(&fx)
+	p.apply(fx)
+	return nil
+}
+
+// saw records the server that a connection reached.
+func (p *pipe) saw(x observation) {
+	p.mu.Lock()
+	fx := p.core.saw(x)
+	p.unlock(&fx)
+	p.apply(fx)
+}
+
+// compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
+// limited time for the result: if there are several servers, not even the first grant may count. took is how long it
+// took to make l, and patience how long it might take.
+func (p *pipe) compareFirst(l link, took, patience time.Duration) {
+	done := p.beginCompare(l)
+	if done == nil || took > compareWait {
+		return
+	}
+	over := make(chan struct{})
+	wait := max(min(compareWait, patience-took), compareWaitMin)
+	timer := p.clock.AfterFunc(wait, func() { close(over) })
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-over:
+	}
+}
+
+// beginCompare begins the comparison, unless there is nothing to compare, and returns a channel that is closed when it
+// has ended.
+func (p *pipe) beginCompare(l link) (done chan struct{}) {
+	p.mu.Lock()
+	fx := p.core.beginCompare(l)
+	p.unlock(&fx)
+	return fx.comparison
+}
+
+// compare connects, at most comparisons times, until it is settled whether there are several servers.
+func (p *pipe) compare() {
+	for i := range comparisons {
+		id, done, err := p.reach()
+		if err != nil {
+			return
+		}
+		done()
+		p.mu.Lock()
+		settled := p.core.settled(id, i == 0)
+		p.mu.Unlock()
+		if settled {
+			return
+		}
+	}
+}
+
+// checkServers checks whether there are still several servers.
+func (p *pipe) checkServers() error {
+	runID := p.onlyServer()
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx := p.core.serversChecked(runID, now)
+	p.unlock(&fx)
+	p.apply(fx)
+	return nil
+}
+
+// onlyServer returns the server that all connections of a check reach; "" if they reach several, or none. The
+// connections stay open until the check ends. Otherwise a load balancer that prefers the server with the fewest
+// connections would lead each to the server that the pipe's connection does not use.
+func (p *pipe) onlyServer() (runID string) {
+	var open []func()
+	defer func() {
+		for _, done := range open {
+			done()
+		}
+	}()
+	for i := range agreeing {
+		id, done, err := p.reach()
+		if err != nil {
+			return ""
+		}
+		open = append(open, done)
+		if i > 0 && id != runID {
+			return ""
+		}
+		runID = id
+	}
+	return runID
+}
