@@ -198,8 +198,8 @@ func (p *pipe) finishWrite(l link, err error) {
 	p.apply(fx)
 }
 
-// receive waits for replies and delivers the resulting votes. It returns when the replies arrived, and whether they left
-// nothing to do.
+// receive waits for replies and delivers the resulting votes. It returns when the replies arrived, and whether they
+// left nothing to do.
 func (p *pipe) receive(l link) (now time.Time, idle bool) {
 	replies, err := l.receive()
 	now = p.clock.Now()
