@@ -27,11 +27,13 @@ type call struct {
 	ended  bool  // it is counted as ended
 	lock   *Lock // the lock that was acquired; nil: none
 
-	waiter     *waitqueue.Waiter // its place in the present queue
+	waiter     waitqueue.Waiter // its place in the queue
 	contention waitqueue.Contention
 	failures   quorum.PermanentFailures
 	attempts   int   // so far
 	reason     error // why it waits; nil: it has not asked yet
+	first      bool  // the next attempt asks one master before the others
+	unsure     bool  // only the first master denied the last attempt; no other was asked
 	slots      slotSearch
 	intent     intent
 }
@@ -43,9 +45,6 @@ type outcome struct {
 	denied *quorum.DeniedError // nil: the attempt was not denied
 	final  bool                // the call must return err instead of trying again
 }
-
-// firstDenied reports whether the first master denied, and no other was asked.
-func (o outcome) firstDenied() bool { return o.denied != nil && o.denied.Alone }
 
 // startCall makes a call, counts it and traces its start.
 func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try bool) *call {
@@ -60,9 +59,8 @@ func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try 
 	return c
 }
 
-// run waits for the caller's turn and asks the masters, until they grant the lock or waiting cannot help. An attempt
-// that fails ends the turn. A caller of a reentrant lock makes one attempt in a queue of its own, because its owner may
-// hold the lock already, and then joins the queue that all owners share.
+// run does what the queue says, until the masters grant the lock, another caller hands its lease over, or waiting cannot
+// help.
 func (c *call) run() (lock *Lock, err error) {
 	if err = c.locker.begin(); err != nil {
 		return nil, err
@@ -71,64 +69,44 @@ func (c *call) run() (lock *Lock, err error) {
 	if err = c.ctx.Err(); err != nil {
 		return nil, fmt.Errorf("not asked: %w", err)
 	}
-	if err = c.join(c.target.Kind.Nested()); err != nil {
-		return nil, err
-	}
+	next := c.join()
 	defer func() { c.leave(lock) }() // deferred, as all cleanup, because a callback may panic
-	var last outcome
 	for {
-		turn, nudged, err := c.awaitTurn()
-		first := false
-		switch {
-		case err != nil:
+		if next, err = c.await(next); err != nil {
 			return nil, err
-		case nudged: // it asks without the turn
-		case turn.Action == waitqueue.Fail:
-			return nil, turn.Err
-		case turn.Action == waitqueue.Inherit:
-			return c.inherit(turn.Lock.(queuedLock).Lock)
-		default:
-			if first, err = c.awaitAttempt(turn, last.firstDenied()); err != nil {
+		}
+		switch next.Action {
+		case waitqueue.Fail:
+			return nil, next.Err
+		case waitqueue.Inherit:
+			return c.inherit(next.Lock.(queuedLock).Lock)
+		case waitqueue.Probe:
+			if next, err = c.pause(next.Err); err != nil {
 				return nil, err
 			}
-			if from := c.inherited(); from != nil {
-				return c.inherit(from)
-			}
+			continue
 		}
-		if c.target.Kind.Slotted() {
-			last = c.askForSlot(first)
-		} else {
-			last = c.ask(first, 0)
+		o := c.attempt()
+		if o.lock != nil || o.final || c.try {
+			return o.lock, o.err
 		}
-		switch {
-		case last.lock != nil, last.final, c.try && !nudged:
-			return last.lock, last.err
-		case nudged:
-		case c.waiter.Alone:
-			c.waiter.Leave()
-			if err := c.join(false); err != nil {
-				return nil, err
-			}
-		default:
-			c.waiter.Failed(last.err, errors.Is(last.err, ErrHeld))
-		}
+		next = c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
 	}
 }
 
-// join joins the queue of the lock, or with alone a queue of its own.
-func (c *call) join(alone bool) error {
-	k, width := c.target.Kind, c.target.Slots
-	if k.SharedByAll() {
+// join joins the queue of the lock.
+func (c *call) join() waitqueue.Instruction {
+	k, width := c.target.Kind, 1
+	switch {
+	case k.SharedByAll():
 		width = waitqueue.Unbounded
+	case k.Slotted():
+		width = c.target.Slots
 	}
-	w, err := c.locker.queues.Join(waitqueue.Request{
+	return c.locker.queues.Join(&c.waiter, waitqueue.Request{
 		Key: waitqueue.KeyOf(c.target.Names), Names: c.target.Names, Kind: k.Name, Owner: c.target.Owner,
-		Holder: c.owner(), Width: width, Try: c.try, Alone: alone, Policy: c.cfg.queuePolicy(k),
+		Holder: c.owner(), Width: width, Slotted: k.Slotted(), Try: c.try, Policy: c.cfg.queuePolicy(k),
 	})
-	if err == nil {
-		c.waiter = w
-	}
-	return err
 }
 
 // leave leaves the queue, unless the call has acquired a lock, and withdraws the intent.
@@ -139,78 +117,46 @@ func (c *call) leave(lock *Lock) {
 	}
 }
 
-// awaitTurn waits for the caller's turn. If the caller is nudged, because its owner may hold the reentrant lock, it
-// asks the masters without the turn.
-func (c *call) awaitTurn() (turn waitqueue.Wakeup, nudged bool, err error) {
-	var nudges <-chan struct{}
-	if c.target.Kind.Nested() {
-		nudges = c.waiter.Nudges()
-	}
-	select {
-	case turn = <-c.waiter.Wakeups():
-	case <-nudges:
-		nudged = true
-	case <-c.ctx.Done():
-		err = c.gaveUp()
-	case <-c.locker.ending:
-		err = ErrClosed
-	}
-	return turn, nudged, err
-}
-
-// awaitAttempt waits until the caller, which has the turn, asks the masters. It reports whether to ask one master
-// before the others. firstDenied reports whether the first node denied the last attempt.
-func (c *call) awaitAttempt(turn waitqueue.Wakeup, firstDenied bool) (first bool, err error) {
-	if turn.Action == waitqueue.Ask {
-		var yieldingEnds <-chan struct{}
-		if c.target.Kind.Slotted() {
-			yieldingEnds = c.waiter.Nudges()
+// await waits until the caller is to do something else than to wait. After a delay, others may be asking, too.
+func (c *call) await(next waitqueue.Instruction) (waitqueue.Instruction, error) {
+	for next.Waits() {
+		c.first = c.first || next.After > 0
+		if err := c.sleep(next.After); err != nil {
+			return next, err
 		}
-		return turn.Delay > 0, c.sleep(turn.Delay, nil, yieldingEnds) // others may be asking after a delay
+		next = c.waiter.Next()
 	}
-	if turn.Err != nil {
-		c.reason = turn.Err
-	}
-	plan, err := c.nextPlan(firstDenied)
-	if err != nil {
-		return false, err
-	}
-	return plan.First, c.pause(plan.Delay)
+	return next, nil
 }
 
-// pause waits for delay before another attempt. It ends early if the waiter is nudged, or if the last attempt was
-// denied and a release is published. After any other failure a release does not help. Callers whose attempts
-// fail publish the releases of what they were granted, and would wake each other without end.
-func (c *call) pause(delay time.Duration) error {
+// pause finds out when to try again after an attempt that failed with an error, and waits. It returns what is next.
+func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {
+	c.reason = cmp.Or(failure, c.reason)
+	plan, err := c.nextPlan()
+	if err != nil {
+		return next, err
+	}
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{
-			Event: c.event(), Attempts: c.attempts, Delay: delay, Err: c.reason,
+			Event: c.event(), Attempts: c.attempts, Delay: plan.Delay, Err: c.reason,
 		})
 	}
-	var releases <-chan struct{}
-	if l := c.listener(); l != nil && errors.Is(c.reason, ErrHeld) {
-		var stop func()
-		releases, stop = l.Wait()
-		defer stop()
-	}
-	if c.target.Kind.Slotted() {
-		c.waiter.Pause()
-	}
-	return c.sleep(delay, releases, c.waiter.Nudges())
+	next, err = c.await(c.waiter.Pause(plan.Delay))
+	c.first = plan.First
+	return next, err
 }
 
-// sleep returns nil after d, or earlier when releases or nudges receives. It returns an error if the call must end.
-func (c *call) sleep(d time.Duration, releases, nudges <-chan struct{}) error {
-	if d == 0 {
-		return nil
+// sleep returns nil when the waiter is woken, or after d unless d is 0. It returns an error if the call must end.
+func (c *call) sleep(d time.Duration) error {
+	var over chan struct{}
+	if d > 0 {
+		over = make(chan struct{})
+		timer := c.cfg.clock.AfterFunc(d, func() { close(over) })
+		defer timer.Stop()
 	}
-	over := make(chan struct{})
-	timer := c.cfg.clock.AfterFunc(d, func() { close(over) })
-	defer timer.Stop()
 	select {
 	case <-over:
-	case <-releases:
-	case <-nudges:
+	case <-c.waiter.Woken():
 	case <-c.ctx.Done():
 		return c.gaveUp()
 	case <-c.locker.ending:
@@ -225,15 +171,26 @@ func (c *call) listener() *quorum.Listener {
 	return l
 }
 
-// ask makes one attempt: it asks the masters once, with a new token, for a slot of a semaphore or for a lock of another
-// kind. All contenders that ask one master first ask the same one, so that they do not split the vote.
-func (c *call) ask(first bool, slot int) outcome {
+// attempt asks the masters for the lock.
+func (c *call) attempt() (o outcome) {
+	if c.target.Kind.Slotted() {
+		o = c.askForSlot()
+	} else {
+		o = c.ask(0)
+	}
+	c.first, c.unsure = false, o.denied != nil && o.denied.Alone
+	return o
+}
+
+// ask asks the masters once, with a new token, for a slot of a semaphore or for a lock of another kind. All contenders
+// that ask one master first ask the same one, so that they do not split the vote.
+func (c *call) ask(slot int) outcome {
 	l := c.locker
 	if l.isEnding() {
 		return outcome{err: ErrClosed, final: true}
 	}
 	firstNode := quorum.NoFirst
-	if first {
+	if c.first {
 		firstNode = l.quorum.FirstNode(hash(c.target.Names[0]))
 	}
 	claim, asked := c.claim(kind.NewToken(c.owner())), c.cfg.clock.Now()

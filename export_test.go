@@ -26,16 +26,17 @@ func Gather(votes []wire.Vote, need int) Holding {
 // read while the queues are locked, when the lock is handed over.
 func (l *Locker) BlockQueues() (unblock func()) {
 	request := waitqueue.Request{
-		Key: waitqueue.KeyOf([]string{"blocked"}), Names: []string{"blocked"},
+		Key: waitqueue.KeyOf([]string{"blocked"}), Names: []string{"blocked"}, Width: 1,
 		Policy: blockingLock{}.Policy(),
 	}
-	holder, _ := l.queues.Join(request)
-	next, _ := l.queues.Join(request)
+	var holder, next waitqueue.Waiter
+	l.queues.Join(&holder, request)
+	l.queues.Join(&next, request)
 	blocker := blockingLock{blocked: make(chan struct{}), unblock: make(chan struct{})}
 	now := l.cfg.clock.Now()
 	var hold waitqueue.Hold
 	holder.Granted(&hold, now, now)
-	go hold.PassLease(blocker, now)
+	go hold.HandOver(blocker, now)
 	<-blocker.blocked
 	return func() {
 		close(blocker.unblock)

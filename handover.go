@@ -13,12 +13,14 @@ import (
 // handOverOrRelease hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and
 // returns when a majority has confirmed the release.
 func (l *Lock) handOverOrRelease() error {
-	if l.handOver() {
+	means := l.hold.HandOver(queuedLock{l}, l.cfg.clock.Now())
+	if means == waitqueue.WithLease {
 		return nil
 	}
 	done := make(chan error, 1)
-	silent := l.hold.KeepSilent(queuedLock{l}, l.cfg.clock.Now())
-	l.transition(change{event: eventGiveBack, silent: silent, done: func(err error) { done <- err }})
+	l.transition(change{
+		event: eventGiveBack, silent: means == waitqueue.Silently, done: func(err error) { done <- err },
+	})
 	return releaseError("unlock", l.names(), <-done) // arrives at the nodes' deadline at the latest
 }
 
@@ -34,11 +36,6 @@ func releaseError(op string, about []string, err error) error {
 	default:
 		return err
 	}
-}
-
-// handOver hands the lease of an unlocked lock to the next waiter of this Locker, and reports whether it did.
-func (l *Lock) handOver() bool {
-	return l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
 }
 
 // setSuccessor records the Lock that has the lease now; nil if the Locker was closed before.

@@ -26,8 +26,8 @@ func (c *config) intentLife() time.Duration { return min(c.retryMax, probeInterv
 
 // nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
 // denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
-func (c *call) nextPlan(firstDenied bool) (waitqueue.Plan, error) {
-	result := waitqueue.Result{Attempts: c.attempts, FirstDenied: firstDenied}
+func (c *call) nextPlan() (waitqueue.Plan, error) {
+	result := waitqueue.Result{Attempts: c.attempts, FirstDenied: c.unsure}
 	var found kind.ProbeResult
 	if errors.Is(c.reason, ErrHeld) {
 		c.waiter.Listen()
@@ -62,12 +62,10 @@ func (c *call) probeForHolder() (kind.ProbeResult, error) {
 	return found, err
 }
 
-// noteHolder records which lock the call waits for. If the lock is reentrant, it nudges the waiters of its owner.
+// noteHolder records which lock the call waits for. If the lock is reentrant, the waiters of its owner ask.
 func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 	if c.target.Kind.Nested() {
-		for _, owner := range found.Owners() {
-			c.locker.queues.Nudge(c.waiter.Key, owner)
-		}
+		c.waiter.OwnersHold(found.Owners())
 	}
 	held := &HeldError{
 		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind), Holder: kind.HolderOf(found.Longest.Token),

@@ -93,7 +93,7 @@ var transitions = [phases][events]phase{
 type change struct {
 	event  event
 	cause  error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
-	silent bool        // eventGiveBack: the release is not published; see [waitqueue.Hold.KeepSilent]
+	silent bool        // eventGiveBack: the release is not published; see [waitqueue.Silently]
 	unused bool        // eventGiveBack: the caller never got the lock, so there is no minimum hold
 	done   func(error) // eventGiveBack: receives the result of the release, unless it is nil
 }

@@ -166,12 +166,12 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	l.quorum = q
 	l.queues = waitqueue.New(waitqueue.Config{
 		Now: cfg.clock.Now,
-		Listen: func(names []string) waitqueue.Subscription {
+		Listen: func(names []string, news func()) waitqueue.Subscription {
 			channels := make([]string, len(names))
 			for i, name := range names {
 				channels[i] = kind.Channel(name)
 			}
-			return q.Listen(channels...)
+			return q.Listen(news, channels...)
 		},
 		HeldError: func(name, kind, holder string) error {
 			return &HeldError{Name: name, Kind: Kind(kind), Holder: names.Printable(holder)}

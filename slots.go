@@ -21,7 +21,7 @@ type slotSearch struct {
 const maxSlotsAsked = 5
 
 // askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
-func (c *call) askForSlot(first bool) (o outcome) {
+func (c *call) askForSlot() (o outcome) {
 	candidates := c.likelySlots()
 	for range maxSlotsAsked {
 		slot := c.waiter.ChooseSlot(candidates)
@@ -31,7 +31,7 @@ func (c *call) askForSlot(first bool) (o outcome) {
 		if slot == 0 {
 			return o
 		}
-		if o = c.ask(first, slot); o.lock != nil {
+		if o = c.ask(slot); o.lock != nil {
 			return o
 		}
 		c.waiter.RefuseSlot()
@@ -86,13 +86,4 @@ func votesOf(answers []quorum.Answer) []wire.Vote {
 		votes[i] = an.Vote
 	}
 	return votes
-}
-
-// inherited returns the lock that was handed over to the waiter while it yielded or paused; nil if there is none.
-func (c *call) inherited() *Lock {
-	if !c.target.Kind.Slotted() {
-		return nil
-	}
-	from, _ := c.waiter.Resume().(queuedLock)
-	return from.Lock
 }

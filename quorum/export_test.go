@@ -44,9 +44,8 @@ func NewMajorityNotifier(nodes, need int) *MajorityNotifier {
 	return &MajorityNotifier{newMajorityNotifier(nodes, need)}
 }
 
-func (n *MajorityNotifier) Message(index int) bool         { return n.message(index) }
-func (n *MajorityNotifier) Arm() bool                      { return n.arm() }
-func (n *MajorityNotifier) Armed() bool                    { return n.armed }
+func (n *MajorityNotifier) Message(index int)              { n.message(index) }
+func (n *MajorityNotifier) Take() bool                     { return n.take() }
 func (n *MajorityNotifier) Refute(index int, asked uint64) { n.refute(index, asked) }
 func (n *MajorityNotifier) MajorityFree(asked uint64)      { n.majorityFree(asked) }
 func (n *MajorityNotifier) Last() uint64                   { return n.last }

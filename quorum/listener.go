@@ -1,26 +1,25 @@
 package quorum
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// A Listener listens to the releases of a lock, for the waiters of one queue. A majority of messages wakes the one that
-// called Wait first, and each further message the next one. Usually one waits at a time; of a semaphore, several may.
+// A Listener listens to the releases of a lock, for the waiters of one queue.
 type Listener struct {
 	stops []func()
+	news  func() // called when Take may return true
 
 	mu       sync.Mutex
 	notifier majorityNotifier
-	waiting  []chan struct{} // one for each call of Wait, in their order; closed to wake the waiter
-	text     string          // of the last message that had one
+	text     string // of the last message that had one
 }
 
-// Listen listens on the channels of a lock's names on every node. It returns at once. Stop ends it.
-func (q *Quorum) Listen(channels ...string) *Listener {
-	l := &Listener{notifier: newMajorityNotifier(len(q.nodes), q.need)}
+// Listen listens on the channels of a lock's names on every node. It returns at once. It calls news, with no mutex held,
+// after each message after which Take returns true. Stop ends it.
+func (q *Quorum) Listen(news func(), channels ...string) *Listener {
+	l := &Listener{news: news, notifier: newMajorityNotifier(len(q.nodes), q.need)}
 	for index, nd := range q.nodes {
 		for _, channel := range channels {
 			l.stops = append(l.stops, nd.Listen(channel, func(text string) { l.message(index, text) }))
@@ -36,24 +35,17 @@ func (l *Listener) Stop() {
 	}
 }
 
-// Wait returns a channel that is closed when the waiter must try again: when a majority of the nodes have sent a
-// release message. The start of a node's subscription counts as a message, since the node may have sent one before. A
-// waiter that called Wait before is woken first.
+// Take reports whether a waiter must try again: a majority of the nodes have sent a release message, one of them since
+// the last Take that returned true. The start of a node's subscription counts as a message, since the node may have sent
+// one before.
 //
 // A message counts until a later [Quorum.Probe] with this Listener. After the probe it still counts if its node granted
 // the probe and no majority did. So a waiter that probes after each denied attempt misses no release that a majority
 // publishes. Messages of earlier releases may wake it too early.
-//
-// The caller must call stop when it no longer waits.
-func (l *Listener) Wait() (woken <-chan struct{}, stop func()) {
+func (l *Listener) Take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := make(chan struct{})
-	l.waiting = append(l.waiting, c)
-	if l.notifier.arm() {
-		l.wake()
-	}
-	return c, func() { l.remove(c) }
+	return l.notifier.take()
 }
 
 // TakeText returns the text of the last release message that had one since the last call; "" if there was none.
@@ -64,30 +56,21 @@ func (l *Listener) TakeText() (text string) {
 	return text
 }
 
-// remove removes a waiter, unless it was woken.
-func (l *Listener) remove(c chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting = slices.DeleteFunc(l.waiting, func(other chan struct{}) bool { return other == c })
-	l.notifier.armed = len(l.waiting) > 0
+func (l *Listener) message(index int, text string) {
+	if l.record(index, text) {
+		l.news()
+	}
 }
 
-func (l *Listener) message(index int, text string) {
+// record records a message, and reports whether Take would return true.
+func (l *Listener) record(index int, text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if text != "" {
 		l.text = text
 	}
-	if l.notifier.message(index) {
-		l.wake()
-	}
-}
-
-// wake wakes the waiter that called Wait first. It must be called with l.mu held.
-func (l *Listener) wake() {
-	close(l.waiting[0])
-	l.waiting = slices.Delete(l.waiting, 0, 1)
-	l.notifier.armed = len(l.waiting) > 0
+	l.notifier.message(index)
+	return l.notifier.due()
 }
 
 // lastMessage returns the number of the last message; 0: there was none.

@@ -16,28 +16,20 @@ type majorityNotifier struct {
 	refuted  []uint64 // by node: the last message that no longer counts; 0: none
 	last     uint64   // the last message of any node
 	woken    uint64   // the last message when a waiter was last woken
-	armed    bool     // a waiter waits
 }
 
 func newMajorityNotifier(nodes, need int) majorityNotifier {
 	return majorityNotifier{need: need, received: make([]uint64, nodes), refuted: make([]uint64, nodes)}
 }
 
-// message counts a message of a node. It reports whether to wake the waiter.
-func (n *majorityNotifier) message(index int) bool {
+// message counts a message of a node.
+func (n *majorityNotifier) message(index int) {
 	n.last++
 	n.received[index] = n.last
-	return n.shouldWake()
 }
 
-// arm records that a waiter waits. It reports whether to wake one at once.
-func (n *majorityNotifier) arm() bool {
-	n.armed = true
-	return n.shouldWake()
-}
-
-// shouldWake reports whether a majority has sent messages that count, one of them since the waiter was last woken.
-func (n *majorityNotifier) shouldWake() bool {
+// due reports whether a majority has sent messages that count, one of them since the waiter was last woken.
+func (n *majorityNotifier) due() bool {
 	count, news := 0, false
 	for i, received := range n.received {
 		if received > n.refuted[i] {
@@ -45,10 +37,15 @@ func (n *majorityNotifier) shouldWake() bool {
 			news = news || received > n.woken
 		}
 	}
-	if !n.armed || !news || count < n.need {
+	return news && count >= n.need
+}
+
+// take reports whether to wake the waiter, and records that it was woken.
+func (n *majorityNotifier) take() bool {
+	if !n.due() {
 		return false
 	}
-	n.armed, n.woken = false, n.last
+	n.woken = n.last
 	return true
 }
 

@@ -122,7 +122,6 @@ type modelProbe struct {
 func newModel(n, down, early int) *modelState {
 	m := &modelState{n: n, need: n/2 + 1, waiter: waits}
 	m.notifier = quorum.NewMajorityNotifier(n, m.need)
-	m.notifier.Arm()
 	for i := range n {
 		node := modelNode{releases: i < m.need, down: i >= n-down}
 		if i < early {
@@ -189,7 +188,8 @@ func (m *modelState) steps() (all []step) {
 
 func (m *modelState) message(i int) {
 	m.nodes[i].messages--
-	if m.notifier.Message(i) {
+	m.notifier.Message(i)
+	if m.waiter == waits && m.notifier.Take() {
 		m.begin()
 	}
 }
@@ -237,7 +237,7 @@ func (m *modelState) vote(i int) {
 		m.waiter = retries
 	case m.denied >= m.need, m.voted == m.n:
 		m.waiter = waits
-		if m.notifier.Arm() {
+		if m.notifier.Take() {
 			m.begin()
 		}
 	}
@@ -272,6 +272,6 @@ func (m *modelState) key() string {
 		asked = rank(m.asked)
 	}
 	return fmt.Sprint(
-		m.waiter, m.granting, m.granted, m.denied, m.voted, asked, rank(last), rank(woken), m.notifier.Armed(), nodes,
+		m.waiter, m.granting, m.granted, m.denied, m.voted, asked, rank(last), rank(woken), nodes,
 	)
 }

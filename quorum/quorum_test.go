@@ -208,16 +208,14 @@ type listening struct {
 	q        *quorum.Quorum
 	fakes    []*fake
 	listener *quorum.Listener
-	woken    <-chan struct{}
-	stop     func()
+	news     int // how often the listener said that there may be news
 }
 
 func listen(t *testing.T, n int) *listening {
 	t.Helper()
 	l := &listening{t: t}
 	l.q, l.fakes = council(t, n)
-	l.listener = l.q.Listen("x")
-	l.woken, l.stop = l.listener.Wait()
+	l.listener = l.q.Listen(func() { l.news++ }, "x")
 	return l
 }
 
@@ -228,24 +226,15 @@ func (l *listening) messages(indexes ...int) {
 	}
 }
 
-func (l *listening) isWoken() bool {
-	select {
-	case <-l.woken:
-		return true
-	default:
-		return false
-	}
-}
+func (l *listening) isWoken() bool { return l.listener.Take() }
 
 // probe has the waiter ask the nodes, with these votes, and wait again. The votes of nil come from no node.
 func (l *listening) probe(votes ...*wire.Vote) {
 	l.t.Helper()
-	l.stop()
 	for i, v := range votes {
 		l.fakes[i].answers(v)
 	}
 	_, _ = l.q.Probe(l.t.Context(), wire.Command("look", nil), terms.Timeout, true, nil, l.listener)
-	l.woken, l.stop = l.listener.Wait()
 }
 
 func TestAMajorityOfMessagesWakesTheWaiterOnce(t *testing.T) {
@@ -287,62 +276,39 @@ func TestAMessageDuringTheProbeCounts(t *testing.T) {
 		l.messages(0) // released after the probe was executed
 		return denied()
 	}
-	l.stop()
 	l.fakes[1].answers(denied())
 	l.fakes[2].answers(failed())
 	_, _ = l.q.Probe(t.Context(), wire.Command("look", nil), terms.Timeout, true, nil, l.listener)
-	l.woken, l.stop = l.listener.Wait()
 	assert.False(t, l.isWoken())
 	l.messages(1)
 	assert.True(t, l.isWoken())
 }
 
-func TestMessagesBeforeTheWaitCount(t *testing.T) {
+func TestAMajorityOfMessagesIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 3)
-	l.stop()
-	l.messages(0, 1)
-	l.woken, l.stop = l.listener.Wait()
-	assert.True(t, l.isWoken())
-	l.stop()
-	l.woken, l.stop = l.listener.Wait()
+	l.messages(0)
+	assert.Zero(t, l.news)
+	l.messages(1)
+	assert.Equal(t, 1, l.news)
+	assert.True(t, l.isWoken(), "also if the waiter was not waiting yet")
 	assert.False(t, l.isWoken(), "they woke the waiter before")
 	l.messages(1)
+	assert.Equal(t, 2, l.news)
 	assert.True(t, l.isWoken(), "without a probe, the messages still count")
 }
 
-func TestAListenerWakesTheWaitersInTurn(t *testing.T) {
+// Nobody waits while the attempt of the waiter that was woken is in progress: the news are repeated until they are taken.
+func TestNewsAreRepeatedUntilTheyAreTaken(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 5)
-	waiters := []*listening{l}
-	for range 4 {
-		next := *l
-		next.woken, next.stop = l.listener.Wait()
-		waiters = append(waiters, &next)
-	}
-	woken := func() (all []bool) {
-		for _, w := range waiters {
-			all = append(all, w.isWoken())
-		}
-		return all
-	}
-	waiters[1].stop()
 	l.messages(0, 1, 2)
-	assert.Equal(t, []bool{true, false, false, false, false}, woken())
-	l.messages(3)
-	assert.Equal(t, []bool{true, false, true, false, false}, woken())
-	waiters[4].stop()
-	l.messages(4)
-	assert.Equal(t, []bool{true, false, true, true, false}, woken())
-	waiters[0].stop()
+	assert.Equal(t, 1, l.news)
+	l.messages(3, 4)
+	assert.Equal(t, 3, l.news)
+	assert.True(t, l.isWoken())
 	l.messages(0)
-	one, _ := l.listener.Wait()
-	<-one // the message came while none waited
-	two, _ := l.listener.Wait()
-	three, _ := l.listener.Wait()
-	l.messages(1, 2)
-	<-two
-	<-three
+	assert.Equal(t, 4, l.news)
 }
 
 // The waiter tries again by itself.
@@ -395,7 +361,7 @@ func TestFirstNodeDoesNotDependOnTheOrderOfTheNodes(t *testing.T) {
 func TestAListenerKeepsTheLastTextUntilItIsTaken(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	l := q.Listen("x")
+	l := q.Listen(func() {}, "x")
 	say := func(i int, text string) { fakes[i].subscribers["x"][0](text) }
 	assert.Empty(t, l.TakeText())
 	say(0, "a")

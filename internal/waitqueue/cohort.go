@@ -63,13 +63,13 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 	return min(ttl/8, max(least, 4*c.round))
 }
 
-// cooldown returns how long this process does not ask for the lock after the cohort, if others other processes wait for
-// it. They receive the release message, ask one master and then the others, which takes two rounds. On a busy
-// machine they may need longer than this process did, and would lose every race. So the cooldown also gives each of
-// them the time that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far
-// fewer turns than others.
-func (c cohort) cooldown(now time.Time, others int) time.Duration {
-	return max(minCooldown, 2*c.round, min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
+// cooldown returns how long this process does not ask for the lock after the cohort, if other processes wait for it.
+// They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
+// may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
+// that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far fewer turns than
+// others. holders is how many of them must follow each other until all have had the lock; see rounds.
+func (c cohort) cooldown(now time.Time, holders int) time.Duration {
+	return max(minCooldown, 2*c.round, min(time.Duration(holders)*min(c.age(now), maxRest), maxCooldown))
 }
 
 // mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.
@@ -82,19 +82,4 @@ func (c cohort) mayKeep(lock, waiter Policy, now time.Time, least time.Duration)
 func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bool {
 	return c.mayKeep(lock, waiter, now, minLeaseBudget) && lock.ReuseLease && waiter.ReuseLease &&
 		lock.TTL == waiter.TTL && lease.Validity(now) > lock.TTL*3/4
-}
-
-// afterSilence returns the turn of the next waiter if the waiter that was to follow a silent release gave up. If the
-// next waiter may continue the cohort, it asks at once. Otherwise the release must be published, and the waiter waits
-// for the cooldown if other processes wait for the lock.
-func (c cohort) afterSilence(
-	lock, waiter Policy, try bool, others int, yield time.Duration, now time.Time,
-) (turn Wakeup, publish bool) {
-	switch {
-	case c.mayKeep(lock, waiter, now, minSilentBudget):
-		return Wakeup{Action: Ask, cohort: c.next()}, false
-	case others > 0 && !try:
-		yield = max(yield, c.cooldown(now, others))
-	}
-	return Wakeup{Action: Ask, Delay: yield}, true
 }

@@ -16,108 +16,76 @@ type Lock interface {
 // Hold connects an acquired lock with its queue. The zero Hold has no queue, and its methods do nothing.
 type Hold struct {
 	queue  *queue
-	pool   *pool // in place of queue, for a lock that several callers may hold
 	cohort cohort
 	slot   int32 // the semaphore's slot that the lock has; 0 for every other kind
+	held   bool  // not lost, passed on or released
+	lost   bool  // lost, and not yet released
 }
 
-// lock locks the queues. It returns the queue of the hold; nil, without locking anything, if it has none.
-func (h *Hold) lock() *queue {
-	if h.queue == nil {
-		return nil
-	}
-	h.queue.all.mu.Lock()
-	return h.queue
-}
+// Means is how a lock goes to the next holder.
+type Means uint8
 
-// PassLease gives the lease of the lock to the next waiter, and reports whether it did. It does not if there is no
-// waiter, or if the policies do not allow it. The caller must not release the lock afterwards.
-func (h *Hold) PassLease(l Lock, now time.Time) bool {
-	if p := h.pool; p != nil {
-		p.all.mu.Lock()
-		defer p.all.mu.Unlock()
-		return p.passLease(h, l, now)
-	}
-	q := h.lock()
-	if q == nil {
-		return false
-	}
-	defer q.all.mu.Unlock()
-	return q.passLease(l, h.cohort, now)
-}
+const (
+	// ByMessage: the release is published, and wakes the waiters of all processes.
+	ByMessage Means = iota
+	// Silently: the release is not published, so that the next waiter can ask for the lock before other processes do.
+	Silently
+	// WithLease: the next waiter has the lease of the lock. The caller must not release the lock.
+	WithLease
+)
 
-// KeepSilent reports whether the release of the lock shall be silent, so that the next waiter can ask for the lock
-// before other processes do. The caller must release the lock next.
-func (h *Hold) KeepSilent(l Lock, now time.Time) bool {
-	q := h.lock()
-	if q == nil {
-		return false
-	}
-	defer q.all.mu.Unlock()
-	return q.keepSilent(l, h.cohort, now)
+// HandOver returns how the lock goes to the next holder, and gives its lease to the next waiter if the policies allow
+// that. Unless it did, the caller must release the lock next.
+func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
+	h.do(func(q *queue) (e effects) {
+		switch {
+		case q.passLease(h, l, now):
+			means, e = WithLease, q.advance()
+		case q.keepSilent(h, l, now):
+			means = Silently
+		}
+		return e
+	})
+	return means
 }
 
 // Lost records that the lock was lost and is about to be released. A TryLock then waits for the release instead of
 // reporting that the lock is held.
 func (h *Hold) Lost() {
-	q := h.lock()
-	if q == nil {
-		return
-	}
-	defer q.all.mu.Unlock()
-	if q.newest == h {
-		q.apply(lost)
-	}
+	h.do(func(q *queue) effects {
+		if h.held {
+			h.held, h.lost = false, true
+			q.lost++
+		}
+		return effects{}
+	})
 }
 
 // Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
 // next waiter's request must follow it.
 func (h *Hold) Released(now time.Time, silent bool) {
-	if p := h.pool; p != nil {
-		p.all.mu.Lock()
-		effects := p.released(h, now)
-		p.all.mu.Unlock()
-		effects.run()
-		return
-	}
-	q := h.lock()
-	if q == nil {
-		return
-	}
-	turn := Wakeup{Action: Ask}
-	switch {
-	case silent:
-		turn.cohort = h.cohort.next()
-	case q.others > 0:
-		turn.Delay = h.cohort.cooldown(now, int(q.others))
-	}
-	effects := q.released(turn)
-	q.all.mu.Unlock()
-	effects.run()
+	h.do(func(q *queue) effects { return q.released(h, now, silent) })
 }
 
 // Published records how many subscribers received the message of the lock's release. If other processes are among them,
-// this process yields the lock, or the slots beyond its share, until the cooldown after the release is over. Otherwise
-// it would win every race.
+// this process yields what is beyond its share until the cooldown after the release is over. Otherwise it would win
+// every race.
 func (h *Hold) Published(subscribers int, released time.Time) {
-	if p := h.pool; p != nil {
-		p.all.mu.Lock()
-		defer p.all.mu.Unlock()
-		p.published(subscribers)
+	h.do(func(q *queue) effects {
+		if live := q.all.byKey[q.key]; live != nil {
+			q = live
+		}
+		return q.published(h, subscribers, released)
+	})
+}
+
+// do runs what happens to the hold in its queue.
+func (h *Hold) do(happens func(q *queue) effects) {
+	if h.queue == nil {
 		return
 	}
-	q := h.lock()
-	if q == nil {
-		return
-	}
-	defer q.all.mu.Unlock()
-	if q.subscription != nil {
-		subscribers-- // this queue itself
-	}
-	q.others = int32(max(0, subscribers))
-	if q.others > 0 {
-		q.all.yields.set(q.key.key(), released.Add(h.cohort.cooldown(released, int(q.others))), released)
-	} else {
-		q.all.yields.clear(q.key.key())
-	}
+	h.queue.all.mu.Lock()
+	e := happens(h.queue)
+	h.queue.all.mu.Unlock()
+	e.run()
 }

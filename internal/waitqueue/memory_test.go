@@ -8,17 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names that are not used any more take no memory, apart from a bounded number of semaphores, whose slots are
-// remembered: whether each name was used once, or all of them at the same time.
+// Names that are not used any more take no memory, whether each name was used once, or all of them at the same time.
 func TestNamesThatAreNotUsedAreForgotten(t *testing.T) {
 	t.Parallel()
 	const names = 100_000
 	for kind, r := range map[string]Request{
-		"mutex":     {},
+		"mutex":     {Width: 1},
 		"reader":    {Width: Unbounded},
-		"reentrant": {Owner: "me"},
-		"alone":     {Owner: "me", Alone: true},
-		"semaphore": {Width: 3},
+		"reentrant": {Width: 1, Owner: "me"},
+		"semaphore": {Width: 3, Slotted: true},
 	} {
 		for together, n := range map[string]int{"one after the other": 1, "at the same time": names} {
 			t.Run(kind+", "+together, func(t *testing.T) {
@@ -26,18 +24,17 @@ func TestNamesThatAreNotUsedAreForgotten(t *testing.T) {
 				now := start
 				qs := New(Config{
 					Now:    func() time.Time { return now },
-					Listen: func([]string) Subscription { return silent{} },
+					Listen: func([]string, func()) Subscription { return silent{} },
 				})
 				held := make([]*Hold, 0, n)
 				for i := range names {
 					r := r
 					r.Names = []string{fmt.Sprint(i)}
 					r.Key, r.Kind = KeyOf(r.Names), kind
-					w, err := qs.Join(r)
-					require.NoError(t, err)
-					<-w.Wakeups()
+					w := new(Waiter)
+					qs.Join(w, r)
 					h := new(Hold)
-					if r.Width == 3 {
+					if r.Slotted {
 						w.ChooseSlot(nil)
 					}
 					w.Granted(h, now, now)
@@ -52,13 +49,11 @@ func TestNamesThatAreNotUsedAreForgotten(t *testing.T) {
 					held = held[:0]
 				}
 				now = now.Add(time.Second)
-				last, err := qs.Join(Request{Names: []string{"another"}, Key: KeyOf([]string{"another"})})
-				require.NoError(t, err)
+				var last Waiter
+				qs.Join(&last, Request{Names: []string{"another"}, Key: KeyOf([]string{"another"}), Width: 1})
 				last.Leave()
 				require.Empty(t, qs.byKey)
-				require.LessOrEqual(t, len(qs.pools), maxIdlePools)
-				require.Equal(t, len(qs.pools), qs.idle.size)
-				require.LessOrEqual(t, len(qs.yields.until), minSweep)
+				require.LessOrEqual(t, len(qs.yields.of), minSweep)
 			})
 		}
 	}

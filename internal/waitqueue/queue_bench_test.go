@@ -11,7 +11,7 @@ import (
 func benchmarkQueues() *waitqueue.Queues {
 	return waitqueue.New(waitqueue.Config{
 		Now:       time.Now,
-		Listen:    func([]string) waitqueue.Subscription { return nil },
+		Listen:    func([]string, func()) waitqueue.Subscription { return nil },
 		HeldError: func(string, string, string) error { return errHeld },
 	})
 }
@@ -20,11 +20,11 @@ func benchmarkQueues() *waitqueue.Queues {
 func BenchmarkUncontended(b *testing.B) {
 	qs, request := benchmarkQueues(), mutex("x")
 	var l lock
+	var w waitqueue.Waiter
 	for b.Loop() {
-		w, _ := qs.Join(request)
-		<-w.Wakeups()
+		qs.Join(&w, request)
 		w.Granted(&l.hold, epoch, epoch)
-		l.hold.KeepSilent(&l, epoch)
+		l.hold.HandOver(&l, epoch)
 		l.hold.Released(epoch, false)
 		l.hold.Published(0, epoch)
 	}
@@ -36,7 +36,8 @@ func BenchmarkReleaseOfAContendedName(b *testing.B) {
 		b.Run(fmt.Sprint(names, " names"), func(b *testing.B) {
 			qs, locks := benchmarkQueues(), make([]lock, names)
 			for i := range locks {
-				w, _ := qs.Join(mutex(fmt.Sprint("orders:", i)))
+				var w waitqueue.Waiter
+				qs.Join(&w, mutex(fmt.Sprint("orders:", i)))
 				w.Granted(&locks[i].hold, time.Now(), time.Now())
 				locks[i].hold.Published(1, time.Now())
 			}
@@ -54,24 +55,26 @@ func BenchmarkTryLockInAQueue(b *testing.B) {
 		queued := func() (*waitqueue.Queues, []*waitqueue.Waiter) {
 			qs, waiters := benchmarkQueues(), make([]*waitqueue.Waiter, callers)
 			for i := range waiters {
-				waiters[i], _ = qs.Join(mutex("x"))
+				waiters[i] = new(waitqueue.Waiter)
+				qs.Join(waiters[i], mutex("x"))
 			}
 			return qs, waiters
 		}
 		b.Run(fmt.Sprint("denied among ", callers), func(b *testing.B) {
 			qs, waiters := queued()
 			for i := 0; b.Loop(); i++ {
-				_, _ = qs.Join(try("x"))
-				head := &waiters[i%callers]
-				(*head).Failed(errHeld, true)
-				(*head).Leave() // the next one has not failed, so another TryLock waits
-				*head, _ = qs.Join(mutex("x"))
+				qs.Join(new(waitqueue.Waiter), try(mutex("x")))
+				head := waiters[i%callers]
+				head.Failed(errHeld, true)
+				head.Leave() // the next one has not failed, so another TryLock waits
+				qs.Join(head, mutex("x"))
 			}
 		})
 		b.Run(fmt.Sprint("canceled among ", callers), func(b *testing.B) {
 			qs, _ := queued()
 			for b.Loop() {
-				w, _ := qs.Join(try("x"))
+				var w waitqueue.Waiter
+				qs.Join(&w, try(mutex("x")))
 				w.Leave()
 			}
 		})

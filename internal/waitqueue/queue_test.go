@@ -1,8 +1,6 @@
 package waitqueue_test
 
 import (
-	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -11,160 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
-
-var (
-	errHeld = errors.New("held by this process")
-	errLost = errors.New("no quorum")
-)
-
-// lock is a waitqueue.Lock that counts what is done to it.
-type lock struct {
-	hold                waitqueue.Hold
-	validity            time.Duration
-	published, released int
-}
-
-func (l *lock) Policy() waitqueue.Policy         { return mutex("").Policy }
-func (l *lock) Validity(time.Time) time.Duration { return l.validity }
-func (l *lock) Publish()                         { l.published++ }
-func (l *lock) Release()                         { l.released++; l.hold.Released(l.time(), false) }
-func (*lock) time() time.Time                    { return epoch }
-
-var epoch = time.Unix(1_000_000_000, 0)
-
-// process is the Queues of one process whose clock only the test moves.
-type process struct {
-	*waitqueue.Queues
-	t             *testing.T
-	now           time.Time
-	subscriptions []*subscription // those that have not ended
-}
-
-// subscription is a subscription for releases of names.
-type subscription struct {
-	process *process
-	names   []string
-}
-
-func (s *subscription) Stop() {
-	i := slices.Index(s.process.subscriptions, s)
-	s.process.subscriptions = slices.Delete(s.process.subscriptions, i, i+1)
-}
-
-func newProcess(t *testing.T) *process {
-	t.Helper()
-	p := &process{t: t, now: epoch}
-	p.Queues = waitqueue.New(waitqueue.Config{
-		Now: func() time.Time { return p.now },
-		Listen: func(names []string) waitqueue.Subscription {
-			p.subscriptions = append(p.subscriptions, &subscription{p, names})
-			return p.subscriptions[len(p.subscriptions)-1]
-		},
-		HeldError: func(name, kind, holder string) error {
-			return errors.Join(errHeld, errors.New(name+" "+kind+" "+holder))
-		},
-	})
-	return p
-}
-
-// mutex is the request of a Lock on a name.
-func mutex(name string) waitqueue.Request {
-	return waitqueue.Request{
-		Key: waitqueue.KeyOf([]string{name}), Names: []string{name}, Kind: "mutex",
-		Policy: waitqueue.Policy{Cohort: true, ReuseLease: true, TTL: time.Minute},
-	}
-}
-
-func try(name string) waitqueue.Request {
-	r := mutex(name)
-	r.Try = true
-	return r
-}
-
-func writer(name string) waitqueue.Request {
-	r := mutex(name)
-	r.Kind, r.Policy = "writer", waitqueue.Policy{TTL: time.Minute}
-	return r
-}
-
-func reentrant(name, owner string) waitqueue.Request {
-	r := writer(name)
-	r.Kind, r.Owner = "reentrant", owner
-	return r
-}
-
-func (p *process) join(r waitqueue.Request) *waitqueue.Waiter {
-	p.t.Helper()
-	w, err := p.Join(r)
-	require.NoError(p.t, err)
-	return w
-}
-
-// turn returns the wake-up that the waiter must have got.
-func (p *process) turn(w *waitqueue.Waiter) waitqueue.Wakeup {
-	p.t.Helper()
-	select {
-	case turn := <-w.Wakeups():
-		return turn
-	default:
-		require.Fail(p.t, "the waiter has no wake-up")
-		return waitqueue.Wakeup{}
-	}
-}
-
-func (p *process) asks(w *waitqueue.Waiter, after time.Duration) {
-	p.t.Helper()
-	turn := p.turn(w)
-	assert.Equal(p.t, waitqueue.Ask, turn.Action)
-	assert.Equal(p.t, after, turn.Delay)
-}
-
-func (p *process) fails(w *waitqueue.Waiter, want error) {
-	p.t.Helper()
-	turn := p.turn(w)
-	assert.Equal(p.t, waitqueue.Fail, turn.Action)
-	assert.ErrorIs(p.t, turn.Err, want)
-}
-
-// failed has an attempt of the waiter fail.
-func (p *process) failed(w *waitqueue.Waiter, err error, heldElsewhere bool) {
-	select {
-	case <-w.Wakeups():
-	default:
-	}
-	w.Failed(err, heldElsewhere)
-}
-
-// watches checks that the waiter has the turn to watch, after an attempt that failed with an error.
-func (p *process) watches(w *waitqueue.Waiter, err error) {
-	p.t.Helper()
-	turn := p.turn(w)
-	assert.Equal(p.t, waitqueue.Watch, turn.Action)
-	assert.Equal(p.t, err, turn.Err)
-}
-
-func (p *process) waits(ws ...*waitqueue.Waiter) {
-	p.t.Helper()
-	for _, w := range ws {
-		assert.Empty(p.t, w.Wakeups())
-		assert.Empty(p.t, w.Nudges())
-	}
-}
-
-// grant has the waiter acquire the lock with a round of requests that took a millisecond.
-func (p *process) grant(w *waitqueue.Waiter) *lock {
-	l := &lock{validity: time.Minute}
-	w.Granted(&l.hold, p.now, p.now.Add(time.Millisecond))
-	return l
-}
-
-func (p *process) joinError(r waitqueue.Request) error {
-	p.t.Helper()
-	w, err := p.Join(r)
-	require.Error(p.t, err)
-	assert.Nil(p.t, w)
-	return err
-}
 
 func TestTurnsInTheOrderOfTheCalls(t *testing.T) {
 	t.Parallel()
@@ -194,18 +38,18 @@ func TestQueuesOfOneName(t *testing.T) {
 	p.asks(p.join(mutex("x")), 0)
 	p.waits(p.join(writer("x")))
 	p.asks(p.join(reentrant("x", "me")), 0)
-	p.waits(p.join(reentrant("x", "you")))
 	several := mutex("x")
 	several.Key = waitqueue.KeyOf([]string{"x", "y"})
 	p.asks(p.join(several), 0)
 	p.waits(p.join(several))
 	p.asks(p.join(mutex("y")), 0)
-	reader := writer("x")
-	reader.Width = waitqueue.Unbounded
-	p.asks(p.join(reader), 0)
-	another := p.join(reader)
+	p.asks(p.join(reader("x")), 0)
+	another := p.join(reader("x"))
 	p.asks(another, 0)
 	another.Leave()
+	p.asks(p.join(permit("x", 1)), 0)
+	p.waits(p.join(permit("x", 1)))
+	p.asks(p.join(permit("x", 2)), 0)
 	p.waits(p.join(writer("x")))
 	assert.NotEqual(t, waitqueue.KeyOf([]string{`["x" "y"]`}), waitqueue.KeyOf([]string{"x", "y"}))
 	assert.NotEqual(t, waitqueue.KeyOf([]string{"x", `y" "z`}), waitqueue.KeyOf([]string{"x", "y", "z"}))
@@ -214,78 +58,89 @@ func TestQueuesOfOneName(t *testing.T) {
 func TestTryLocks(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	head, second := p.join(writer("x")), p.join(try("x"))
+	head, second := p.join(writer("x")), p.join(try(mutex("x")))
 	p.asks(head, 0)
 	p.waits(second)
 	p.failed(head, errLost, false)
 	p.fails(second, errLost)
-	require.ErrorIs(t, p.joinError(try("x")), errLost, "the head was denied, and has not left")
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errLost, "the head was denied, and has not left")
 	require.ErrorIs(t, head.Reason(), errLost)
 	third := p.join(writer("x"))
 	head.Leave()
 	p.asks(third, 0)
-	fourth, fifth := p.join(try("x")), p.join(try("x"))
+	fourth, fifth := p.join(try(mutex("x"))), p.join(try(mutex("x")))
 	p.waits(fourth, fifth)
 	fifth.Leave()
 	l := p.grant(third)
 	p.fails(fourth, errHeld)
-	p.waits(fifth)
-	err := p.joinError(try("x"))
+	err := p.joinError(try(mutex("x")))
 	require.ErrorIs(t, err, errHeld)
 	require.ErrorContains(t, err, "x writer")
 	l.hold.Lost()
 	l.hold.Lost()
-	last := p.join(try("x"))
+	last := p.join(try(mutex("x")))
 	p.waits(last)
 	require.ErrorContains(t, last.Reason(), "x writer")
 	l.hold.Released(p.now, false)
 	p.asks(last, 0)
 	require.NoError(t, last.Reason(), "a grant forgets the reason")
 	l.hold.Lost() // of no effect, since it is released
-	tried := p.join(try("x"))
+	tried := p.join(try(mutex("x")))
 	p.waits(tried)
-	p.failed(last, errLost, false)
-	p.fails(tried, errLost)
-	p.watches(last, errLost)
+	last.Leave()
+	p.asks(tried, 0)
+	require.ErrorIs(t, p.grant(tried).fails(p), errHeld)
+}
+
+// fails returns the error of a TryLock while the lock is held.
+func (*lock) fails(p *process) error { return p.joinError(try(mutex("x"))) }
+
+// The masters may grant the lock to a watcher that asks again. Its last answer stands until then.
+func TestATryLockFailsAsTheWatcher(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	head := p.join(mutex("x"))
+	p.failed(head, errLost, true)
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errLost, "it probes")
+	p.pause(head)
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errLost, "it pauses")
+	p.now = p.now.Add(time.Minute)
+	p.asks(head, 0)
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errLost, "it asks again")
 }
 
 // A caller that the queue fails does not get a second answer.
 func TestAFailedTryLockLeaves(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	head, tried := p.join(writer("x")), p.join(try("x"))
-	p.asks(head, 0)
+	head, tried := p.join(writer("x")), p.join(try(mutex("x")))
 	p.failed(head, errLost, false)
 	p.fails(tried, errLost)
 	tried.Leave()
-	p.watches(head, errLost)
-	p.waits(tried)
+	p.probes(head, errLost)
 }
 
 func TestALeaseIsPassedOn(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
 	a, b := p.join(mutex("x")), p.join(mutex("x"))
-	p.asks(a, 0)
 	la := p.grant(a)
 	alone := p.grant(p.join(mutex("y")))
-	assert.False(t, alone.hold.PassLease(alone, p.now), "there is no waiter")
+	assert.False(t, alone.passes(p.now), "there is no waiter")
 	la.validity = time.Second
-	assert.False(t, la.hold.PassLease(la, p.now), "most of the lease must be left")
+	assert.False(t, la.passes(p.now), "most of the lease must be left")
 	la.validity = time.Minute
-	require.True(t, la.hold.PassLease(la, p.now))
-	turn := p.turn(b)
-	assert.Equal(t, waitqueue.Inherit, turn.Action)
-	assert.Same(t, la, turn.Lock)
-	require.ErrorIs(t, p.joinError(try("x")), errHeld, "the lock is held in between")
+	require.True(t, la.passes(p.now))
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errHeld, "the lock is held in between")
 	la.hold.Lost() // of no effect, since it has no lease any more
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errHeld)
 	c := p.join(mutex("x"))
-	lb := &lock{validity: time.Minute}
-	b.Inherited(&lb.hold)
+	assert.False(t, la.passes(p.now), "it has no lease any more")
+	lb := p.inherit(b, la)
 	p.waits(c)
-	assert.False(t, lb.hold.PassLease(lb, epoch.Add(51*time.Millisecond)), "the cohort began with the first holder")
+	assert.False(t, lb.passes(epoch.Add(51*time.Millisecond)), "the cohort began with the first holder")
 	lb.hold.Lost()
-	assert.False(t, lb.hold.PassLease(lb, p.now), "a lost lock is not passed on")
+	assert.False(t, lb.passes(p.now), "a lost lock is not passed on")
 	lb.hold.Released(p.now, false)
 	p.asks(c, 0)
 }
@@ -296,11 +151,10 @@ func TestAPassedLeaseWhoseWaiterGivesUp(t *testing.T) {
 	for _, received := range []bool{false, true} {
 		p := newProcess(t)
 		a, b, c := p.join(mutex("x")), p.join(mutex("x")), p.join(mutex("x"))
-		p.asks(a, 0)
 		la := p.grant(a)
-		require.True(t, la.hold.PassLease(la, p.now))
+		require.True(t, la.passes(p.now))
 		if received {
-			p.turn(b)
+			p.next(b)
 		}
 		b.Leave()
 		assert.Equal(t, 1, la.released)
@@ -318,21 +172,26 @@ func TestASilentRelease(t *testing.T) {
 		p = newProcess(t)
 		a := p.join(mutex("x"))
 		b, c = p.join(mutex("x")), p.join(mutex("x"))
-		p.asks(a, 0)
 		l = p.grant(a)
-		require.True(t, l.hold.KeepSilent(l, p.now))
+		l.validity = 0
+		require.True(t, l.keepsSilent(p.now))
 		l.hold.Released(p.now, true)
 		p.asks(b, 0)
 		return p, l, b, c
+	}
+	grant := func(p *process, w *waitqueue.Waiter) *lock {
+		l := p.grant(w)
+		l.validity = 0
+		return l
 	}
 	t.Run("is not published if the next waiter acquires the lock", func(t *testing.T) {
 		t.Parallel()
 		p, l, b, c := silent(t)
 		p.now = epoch.Add(10 * time.Millisecond)
-		lb := p.grant(b)
+		lb := grant(p, b)
 		assert.Zero(t, l.published)
-		assert.False(t, lb.hold.KeepSilent(lb, epoch.Add(22*time.Millisecond)), "the cohort continues")
-		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(20*time.Millisecond)))
+		assert.False(t, lb.keepsSilent(epoch.Add(22*time.Millisecond)), "the cohort continues")
+		assert.True(t, lb.keepsSilent(epoch.Add(20*time.Millisecond)))
 		c.Leave()
 		assert.Zero(t, lb.published)
 		lb.hold.Released(p.now, true)
@@ -341,26 +200,31 @@ func TestASilentRelease(t *testing.T) {
 	t.Run("is not published after another release was", func(t *testing.T) {
 		t.Parallel()
 		p, l, b, c := silent(t)
-		lb := p.grant(b)
+		lb := grant(p, b)
 		c.Leave()
 		lb.hold.Released(p.now, false)
 		assert.Zero(t, l.published)
 	})
 	t.Run("is not published if the lock turns out to be held", func(t *testing.T) {
 		t.Parallel()
-		p, l, b, _ := silent(t)
+		p, l, b, c := silent(t)
 		p.failed(b, errHeld, true)
-		assert.Zero(t, l.published)
+		b.Leave()
+		c.Leave()
+		assert.Zero(t, l.published, "the holder publishes its release")
 	})
 	t.Run("is published once if the next waiter fails", func(t *testing.T) {
 		t.Parallel()
 		p, l, b, c := silent(t)
 		p.failed(b, errLost, false)
+		p.pause(b)
+		p.now = epoch.Add(time.Minute)
 		p.failed(b, errLost, false)
 		assert.Equal(t, 1, l.published)
-		p.now = epoch.Add(10 * time.Millisecond)
-		lb := p.grant(b)
-		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(30*time.Millisecond)), "a new cohort")
+		p.pause(b)
+		p.now = p.now.Add(time.Minute)
+		lb := grant(p, b)
+		assert.True(t, lb.keepsSilent(p.now.Add(20*time.Millisecond)), "a new cohort")
 		c.Leave()
 	})
 	t.Run("is published if all waiters leave", func(t *testing.T) {
@@ -382,13 +246,31 @@ func TestASilentRelease(t *testing.T) {
 		c.Leave()
 		assert.Equal(t, 1, l.published)
 	})
+	t.Run("is published, and yields, if the next waiter leaves after the budget and others wait", func(t *testing.T) {
+		t.Parallel()
+		p, l, b, c := silent(t)
+		l.hold.Published(1, p.now)
+		p.now = p.now.Add(time.Second)
+		b.Leave()
+		assert.Equal(t, 1, l.published)
+		p.asks(c, 50*time.Millisecond)
+	})
+	t.Run("is published if the next one may not have it", func(t *testing.T) {
+		t.Parallel()
+		p, l, b, c := silent(t)
+		c.Leave()
+		other := p.join(writer("x"))
+		b.Leave()
+		assert.Equal(t, 1, l.published)
+		p.asks(other, 0)
+	})
 	t.Run("needs a waiter that may have the lock", func(t *testing.T) {
 		t.Parallel()
 		p := newProcess(t)
-		l := p.grant(p.join(mutex("x")))
-		assert.False(t, l.hold.KeepSilent(l, p.now))
+		l := grant(p, p.join(mutex("x")))
+		assert.False(t, l.keepsSilent(p.now))
 		p.join(writer("x"))
-		assert.False(t, l.hold.KeepSilent(l, p.now))
+		assert.False(t, l.keepsSilent(p.now))
 	})
 }
 
@@ -399,7 +281,7 @@ func TestATryLockAfterALossDoesNotWait(t *testing.T) {
 	l.hold.Published(3, p.now)
 	p.now = p.now.Add(time.Second)
 	l.hold.Lost()
-	tried := p.join(try("x"))
+	tried := p.join(try(mutex("x")))
 	l.hold.Released(p.now, false)
 	p.asks(tried, 0)
 }
@@ -415,11 +297,9 @@ func TestALockThatOtherProcessesWaitFor(t *testing.T) {
 	first := p.join(mutex("x"))
 	p.asks(first, cooldown/2)
 	first.Leave()
-	tried := p.join(try("x"))
+	tried := p.join(try(mutex("x")))
 	p.asks(tried, 0)
-	reader := writer("x")
-	reader.Width = waitqueue.Unbounded
-	p.asks(p.join(reader), 0)
+	p.asks(p.join(reader("x")), 0)
 	next := p.join(mutex("x"))
 	tried.Leave()
 	p.asks(next, cooldown/2)
@@ -428,26 +308,46 @@ func TestALockThatOtherProcessesWaitFor(t *testing.T) {
 	l.hold.Published(1, p.now)
 	second := p.join(mutex("x"))
 	l.hold.Released(p.now.Add(30*time.Millisecond), false)
-	p.asks(second, 29*time.Millisecond)
+	p.asks(second, 59*time.Millisecond) // from now on
+	p.now = p.now.Add(59 * time.Millisecond)
 	l = p.grant(second)
 	l.hold.Published(0, p.now)
 	l.hold.Released(p.now.Add(30*time.Millisecond), false)
 	p.asks(p.join(mutex("x")), 0)
 }
 
-// The yield counts for all locks on the name. The owner of a reentrant lock does not yield to others while it holds it.
+// The messages are counted after the release: by then another caller may have the turn, or yield.
+func TestTheMessagesAreCountedLate(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a := p.grant(p.join(mutex("x")))
+	b := p.join(mutex("x"))
+	a.hold.Released(p.now, false)
+	p.asks(b, 0)
+	a.hold.Published(2, p.now)
+	b.Leave()
+	c := p.join(mutex("x"))
+	p.asks(c, 2*time.Millisecond)
+	a.hold.Published(0, p.now)
+	p.asks(c, 0)
+}
+
+// The owner of a reentrant lock does not yield to others while it holds it.
 func TestAReentrantLockYieldsOnce(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	l := p.grant(p.join(mutex("x")))
+	l := p.grant(p.join(reentrant("x", "me")))
 	l.hold.Released(p.now, false)
 	l.hold.Published(1, p.now)
-	alone := reentrant("x", "me")
-	alone.Alone = true
-	first := p.join(alone)
+	first := p.join(reentrant("x", "me"))
 	p.asks(first, 2*time.Millisecond)
-	p.grant(first)
-	p.asks(p.join(alone), 0)
+	second := p.join(reentrant("x", "me"))
+	p.asks(second, 2*time.Millisecond)
+	tried := p.join(try(reentrant("x", "me")))
+	p.asks(tried, 0)
+	p.grant(tried)
+	p.asks(second, 0)
+	p.asks(p.join(reentrant("x", "me")), 0)
 }
 
 func TestSubscription(t *testing.T) {
@@ -481,8 +381,8 @@ func TestTheLastWaiterEndsTheSubscription(t *testing.T) {
 	assert.Empty(t, p.subscriptions)
 	b := p.join(mutex("x"))
 	b.Listen()
-	require.True(t, l.hold.PassLease(l, p.now))
-	b.Inherited(&waitqueue.Hold{})
+	require.True(t, l.passes(p.now))
+	p.inherit(b, l)
 	assert.Empty(t, p.subscriptions)
 }
 
@@ -495,41 +395,83 @@ func TestAReasonEndsWithItsQueue(t *testing.T) {
 	assert.NoError(t, p.join(mutex("x")).Reason())
 }
 
+// A caller asks before it waits: its owner may hold the lock, here or elsewhere.
 func TestOwnersOfAReentrantLock(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	first := reentrant("x", "me")
-	first.Alone = true
-	alone := p.join(first)
-	assert.Nil(t, alone.Nudges())
-	you, me, me2 := p.join(reentrant("x", "you")), p.join(reentrant("x", "me")), p.join(reentrant("x", "me"))
-	gone := p.join(reentrant("x", "me"))
+	you := p.join(reentrant("x", "you"))
+	p.denied(you)
+	me, me2, gone := p.join(reentrant("x", "me")), p.join(reentrant("x", "me")), p.join(reentrant("x", "me"))
+	for _, w := range []*waitqueue.Waiter{me, me2, gone} {
+		p.failed(w, errHeld, true)
+	}
+	p.waits(me, me2, gone)
 	gone.Leave()
-	p.asks(you, 0)
-	p.grant(alone)
-	assert.Len(t, me.Nudges(), 1, "its owner holds the lock")
-	assert.Len(t, me2.Nudges(), 1)
-	p.waits(you, gone)
-	<-me.Nudges()
-	<-me2.Nudges()
+	first := p.join(reentrant("x", "me"))
+	l0 := p.grant(first)
+	p.asks(me, 0) // its owner holds the lock
+	p.asks(me2, 0)
+	p.pauses(you)
 
-	l1 := p.grant(me) // without the turn
-	<-me2.Nudges()
+	l1 := p.grant(me)
+	p.failed(me2, errHeld, true)
+	p.asks(me2, 0) // it was to ask again, since its attempt may have begun before the grant
 	l2 := p.grant(me2)
 	require.ErrorContains(t, you.Reason(), "x reentrant")
+	l0.hold.Released(p.now, false)
 	l1.hold.Released(p.now, false)
-	p.failed(you, errHeld, true)
+	p.pauses(you)
 	l2.hold.Released(p.now, false)
-	p.watches(you, errHeld)
-	require.ErrorIs(t, you.Reason(), errHeld)
+	p.asks(you, 0)
+	p.failed(you, errHeld, true)
+	p.probes(you, errHeld)
+
 	later := p.join(reentrant("x", "me"))
-	p.Nudge(waitqueue.KeyOf([]string{"x"}), "me")
-	p.Nudge(waitqueue.KeyOf([]string{"x"}), "unknown")
-	p.Nudge(waitqueue.KeyOf([]string{"z"}), "me")
-	<-later.Nudges()
+	p.failed(later, errHeld, true)
+	p.waits(later)
+	you.OwnersHold([]string{"me", "unknown"})
+	p.asks(later, 0)
+	p.failed(later, errHeld, true)
 	p.waits(later)
 	you.Leave()
-	p.asks(later, 0)
+	p.probes(later, errHeld)
+}
+
+// Owners that ask at once do not take the turn from the callers that wait.
+func TestOwnersThatAskAtOnceKeepNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.grant(p.join(reentrant("x", "me")))
+	waits := p.join(reentrant("x", "you"))
+	p.failed(waits, errHeld, true)
+	p.waits(waits)
+	asks := p.join(reentrant("x", "a third"))
+	p.asks(asks, 0)
+	held.hold.Released(p.now, false)
+	p.asks(waits, 0)
+	p.failed(asks, errHeld, true)
+	p.waits(asks)
+}
+
+// An owner that holds the lock may watch: its caller then asks at once.
+func TestTheWatcherAsksIfItsOwnerGetsTheLock(t *testing.T) {
+	t.Parallel()
+	for name, pauses := range map[string]bool{"it pauses": true, "it probes": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t)
+			w := p.join(reentrant("x", "me"))
+			p.failed(w, errHeld, true)
+			if pauses {
+				p.pause(w)
+			}
+			w.OwnersHold([]string{"me"})
+			if !pauses {
+				p.pause(w)
+			}
+			p.asks(w, 0)
+		})
+	}
 }
 
 func TestAHoldInNoQueue(t *testing.T) {
@@ -538,21 +480,21 @@ func TestAHoldInNoQueue(t *testing.T) {
 	h.Released(epoch, true)
 	h.Published(1, epoch)
 	h.Lost()
-	assert.False(t, h.PassLease(nil, epoch))
-	assert.False(t, h.KeepSilent(nil, epoch))
+	assert.Equal(t, waitqueue.ByMessage, h.HandOver(nil, epoch))
 }
 
-// A lock without contention costs the queue, its waiter, and the waiter's channel with its buffer.
+// A lock without contention costs the queue. Its caller provides the waiter, and needs no channel.
 func TestUncontendedAllocations(t *testing.T) {
 	p := newProcess(t)
 	r := mutex("x")
 	var l lock
+	var w waitqueue.Waiter
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
-		w, _ := p.Join(r)
-		<-w.Wakeups()
+		p.Join(&w, r)
 		w.Granted(&l.hold, epoch, epoch)
-		l.hold.KeepSilent(&l, epoch)
+		l.hold.HandOver(&l, epoch)
 		l.hold.Released(epoch, false)
 		l.hold.Published(0, epoch)
-	}), 4.0)
+	}), 1.0)
+	assert.Nil(t, w.Woken())
 }

@@ -20,6 +20,9 @@ func (s *slots) choose(candidates []int) int {
 		slot = s.oneOf(candidates)
 	}
 	if slot > 0 {
+		if s.used == nil {
+			s.used = make(map[int]bool)
+		}
 		s.used[slot] = true
 		s.forget(slot)
 	}

@@ -2,174 +2,205 @@ package waitqueue
 
 import "time"
 
-// Request is the lock that a caller wants, and how the caller waits for it.
-type Request struct {
-	Key   Key
-	Names []string // the names that Key stands for
-	Kind  string   // the kind of lock, for errors
-	Owner string   // the owner of a reentrant lock; "" for every other kind
-	// Holder names the caller, for the errors of others.
-	Holder string
-
-	// Width is how many callers may hold the lock at the same time if each of them asks the masters for itself: the
-	// number of slots of a semaphore, or Unbounded for readers; 0 for every other kind.
-	Width int
-
-	Try    bool // a TryLock: it does not wait for a lock that is held
-	Alone  bool // the caller waits in a queue of its own
-	Policy Policy
-}
-
-// Waiter is one caller in a queue.
+// Waiter is one caller in its queue. Its methods are for the caller's goroutine.
 type Waiter struct {
 	Request
 
-	all     *Queues
-	line    line
-	wakeups chan Wakeup
-	nudges  chan struct{}
+	queue *queue
+	wake  chan struct{} // of size 1: the state has changed; nil until the caller has to wait
 
 	// Queues.mu guards the fields below.
-	hasTurn bool
-	inherit Lock   // the lock whose lease the waiter was given; nil: none
-	cohort  cohort // the cohort that continues if the masters grant the next attempt
-	links   [listRoles]links
-
-	// Only the waiters of a pool use these.
-
-	place   place
-	number  uint64 // its place in the order of the calls
-	watches bool   // it has the turn, and watches: a release wakes it
-	asked   bool   // it has the turn, and watches or has begun to ask for a permit
-	slot    int    // the slot that it asks for; 0: none
+	state         state
+	turn          bool             // it is one of queue.turns
+	tried         bool             // an attempt of it has failed
+	heldElsewhere bool             // the masters denied the last one, so a release helps
+	again         bool             // it is to ask once more after its present attempt
+	asked         uint64           // queue.news when its last attempt began
+	until         time.Time        // yielding, pausing: when that is over
+	err           error            // of a TryLock that failed
+	inherit       Lock             // given: the lock whose lease it was given
+	cohort        cohort           // the cohort that continues if the masters grant the next attempt
+	slot          int              // of a semaphore: the slot that it asks for or inherits; 0: none
+	links         [listRoles]links // in the lists of the queue
 }
 
-// Wakeup ends a waiter's wait in its queue.
-type Wakeup struct {
+// Instruction is what a caller is to do.
+type Instruction struct {
 	Action Action
-	Delay  time.Duration // of Ask: how long to wait before
+	After  time.Duration // of Ask: how long to wait before, unless it is woken
 	Lock   Lock          // of Inherit
-	Err    error         // of Fail; of Watch: why the last attempt failed
-	cohort cohort        // of Ask and Inherit: the cohort that continues
+	Err    error         // of Fail; of Probe: why the last attempt failed
 }
 
-// Action is what a waiter does after its wake-up.
+// Action is what a caller is to do.
 type Action uint8
 
 const (
-	_ Action = iota
-	// Ask the masters.
+	// Wait until Woken receives, and call Next.
+	Wait Action = iota
+	// Ask the masters, and call Granted, Failed or Leave. If After is not 0, first wait for that time or until Woken
+	// receives, and call Next.
 	Ask
-	// Watch waits until a release is published, for the back-off at most, and then asks the masters.
-	Watch
+	// Probe finds out who holds the lock, and calls Pause.
+	Probe
 	// Inherit the lease of a lock of this process, and call Inherited.
 	Inherit
 	// Fail with an error; only a TryLock does.
 	Fail
 )
 
-// Wakeups returns the channel that receives the waiter's wake-up: once, and once after each call of Failed.
-func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
+// Waits reports whether the caller is to wait and then to call Next.
+func (do Instruction) Waits() bool { return do.Action == Wait || do.After > 0 }
 
-// Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
-// the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease, when a caller of
-// this process has released a permit, when another caller may have used up a release message, or when the waiter need
-// not yield any longer. For other kinds of locks it is nil.
-func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
+// Next returns what the caller is to do now.
+func (w *Waiter) Next() Instruction {
+	w.queue.all.mu.Lock()
+	defer w.queue.all.mu.Unlock()
+	return w.instruction()
+}
 
-// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
-// ends when the queue has no waiters any more.
-func (w *Waiter) Listen() {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	if s := w.line.subscribed(); *s == nil {
-		*s = w.all.listen(w.Names)
+// Woken returns the channel that receives when Next has changed. Nothing else wakes a caller. It is nil until the caller
+// was told to wait.
+func (w *Waiter) Woken() <-chan struct{} { return w.wake }
+
+// instruction returns what the caller is to do. It ends a yielding or a pause whose time is over.
+func (w *Waiter) instruction() (do Instruction) {
+	if w.state == yielding || w.state == pausing {
+		if do.After = w.until.Sub(w.queue.all.Now()); do.After <= 0 {
+			w.ask(due)
+			do.After = 0
+		}
+	}
+	switch w.state {
+	case yielding, pausing, asking:
+		do.Action = Ask
+	case probing:
+		do.Action, do.Err = Probe, w.queue.reason
+	case given:
+		do.Action, do.Lock = Inherit, w.inherit
+	case gone:
+		do.Action, do.Err = Fail, w.err
+	}
+	select {
+	case <-w.wake: // no longer news
+	default:
+	}
+	if do.Waits() && w.wake == nil {
+		w.wake = make(chan struct{}, 1)
+	}
+	return do
+}
+
+// apply changes the state of the caller, and wakes the caller.
+func (w *Waiter) apply(e event) {
+	if w.state == yielding {
+		w.queue.yielding--
+	}
+	if w.state = w.state.after(e); w.state == yielding {
+		w.queue.yielding++
+	}
+	select {
+	case w.wake <- struct{}{}: // never if it is nil
+	default:
 	}
 }
 
-// Subscription returns the subscription of the waiter's queue; nil if there is none.
-func (w *Waiter) Subscription() Subscription {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	return *w.line.subscribed()
+// ask makes the caller ask, by the event turn or due.
+func (w *Waiter) ask(e event) {
+	w.apply(e)
+	w.asked, w.again = w.queue.news, false
 }
 
-// Reason returns why the queue waits; nil if that is not known yet.
-func (w *Waiter) Reason() error {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	return w.line.waitReason(w)
+// do runs what happens to the waiter in its queue.
+func (w *Waiter) do(happens func(q *queue) effects) {
+	w.queue.all.mu.Lock()
+	e := happens(w.queue)
+	w.queue.all.mu.Unlock()
+	e.run()
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
-func (w *Waiter) Leave() {
-	w.all.mu.Lock()
-	effects := w.line.leave(w)
-	w.all.mu.Unlock()
-	effects.run()
+func (w *Waiter) Leave() { w.do(func(q *queue) effects { return q.leave(w) }) }
+
+// Failed records why an attempt of the waiter failed, and returns what the waiter is to do. heldElsewhere reports
+// whether the masters denied the attempt. If not, Failed publishes a release that was silent: waiters in other processes
+// would get no message otherwise.
+func (w *Waiter) Failed(err error, heldElsewhere bool) (next Instruction) {
+	w.do(func(q *queue) effects {
+		e := q.failed(w, err, heldElsewhere)
+		next = w.instruction()
+		return e
+	})
+	return next
 }
 
-// Failed records why an attempt of the waiter failed, and ends its turn. One waiter of the queue gets a turn to watch,
-// the first in the order of the calls; it may be the same. The TryLocks in the queue fail with the same error, since
-// they must not overtake the head. If the lock is not held elsewhere, Failed publishes a release that was silent:
-// waiters in other processes would get no message otherwise.
-func (w *Waiter) Failed(err error, heldElsewhere bool) {
-	w.all.mu.Lock()
-	effects := w.line.failed(w, err, heldElsewhere)
-	w.all.mu.Unlock()
-	effects.run()
+// Pause records for how long the waiter pauses after it has probed, and returns what it is to do. If its last attempt
+// was denied, a release ends the pause. After any other failure a release message does not help: callers whose attempts
+// fail publish the releases of what they were granted, and would wake each other without end.
+func (w *Waiter) Pause(d time.Duration) (next Instruction) {
+	w.do(func(q *queue) effects {
+		w.until = q.all.Now().Add(d)
+		w.apply(pause)
+		e := q.advance()
+		next = w.instruction()
+		return e
+	})
+	return next
 }
 
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
-// from its queue. The TryLocks in the queue fail. Granted initializes hold.
+// from its queue. The TryLocks that wait fail if this process has all of the lock. Granted initializes hold.
 func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
-	w.all.mu.Lock()
-	effects := w.line.granted(w, hold, w.cohort.granted(asked, now))
-	w.all.mu.Unlock()
-	effects.run()
+	w.do(func(q *queue) effects { return q.granted(w, hold, w.cohort.granted(asked, now)) })
 }
 
 // Inherited is Granted for a lock that took the lease of another one.
 func (w *Waiter) Inherited(hold *Hold) {
-	w.all.mu.Lock()
-	effects := w.line.granted(w, hold, w.cohort)
-	w.all.mu.Unlock()
-	effects.run()
+	w.do(func(q *queue) effects { return q.granted(w, hold, w.cohort) })
 }
 
-// Pause records that a waiter for a semaphore, which has the turn, does not ask the masters before Resume. Until then,
-// another caller of this process may pass its lease to the waiter.
-func (w *Waiter) Pause() {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	w.place = pausing
+// OwnersHold makes the waiting callers of some owners of the reentrant lock ask the masters, since the owners hold it.
+func (w *Waiter) OwnersHold(owners []string) {
+	w.do(func(q *queue) effects {
+		for _, owner := range owners {
+			q.ownerHolds(owner)
+		}
+		return effects{}
+	})
 }
 
-// Resume ends a Pause, or the yielding before the first attempt. If the waiter was given the lease of a lock, Resume
-// returns that lock, and the waiter must call Inherited.
-func (w *Waiter) Resume() (inherited Lock) {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	if w.place != given {
-		w.place = calling
-	}
-	return w.inherit
+// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
+// ends when the queue has no waiters any more.
+func (w *Waiter) Listen() {
+	w.do(func(q *queue) effects {
+		if q.subscription == nil {
+			q.subscription = q.all.Listen(w.Names, q.messages)
+		}
+		return effects{}
+	})
+}
+
+// Subscription returns the subscription of the waiter's queue; nil if there is none.
+func (w *Waiter) Subscription() (s Subscription) {
+	w.do(func(q *queue) effects { s = q.subscription; return effects{} })
+	return s
+}
+
+// Reason returns why the waiter waits; nil if that is not known yet.
+func (w *Waiter) Reason() (why error) {
+	w.do(func(q *queue) effects { why = q.waitReason(w); return effects{} })
+	return why
 }
 
 // ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if
 // candidates is nil. It returns 0 if callers of this process hold or ask for all of them.
 func (w *Waiter) ChooseSlot(candidates []int) int {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	w.asked, w.slot = true, w.line.(*pool).slots.choose(candidates)
+	w.do(func(q *queue) effects { w.slot = q.slots.choose(candidates); return effects{} })
 	return w.slot
 }
 
 // RefuseSlot records that the masters did not grant the slot of the waiter's last ChooseSlot.
 func (w *Waiter) RefuseSlot() {
-	w.all.mu.Lock()
-	defer w.all.mu.Unlock()
-	w.line.(*pool).slots.refuse(w.slot)
-	w.slot = 0
+	w.do(func(q *queue) effects { q.slots.refuse(w.slot); w.slot = 0; return effects{} })
 }

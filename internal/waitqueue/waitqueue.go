@@ -1,53 +1,51 @@
 // Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
-// each lock. Only the head of a queue asks the masters, and only while this process does not hold the lock. If several
-// callers may hold the lock, several ask while the masters grant. While they deny, only the head does.
+// each lock. Its width is the number of callers that may hold the lock at the same time: 1 for a mutex, the number of
+// slots for a semaphore, [Unbounded] for readers. As many callers ask the masters at the same time as the width leaves.
+// After a denial only the first one does, and watches: it waits for a release, and asks again.
 //
-// The package has four parts. A queue has a [phase], which [transition] changes. A [pool] is a queue for a lock that
-// several callers may hold: a semaphore, or a lock for readers. The policy in cohort.go decides how long a process
-// passes a lock among its own callers. [Contention] decides when a waiter asks again after an attempt that failed. The
-// package knows neither masters nor kinds of locks.
+// A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
+// the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The
+// policy in cohort.go decides how long a process passes a lock among its own callers, share.go how much of it a process
+// takes while others wait, and [Contention] when a waiter asks again after a denial. The package knows neither masters
+// nor kinds of locks.
 package waitqueue
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
 
 // Queues holds the queues of one process. It is safe for concurrent use.
 type Queues struct {
-	now       func() time.Time
-	listen    func(names []string) Subscription
-	heldError func(name, kind, holder string) error
+	Config
 
 	mu     sync.Mutex // not held while effects run
 	byKey  map[queueKey]*queue
 	yields yields
-
-	pools map[poolKey]*pool
-	idle  idlePools
 }
 
 // Config is what Queues needs from its user.
 type Config struct {
 	Now func() time.Time
-	// Listen subscribes to the releases of names.
-	Listen func(names []string) Subscription
+	// Listen subscribes to the releases of names. The subscription calls news, with no mutex held, when its Take may
+	// return true.
+	Listen func(names []string, news func()) Subscription
 	// HeldError makes the error of a TryLock on a name that this process holds with a lock of a kind. holder is the
 	// Holder of the request.
 	HeldError func(name, kind, holder string) error
 }
 
 // New returns Queues without waiters.
-func New(c Config) *Queues {
-	return &Queues{
-		now: c.Now, listen: c.Listen, heldError: c.HeldError,
-		byKey: make(map[queueKey]*queue), pools: make(map[poolKey]*pool),
-	}
-}
+func New(c Config) *Queues { return &Queues{Config: c, byKey: make(map[queueKey]*queue)} }
 
 // Subscription is a subscription for the releases of a lock.
-type Subscription interface{ Stop() }
+type Subscription interface {
+	// Take reports whether the lock may have been released since the last Take that returned true.
+	Take() bool
+	Stop()
+}
 
 // Key identifies what a lock locks: one name, or several.
 type Key struct {
@@ -63,24 +61,65 @@ func KeyOf(names []string) Key {
 	return Key{names: names[0]}
 }
 
-// queueKey identifies a queue. Mutexes and writers of one name share a queue. The reentrant lock of the name has
-// another queue, and so has a lock on several names; the callers of different queues compete at the masters.
-type queueKey struct {
-	names              string
-	several, reentrant bool
+// Unbounded is the Width of a lock that any number of callers may hold.
+const Unbounded = math.MaxInt32
+
+// Request is the lock that a caller wants, and how the caller waits for it.
+type Request struct {
+	Key   Key
+	Names []string // the names that Key stands for
+	Kind  string   // the kind of lock, for errors
+	Owner string   // the owner of a reentrant lock; "" for every other kind
+	// Holder names the caller, for the errors of others.
+	Holder string
+
+	// Width is how many callers may hold the lock at the same time: the number of slots of a semaphore, Unbounded for
+	// readers, and 1 for every other kind.
+	Width   int
+	Slotted bool // the lock is a slot of a semaphore
+	Try     bool // a TryLock: it does not wait for a lock that is held
+	Policy  Policy
 }
 
-func (k queueKey) key() Key { return Key{k.names, k.several} }
+// asksAtOnce reports whether the caller asks the masters before it waits in the queue. The owner of a reentrant lock may
+// hold it already, perhaps in another process; behind a caller of another owner it would wait for its own release. The
+// TryLock of a reader overtakes nobody, since readers do not exclude each other.
+func (r *Request) asksAtOnce() bool { return r.Owner != "" || r.Try && r.Width == Unbounded }
 
-// line is where the callers that want one lock wait: a [queue] or a [pool]. Queues.mu must be held.
-type line interface {
-	leave(w *Waiter) effects
-	failed(w *Waiter, err error, heldElsewhere bool) effects
-	granted(w *Waiter, h *Hold, c cohort) effects
-	// waitReason returns why w waits; nil: unknown.
-	waitReason(w *Waiter) error
-	// subscribed returns where the subscription to the releases is stored.
-	subscribed() *Subscription
+// queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete at
+// the masters. Callers that disagree about the number of slots learn that from the masters.
+type queueKey struct {
+	names                       string
+	width                       int32
+	several, slotted, reentrant bool
+}
+
+// Join adds a caller to the end of its queue, and returns what the caller is to do first. If the state of the queue
+// answers a TryLock, that is to fail. w must be the zero Waiter, or one that has left its queue.
+func (qs *Queues) Join(w *Waiter, r Request) Instruction {
+	*w = Waiter{Request: r}
+	qs.mu.Lock()
+	w.queue = qs.queueFor(&w.Request)
+	e := w.queue.join(w)
+	do := w.instruction()
+	qs.mu.Unlock()
+	e.run()
+	return do
+}
+
+// queueFor returns the queue for a request. It makes one if there is none.
+func (qs *Queues) queueFor(r *Request) *queue {
+	key := queueKey{r.Key.names, int32(r.Width), r.Key.several, r.Slotted, r.Owner != ""}
+	if q := qs.byKey[key]; q != nil {
+		return q
+	}
+	q := &queue{all: qs, key: key, width: r.Width, limit: r.Width, tryLocks: waitList{role: asTryLock}}
+	if r.Slotted {
+		q.slots = &slots{total: r.Width}
+	}
+	q.courtesy = qs.yields.get(key, qs.Now)
+	qs.byKey[key] = q
+	return q
 }
 
 // effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the
@@ -101,59 +140,4 @@ func (e effects) run() {
 	if e.release != nil {
 		e.release.Release()
 	}
-}
-
-// Join adds a caller to the end of its queue. If the state of the queue answers a TryLock, Join returns that error, and
-// the Waiter is of no use.
-func (qs *Queues) Join(r Request) (*Waiter, error) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if r.Width > 0 {
-		p := qs.poolFor(r)
-		w := &Waiter{Request: r, all: qs, line: p, wakeups: make(chan Wakeup, 1)}
-		if p.slotted() {
-			w.nudges = make(chan struct{}, 1)
-		}
-		return w, p.join(w)
-	}
-	q := qs.queueFor(r)
-	if r.Try {
-		switch q.phase {
-		case held, passing:
-			return nil, q.heldError(r.Names)
-		case denied:
-			return nil, q.reason
-		}
-	}
-	w := &Waiter{Request: r, all: qs, line: q, wakeups: make(chan Wakeup, 1)}
-	if r.Owner != "" && !r.Alone {
-		w.nudges = make(chan struct{}, 1)
-	}
-	q.push(w)
-	q.apply(joined)
-	if q.headNeedsTurn() {
-		q.giveTurn(Wakeup{Action: Ask, Delay: qs.yield(w)})
-	}
-	return w, nil
-}
-
-// queueFor returns the queue for a request. It makes one if there is none, or if the caller waits alone.
-func (qs *Queues) queueFor(r Request) *queue {
-	key := queueKey{r.Key.names, r.Key.several, r.Owner != ""}
-	if q := qs.byKey[key]; q != nil && !r.Alone {
-		return q
-	}
-	q := &queue{all: qs, key: key, phase: idle, tryLocks: waitList{role: asTryLock}}
-	if !r.Alone {
-		qs.byKey[key] = q
-	}
-	return q
-}
-
-// yield returns for how long a waiter must still yield its lock to other processes. A TryLock does not yield.
-func (qs *Queues) yield(w *Waiter) time.Duration {
-	if w.Try {
-		return 0
-	}
-	return qs.yields.remaining(w.Key, qs.now)
 }

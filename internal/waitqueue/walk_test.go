@@ -13,218 +13,232 @@ import (
 
 // caller is a caller of a random walk. It does in every state what a caller may do.
 type caller struct {
-	Request
-	w       *Waiter
-	wakeup  Wakeup // the turn; the zero Wakeup: none yet
-	hold    *Hold
-	expired bool
+	Waiter
+	next   Instruction
+	hold   *Hold
+	lost   bool
+	passed bool // to a caller that has not taken it
 }
 
 func (c *caller) Policy() Policy                 { return c.Request.Policy }
 func (*caller) Validity(time.Time) time.Duration { return time.Hour }
 func (*caller) Publish()                         {}
-func (c *caller) Release()                       { c.hold.Released(start, false) }
+func (c *caller) Release()                       { c.passed = false; c.hold.Released(start, false) }
 
-// silent is a subscription that receives nothing.
-type silent struct{}
+// silent is a subscription that sometimes has news.
+type silent struct{ rnd *rand.Rand }
 
 func (silent) Stop() {}
 
-// Callers of all kinds join, ask, acquire, lose, pass on, release and leave in a random order. No step panics, every
-// phase says what is true of its queue, and nothing remains at the end.
+func (s silent) Take() bool { return s.rnd != nil && s.rnd.IntN(4) == 0 }
+
+// Callers of all kinds join, ask, acquire, lose, pass on, release and leave in a random order. No step panics, what a
+// queue counts is true of its callers, and nothing remains at the end.
 func TestARandomWalk(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	seen := make(map[phase]bool)
+	seen := make(map[state]bool)
 	for range 200 {
 		qs := New(Config{
 			Now:       func() time.Time { return start },
-			Listen:    func([]string) Subscription { return silent{} },
+			Listen:    func([]string, func()) Subscription { return silent{rnd} },
 			HeldError: func(string, string, string) error { return errors.New("held") },
 		})
 		var callers []*caller
-		for step := range 300 {
+		for step := 0; step < 300 || len(callers) > 0; step++ {
 			if len(callers) == 0 || (step < 250 && rnd.IntN(4) == 0) {
-				callers = append(callers, joining(qs, rnd)...)
+				callers = append(callers, joining(qs, rnd))
 			} else {
 				i := rnd.IntN(len(callers))
-				if callers[i].step(qs, rnd) {
+				if callers[i].step(rnd) {
 					callers = slices.Delete(callers, i, i+1)
 				}
 			}
 			for _, q := range qs.byKey {
 				checkQueue(t, q, callers)
-				seen[q.phase] = true
 			}
-		}
-		for len(callers) > 0 {
-			i := rnd.IntN(len(callers))
-			if callers[i].step(qs, rnd) {
-				callers = slices.Delete(callers, i, i+1)
+			for _, c := range callers {
+				seen[c.state] = true
 			}
 		}
 		require.Empty(t, qs.byKey)
 	}
-	require.Len(t, seen, int(phases)-2, "all phases but illegal, and idle, in which there is no queue")
+	require.Len(t, seen, int(states)-1, "all states but outside")
 }
 
-// joining has a caller join a queue. It returns nothing if the queue answers.
-func joining(qs *Queues, rnd *rand.Rand) []*caller {
+// joining has a caller join a queue.
+func joining(qs *Queues, rnd *rand.Rand) *caller {
 	name := fmt.Sprint(rnd.IntN(2))
-	c := &caller{Request: Request{Key: KeyOf([]string{name}), Names: []string{name}, Kind: "mutex", Policy: mutex}}
-	switch rnd.IntN(4) {
+	r := Request{Key: KeyOf([]string{name}), Names: []string{name}, Kind: "mutex", Width: 1, Policy: mutex}
+	switch rnd.IntN(6) {
 	case 0:
-		c.Try = true
-	case 1:
-		c.Kind, c.Request.Policy = "writer", Policy{TTL: mutex.TTL}
-	case 2:
-		c.Kind, c.Request.Policy = "reentrant", Policy{TTL: mutex.TTL}
-		c.Owner, c.Alone = fmt.Sprint("owner", rnd.IntN(2)), rnd.IntN(4) == 0
+		r.Kind, r.Policy = "writer", Policy{TTL: mutex.TTL}
+	case 1, 2:
+		r.Kind, r.Policy = "reentrant", Policy{TTL: mutex.TTL}
+		r.Owner = fmt.Sprint("owner", rnd.IntN(2))
+	case 3:
+		r.Kind, r.Policy, r.Width = "reader", Policy{TTL: mutex.TTL}, Unbounded
+	case 4:
+		r.Kind, r.Width, r.Slotted = "semaphore", 3, true
 	}
-	w, err := qs.Join(c.Request)
-	if err != nil {
-		return nil
-	}
-	c.w = w
-	return []*caller{c}
+	r.Try = rnd.IntN(4) == 0
+	c := new(caller)
+	c.next = qs.Join(&c.Waiter, r)
+	return c
 }
 
 // step does something that the caller may do, and reports whether the caller has ended.
-func (c *caller) step(qs *Queues, rnd *rand.Rand) (ended bool) {
+func (c *caller) step(rnd *rand.Rand) (ended bool) {
 	if c.hold != nil {
 		return c.end(rnd)
 	}
-	if c.wakeup.Action == 0 {
-		select {
-		case c.wakeup = <-c.w.Wakeups():
-		case <-c.w.Nudges():
-			c.grant()
-			return false
-		default:
-		}
+	if c.next.Waits() && len(c.wake) > 0 {
+		c.next = c.Next()
 	}
 	leaves := rnd.IntN(4) == 0
 	switch {
-	case c.wakeup.Action == Fail:
+	case c.next.Action == Fail:
 		return true
 	case leaves:
-		c.w.Leave()
+		c.Leave()
 		return true
-	case c.wakeup.Action == Inherit:
+	case c.next.Waits():
+	case c.next.Action == Inherit:
+		from := c.next.Lock.(*caller)
+		from.passed, c.hold = false, new(Hold)
+		c.Inherited(c.hold)
+	case c.next.Action == Probe:
+		c.Listen()
+		c.OwnersHold([]string{"owner0"})
+		c.next = c.Pause(time.Duration(rnd.IntN(2)))
+	case rnd.IntN(2) == 0 && c.mayHave():
 		c.hold = new(Hold)
-		c.w.Inherited(c.hold)
-	case c.wakeup.Action == 0:
-	case rnd.IntN(2) == 0:
-		c.grant()
+		if c.Slotted {
+			c.ChooseSlot(nil)
+		}
+		c.Granted(c.hold, start, start)
 	case c.Try:
-		c.w.Leave()
+		c.Leave()
 		return true
 	default:
-		c.w.Listen()
-		c.wakeup = Wakeup{}
-		c.w.Failed(errors.New("refused"), rnd.IntN(2) == 0)
-		qs.Nudge(c.Key, "owner0")
+		c.next = c.Failed(errors.New("refused"), rnd.IntN(2) == 0)
 	}
 	return false
 }
 
-func (c *caller) grant() {
-	c.hold = new(Hold)
-	c.w.Granted(c.hold, start, start)
+// mayHave reports whether the masters may grant the lock: a reentrant lock to one owner.
+func (c *caller) mayHave() bool {
+	return c.queue.holds < c.queue.width || c.Owner != "" && c.queue.holder == c.Owner
 }
 
-// end does what ends a hold, and reports whether it did.
+// end does what ends a hold, and reports whether it did. A hold that was passed on ends when it was taken.
 func (c *caller) end(rnd *rand.Rand) bool {
 	switch {
-	case c.expired:
+	case c.passed:
+		return false
+	case !c.hold.held && !c.lost:
+		return true
+	case c.lost:
 		c.hold.Released(start, false)
 		return true
 	case rnd.IntN(4) == 0:
 		c.hold.Lost()
-		c.expired = true
+		c.lost = true
 		return false
-	case c.hold.PassLease(c, start):
+	}
+	switch means := c.hold.HandOver(c, start); means {
+	case WithLease:
+		c.passed = true
+		return false
+	default:
+		c.hold.Released(start, means == Silently)
+		c.hold.Published(rnd.IntN(3), start)
 		return true
 	}
-	c.hold.Released(start, c.hold.KeepSilent(c, start))
-	c.hold.Published(rnd.IntN(3), start)
-	return true
 }
 
-// checkQueue checks that a queue is as its phase says.
+// checkQueue checks that what a queue counts is true of its callers.
 func checkQueue(t *testing.T, q *queue, callers []*caller) {
 	t.Helper()
-	var turns []*Waiter
-	for w := q.waiting.first; w != nil; w = q.waiting.next(w) {
-		if w.hasTurn {
-			turns = append(turns, w)
+	var turns, waits, yields, tries int
+	for w := q.callers.first; w != nil; w = q.callers.next(w) {
+		require.NotContains(t, []state{outside, given, gone}, w.state)
+		count := func(n *int, is bool) {
+			if is {
+				*n++
+			}
+		}
+		count(&turns, w.turn)
+		count(&waits, w.state == waiting)
+		count(&yields, w.state == yielding)
+		count(&tries, w.state == waiting && w.Try)
+		require.False(t, w.state == waiting && w.turn)
+		require.Equal(t, w == q.watcher, w.turn && (w.state == probing || w.state == pausing) || w == q.watcher && w.turn)
+		if w.state == pausing {
+			require.GreaterOrEqual(t, w.asked, q.urgent, "there is urgent news")
+		}
+		if w.state == waiting || w.state == yielding || w.state == pausing {
+			require.NotNil(t, w.wake, "it can be woken")
 		}
 	}
-	holds := 0
+	require.Equal(t, turns, q.turns)
+	require.Equal(t, yields, q.yielding)
+	if waits > 0 {
+		require.GreaterOrEqual(t, q.turns, min(q.limit, q.width-q.holds), "a caller waits that may have the turn")
+	}
+	holds, lost := 0, 0
 	for _, c := range callers {
-		if c.hold != nil && c.hold.queue == q {
+		if c.hold != nil && c.hold.queue == q && (c.hold.held || c.lost || c.passed) {
 			holds++
+			if c.lost {
+				lost++
+			}
 		}
 	}
-	head := q.waiting.first
-	switch q.phase {
-	case asking, denied:
-		require.Equal(t, []*Waiter{head}, turns)
-		require.Zero(t, holds)
-	case held, ending:
-		require.Empty(t, turns)
-		require.Positive(t, q.holds)
-	case passing:
-		require.Equal(t, []*Waiter{head}, turns)
-		require.NotNil(t, head.inherit)
-		require.Nil(t, q.newest)
-		require.Zero(t, holds)
-	case overlapping:
-		require.Equal(t, []*Waiter{head}, turns)
-		require.Positive(t, q.holds)
-	default:
-		require.Fail(t, "a queue that is not needed", "%v", q.phase)
-	}
-	if q.phase != passing {
-		require.Equal(t, holds, q.holds)
-	}
+	require.Equal(t, holds, q.holds)
+	require.Equal(t, lost, q.lost)
 	for w := q.tryLocks.first; w != nil; w = q.tryLocks.next(w) {
-		require.False(t, w.hasTurn)
-		require.NotEqual(t, denied, q.phase)
+		require.Equal(t, waiting, w.state)
+		tries--
 	}
-	for owner, list := range q.owners {
-		require.NotNil(t, list.first, owner)
-	}
+	require.LessOrEqual(t, tries, 0, "every TryLock that waits")
+	require.False(t, q.holds-q.lost >= q.width && q.tryLocks.first != nil && q.key.slotted)
+	require.True(t, q.callers.first != nil || q.holds > 0, "the queue is needed")
 }
 
 // The times that have passed are removed, and never so often that it costs much.
 func TestYieldsAreSwept(t *testing.T) {
 	t.Parallel()
 	var y yields
-	key := func(i int) Key { return KeyOf([]string{fmt.Sprint(i)}) }
+	key := func(i int) queueKey { return queueKey{names: fmt.Sprint(i)} }
 	for i := range 10_000 {
 		now := start.Add(time.Duration(i) * time.Second)
-		y.set(key(i), now.Add(time.Second), now)
-		require.LessOrEqual(t, len(y.until), minSweep+1)
-		require.Equal(t, time.Second, y.remaining(key(i), func() time.Time { return now }))
+		c := courtesy{others: 1, until: now.Add(time.Second)}
+		y.set(key(i), c, at(now))
+		require.LessOrEqual(t, len(y.of), minSweep+1)
+		require.Equal(t, c, y.get(key(i), at(now)))
+		require.Zero(t, y.get(key(i), at(c.until)))
 	}
 	sweeps, last := 0, y.sweepAt
 	now := start.Add(24 * time.Hour)
 	for i := range 10_000 {
 		now = now.Add(50 * time.Microsecond)
-		y.set(key(i), now.Add(maxCooldown), now)
+		y.set(key(i), courtesy{others: 1, until: now.Add(maxCooldown)}, at(now))
 		if y.sweepAt != last {
 			last = y.sweepAt
 			sweeps++
 		}
 	}
 	require.Less(t, sweeps, 6)
-	require.Less(t, len(y.until), 10_000)
-	require.Zero(t, y.remaining(key(-1), func() time.Time { return now.Add(time.Second) }))
-	require.Empty(t, y.until, "a caller that joins sweeps, too")
-	y.set(key(1), now.Add(time.Second), now)
-	y.clear(key(1))
-	require.Zero(t, y.remaining(key(1), func() time.Time { return now }))
+	require.Less(t, len(y.of), 10_000)
+	require.Zero(t, y.get(key(-1), at(now.Add(time.Second))))
+	require.Empty(t, y.of, "a caller that joins sweeps, too")
+	y.set(key(1), courtesy{others: 1, until: now.Add(time.Second)}, at(now))
+	y.set(key(1), courtesy{}, at(now))
+	require.Zero(t, y.get(key(1), at(now)), "no other process waits")
 }
+
+// at is a clock that stands still.
+func at(now time.Time) func() time.Time { return func() time.Time { return now } }

@@ -5,46 +5,57 @@ import (
 	"time"
 )
 
-// yields records until when this process yields a lock: until then it does not ask for the lock, so that other
-// processes that waited for it can acquire it.
+// yields records for queues that are gone how many other processes waited for the lock, and until when this process
+// leaves to them what is beyond its share.
 type yields struct {
-	until   map[Key]time.Time
+	of      map[queueKey]courtesy
 	sweepAt time.Time // when sweep removes the locks whose time has passed again
+}
+
+type courtesy struct {
+	others int
+	until  time.Time
 }
 
 // minSweep is the number of locks up to which sweep removes none.
 const minSweep = 64
 
-// set sets the time until which a lock is yielded.
-func (y *yields) set(key Key, until, now time.Time) {
-	y.sweep(now)
-	if y.until == nil {
-		y.until = make(map[Key]time.Time)
+// set records a lock; with others 0, it forgets the lock.
+func (y *yields) set(key queueKey, c courtesy, now func() time.Time) {
+	if c.others == 0 {
+		delete(y.of, key)
+		return
 	}
-	y.until[key] = until
+	y.sweep(now())
+	if y.of == nil {
+		y.of = make(map[queueKey]courtesy)
+	}
+	y.of[key] = c
 }
 
 // sweep removes the locks whose time has passed. A lock is yielded for at most maxCooldown, so it remains for at most
 // two sweeps, and the cost of sweep is constant on average.
 func (y *yields) sweep(now time.Time) {
-	if len(y.until) <= minSweep || now.Before(y.sweepAt) {
+	if len(y.of) <= minSweep || now.Before(y.sweepAt) {
 		return
 	}
-	maps.DeleteFunc(y.until, func(_ Key, t time.Time) bool { return !t.After(now) })
-	if len(y.until) == 0 {
-		y.until = nil // a map does not shrink
+	maps.DeleteFunc(y.of, func(_ queueKey, c courtesy) bool { return !c.until.After(now) })
+	if len(y.of) == 0 {
+		y.of = nil // a map does not shrink
 	}
 	y.sweepAt = now.Add(maxCooldown)
 }
 
-func (y *yields) clear(key Key) { delete(y.until, key) }
-
-// remaining returns for how long a lock is still yielded. It calls now only if some lock may be yielded.
-func (y *yields) remaining(key Key, now func() time.Time) time.Duration {
-	if len(y.until) == 0 {
-		return 0
+// get returns what is recorded of a lock; the zero courtesy if its time has passed. It calls now only if some lock may
+// be yielded.
+func (y *yields) get(key queueKey, now func() time.Time) courtesy {
+	if len(y.of) == 0 {
+		return courtesy{}
 	}
 	at := now()
 	y.sweep(at)
-	return max(0, y.until[key].Sub(at))
+	if c := y.of[key]; c.until.After(at) {
+		return c
+	}
+	return courtesy{}
 }

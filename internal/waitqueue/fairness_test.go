@@ -1,0 +1,210 @@
+package waitqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// wanted has callers hold all slots of a semaphore for 40 ms, and another one wait.
+func (p *process) wanted(slots int) (held []*lock, waiter *waitqueue.Waiter) {
+	p.t.Helper()
+	held = p.holders(permit("x", slots), slots)
+	waiter = p.join(permit("x", slots))
+	waiter.Listen()
+	p.now = p.now.Add(40 * time.Millisecond)
+	return held, waiter
+}
+
+func TestASemaphoreYieldsToOtherProcesses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		subscribers int
+		listens     bool
+		yields      bool
+	}{{0, false, false}, {1, false, true}, {1, true, false}, {2, true, true}} {
+		p := newProcess(t)
+		held := p.permit(p.join(permit("x", 1)))
+		w := p.join(permit("x", 1))
+		if tt.listens {
+			w.Listen()
+		}
+		held.hold.Published(tt.subscribers, p.now)
+		held.hold.Released(p.now, false)
+		turn := p.next(w)
+		assert.Equal(t, tt.yields, turn.After > 0, "%+v", tt)
+		assert.LessOrEqual(t, turn.After, time.Minute)
+		w.Leave()
+		tries := p.join(try(permit("x", 1)))
+		p.asks(tries, 0)
+		tries.Leave()
+	}
+}
+
+// A semaphore that nobody in this process holds or waits for yields, too.
+func TestAnUnusedSemaphoreYields(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 1)))
+	held.hold.Released(p.now, false)
+	held.hold.Published(1, p.now)
+	p.pauses(p.join(permit("x", 1)))
+}
+
+// While other processes wait, a process takes its share of the slots at once, and leaves the others to them.
+func TestAProcessTakesItsShareAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.holders(permit("x", 5), 4)
+	a, b, c := p.join(permit("x", 5)), p.join(permit("x", 5)), p.join(permit("x", 5))
+	p.refused(a)
+	p.pause(a)
+	p.now = p.now.Add(40 * time.Millisecond)
+	held[0].hold.Published(2, p.now) // one of them this process, so each has a share of two
+	for _, l := range held[:2] {
+		l.hold.Released(p.now, false)
+		p.pauses(a) // it would be the third or fourth
+	}
+	held[2].hold.Released(p.now, false)
+	p.asks(a, 0) // it need not wait for the message
+	p.permit(a)
+	p.asks(b, 40*time.Millisecond) // it would be the third
+	held[3].hold.Released(p.now, false)
+	p.asks(b, 0) // it is the second now
+	p.waits(c)
+}
+
+// Beyond the share of this process, the message of the release decides which process is first.
+func TestBeyondTheShareAMessageWakesTheWatcher(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.holders(permit("x", 4), 2)
+	w, next := p.join(permit("x", 4)), p.join(permit("x", 4))
+	next.Leave()
+	p.refused(w)
+	p.pause(w)
+	held[0].hold.Published(5, p.now)
+	held[0].hold.Released(p.now, false)
+	p.pauses(w)
+	p.subscriptions[0].message()
+	p.asks(w, 0)
+}
+
+// Each caller in the share is woken, whoever was before it.
+func TestEachCallerInTheShareIsWoken(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, first := p.wanted(8)
+	held[0].hold.Published(2, p.now)
+	for _, l := range held[:4] {
+		l.hold.Released(p.now, false)
+	}
+	second, third, fourth := p.join(permit("x", 8)), p.join(permit("x", 8)), p.join(permit("x", 8))
+	callers := []*waitqueue.Waiter{first, second, third, fourth}
+	for _, w := range callers {
+		p.pauses(w)
+	}
+	held[4].hold.Released(p.now, false)
+	p.asks(first, 0)
+	p.pauses(second)
+	held[5].hold.Released(p.now, false)
+	p.asks(second, 0)
+	p.pauses(third)
+	first.Leave()
+	p.asks(third, 0)
+	p.pauses(fourth)
+}
+
+// A caller to which a permit is passed asks no more.
+func TestAPassedPermitLetsTheNextCallerAsk(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, first := p.wanted(8)
+	second := p.join(permit("x", 8))
+	held[0].hold.Published(2, p.now)
+	for _, l := range held[:4] {
+		l.hold.Released(p.now, false)
+	}
+	p.pauses(first)
+	p.pauses(second)
+	require.True(t, held[4].passes(p.now))
+	p.inherit(first, held[4])
+	p.pauses(second)
+	held[5].hold.Released(p.now, false)
+	p.asks(second, 0)
+}
+
+func TestSharesAreEqual(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ slots, others, share int }{
+		{8, 0, 8}, {8, 1, 4}, {8, 3, 2}, {8, 4, 1}, {8, 7, 1}, {8, 8, 0}, {1, 1, 0}, {3, 1, 1},
+	} {
+		p := newProcess(t)
+		held, first := p.wanted(tt.slots)
+		for _, l := range held {
+			l.hold.Published(1+tt.others, p.now)
+			l.hold.Released(p.now, false)
+		}
+		callers := []*waitqueue.Waiter{first}
+		for range tt.slots - 1 {
+			callers = append(callers, p.join(permit("x", tt.slots)))
+		}
+		atOnce := 0
+		for _, w := range callers {
+			if p.next(w).After == 0 {
+				atOnce++
+			}
+		}
+		assert.Equal(t, tt.share, atOnce, "%+v", tt)
+	}
+}
+
+// The other processes count this one only while it waits. Otherwise two that take turns would keep a third one out.
+func TestAProcessThatDoesNotWaitHasNoShare(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 8)))
+	p.now = p.now.Add(40 * time.Millisecond)
+	held.hold.Published(1, p.now)
+	held.hold.Released(p.now, false)
+	p.asks(p.join(permit("x", 8)), 40*time.Millisecond)
+}
+
+// Each release begins another cooldown, also before its message was counted.
+func TestASemaphoreYieldsAfterEachRelease(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := p.wanted(2)
+	held[0].hold.Published(2, p.now)
+	held[0].hold.Released(p.now, false)
+	p.asks(w, 40*time.Millisecond)
+	w.Leave()
+	p.now = p.now.Add(time.Second)
+	held[1].hold.Released(p.now, false)
+	p.asks(p.join(permit("x", 2)), 50*time.Millisecond)
+}
+
+func TestNoCallerYieldsWhenNoOtherProcessWaits(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := p.wanted(2)
+	held[0].hold.Published(3, p.now)
+	held[0].hold.Released(p.now, false)
+	p.pauses(w)
+	held[0].hold.Published(1, p.now) // by this process alone
+	p.asks(w, 0)
+}
+
+// More processes than slots: each of the others gets the time that this one had.
+func TestTheCooldownOfMoreProcessesThanSlots(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := p.wanted(2)
+	held[0].hold.Published(6, p.now)
+	held[0].hold.Released(p.now, false)
+	p.asks(w, 120*time.Millisecond) // three times two of them
+}

@@ -1,0 +1,293 @@
+package waitqueue_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// Callers that are denied together give their turns back, and one of them watches: the first in the order of the calls.
+// The order in which they are denied does not matter. If it leaves, the next one watches.
+func TestOfTheCallersThatAreDeniedTheFirstWatches(t *testing.T) {
+	t.Parallel()
+	for _, r := range []waitqueue.Request{permit("x", 4), reader("x")} {
+		for _, denied := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}} {
+			t.Run(fmt.Sprint(r.Kind, denied), func(t *testing.T) {
+				t.Parallel()
+				p := newProcess(t)
+				var ws []*waitqueue.Waiter
+				for range 4 {
+					ws = append(ws, p.join(r))
+				}
+				for _, i := range denied {
+					p.failed(ws[i], errHeld, true)
+				}
+				late := p.join(r)
+				for i, w := range ws {
+					p.probes(w, errHeld)
+					p.waits(ws[i+1:]...)
+					p.waits(late)
+					w.Leave()
+				}
+				p.asks(late, 0)
+			})
+		}
+	}
+}
+
+// While one caller still asks, no other watches: its answer tells.
+func TestNobodyWatchesWhileAnotherAsks(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, b, c := p.join(reader("x")), p.join(reader("x")), p.join(reader("x"))
+	p.failed(a, errHeld, true)
+	p.failed(c, errHeld, true)
+	p.waits(a, c)
+	p.grant(b)
+	p.asks(a, 0)
+	p.asks(c, 0)
+	p.failed(c, errHeld, true)
+	p.failed(a, errLost, false)
+	p.probes(a, errLost)
+	p.waits(c)
+}
+
+func TestAMessageWakesTheWatcher(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	w, next := p.join(mutex("x")), p.join(mutex("x"))
+	p.denied(w)
+	p.pauses(w)
+	p.waits(next)
+	p.subscriptions[0].news()
+	p.pauses(w) // there is none
+	p.subscriptions[0].message()
+	p.asks(w, 0)
+	p.waits(next)
+}
+
+// The messages that come while the watcher asks or probes are taken when it pauses. A probe may refute them before.
+func TestAMessageBeforeThePauseIsTakenByThePause(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	w := p.join(mutex("x"))
+	p.denied(w)
+	p.subscriptions[0].message()
+	p.asks(w, 0)
+	p.subscriptions[0].message()
+	p.failed(w, errHeld, true)
+	p.probes(w, errHeld)
+	p.tell(w, w.Pause(0))
+	p.asks(w, 0)
+	assert.False(t, p.subscriptions[0].due)
+}
+
+// After a failure other than a denial no message ends the pause.
+func TestAMessageWakesOnlyAfterADenial(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	w := p.join(mutex("x"))
+	p.failed(w, errLost, false)
+	p.pause(w)
+	p.subscriptions[0].message()
+	p.pauses(w)
+}
+
+func TestAMessageAfterTheLastCallerChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	w := p.join(mutex("x"))
+	p.denied(w)
+	s := p.subscriptions[0]
+	w.Leave()
+	s.message()
+	p.asks(p.join(mutex("x")), 0)
+}
+
+func TestAReleaseWakesTheCallerThatWasDenied(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.holders(permit("x", 4), 2)
+	w := p.join(permit("x", 4))
+	p.choose(w, nil)
+	held[0].hold.Released(p.now, false)
+	w.RefuseSlot()
+	p.failed(w, errHeld, true)
+	p.asks(w, 0) // its request may have reached the masters before the release
+	p.refused(w)
+	p.pause(w)
+	held[1].hold.Published(5, p.now)
+	held[1].hold.Released(p.now, false)
+	p.pauses(w) // other processes wait, too, and there is no slot for each
+	w.Leave()
+}
+
+func TestAReleaseWakesOneCaller(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 9)))
+	a, b, c := p.join(permit("x", 9)), p.join(permit("x", 9)), p.join(permit("x", 9))
+	for _, w := range []*waitqueue.Waiter{a, b, c} {
+		p.refused(w)
+	}
+	p.pause(a)
+	held.hold.Released(p.now, false)
+	p.asks(a, 0)
+	p.waits(b, c)
+}
+
+// A release while callers ask may come after their requests: the first caller asks again when all were denied.
+func TestAReleaseWhileTheLastCallerAsksIsNotMissed(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 3)))
+	a, b := p.join(permit("x", 3)), p.join(permit("x", 3))
+	p.choose(a, nil)
+	p.choose(b, nil)
+	held.hold.Released(p.now, false)
+	a.RefuseSlot()
+	p.failed(a, errHeld, true)
+	p.waits(a)
+	b.RefuseSlot()
+	p.failed(b, errHeld, true)
+	p.waits(b)
+	p.asks(a, 0)
+	p.refused(a)
+	p.probes(a, errHeld)
+	p.waits(b)
+}
+
+// A release may have woken the caller that leaves, and no other.
+func TestACallerThatLeavesMakesAnotherTryAgain(t *testing.T) {
+	t.Parallel()
+	for name, woken := range map[string]bool{"it was woken": true, "it was not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t)
+			a, b, c := p.join(permit("x", 3)), p.join(permit("x", 3)), p.join(permit("x", 3))
+			for _, w := range []*waitqueue.Waiter{a, b, c} {
+				p.refused(w)
+			}
+			p.pause(a)
+			if woken {
+				p.subscriptions[0].message()
+				p.asks(a, 0)
+			}
+			a.Leave()
+			if woken {
+				p.asks(b, 0)
+				b.Leave()
+				p.asks(c, 0)
+			} else {
+				p.probes(b, errHeld)
+				p.waits(c)
+			}
+		})
+	}
+}
+
+// A caller that gets a permit may have used a release of another one up.
+func TestACallerThatHasAPermitMakesAnotherTryAgain(t *testing.T) {
+	t.Parallel()
+	for name, get := range map[string]func(p *process, held *lock, w *waitqueue.Waiter){
+		"granted after a message": func(p *process, _ *lock, w *waitqueue.Waiter) {
+			p.subscriptions[0].message()
+			p.permit(w)
+		},
+		"granted after a release in this process": func(p *process, held *lock, w *waitqueue.Waiter) {
+			held.hold.Released(p.now, false)
+			p.permit(w)
+		},
+		"it inherits, and a message comes": func(p *process, held *lock, w *waitqueue.Waiter) {
+			p.subscriptions[0].due = true
+			require.True(p.t, held.passes(p.now))
+			p.inherit(w, held)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t)
+			held := p.permit(p.join(permit("x", 4)))
+			a, b := p.join(permit("x", 4)), p.join(permit("x", 4))
+			p.refused(a)
+			p.refused(b)
+			p.pause(a)
+			get(p, held, a)
+			if do := p.next(b); do.Action == waitqueue.Probe { // then it finds out
+				p.pause(b)
+			}
+			p.asks(b, 0)
+		})
+	}
+}
+
+func TestACallerThatInheritsWithoutTheTurnWakesNone(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 2)))
+	asks, waits := p.join(permit("x", 2)), p.join(permit("x", 2))
+	p.choose(asks, nil)
+	require.True(t, held.passes(p.now))
+	p.inherit(waits, held)
+	asks.RefuseSlot()
+	p.failed(asks, errHeld, true)
+	p.probes(asks, errHeld)
+}
+
+// An attempt that is granted at once is no news: the others ask already, or have not been denied.
+func TestAFirstGrantWakesNone(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, b := p.join(permit("x", 3)), p.join(permit("x", 3))
+	p.permit(a)
+	p.refused(b)
+	p.probes(b, errHeld)
+}
+
+func TestAReaderThatGetsInLetsAllAsk(t *testing.T) {
+	t.Parallel()
+	for name, tries := range map[string]bool{"the one that watched": false, "a TryLock": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t)
+			watcher := p.join(reader("x"))
+			p.denied(watcher)
+			var ws []*waitqueue.Waiter
+			for range 100 {
+				ws = append(ws, p.join(reader("x")))
+			}
+			p.waits(ws...)
+			got := watcher
+			if tries {
+				got = p.join(try(reader("x")))
+			} else {
+				p.subscriptions[0].message()
+			}
+			l := p.grant(got)
+			for _, w := range ws {
+				p.asks(w, 0)
+			}
+			if tries {
+				p.asks(watcher, 0)
+			}
+			p.asks(p.join(reader("x")), 0)
+			assert.Equal(t, waitqueue.ByMessage, l.hold.HandOver(l, p.now))
+			l.hold.Released(p.now, false)
+		})
+	}
+}
+
+// The release of one reader frees nothing: an exclusive waiter keeps the others out.
+func TestAReleaseByAReaderWakesNone(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.grant(p.join(reader("x")))
+	w := p.join(reader("x"))
+	p.denied(w)
+	held.hold.Released(p.now, false)
+	p.pauses(w)
+}

@@ -1,0 +1,67 @@
+package waitqueue
+
+import "fmt"
+
+// state is the state of a caller.
+type state uint8
+
+const (
+	outside  state = iota // it has not called yet
+	waiting               // it waits for its turn
+	yielding              // it has the turn, and lets other processes ask first
+	asking                // it asks the masters
+	probing               // it watches, after a denial: it finds out who holds the lock
+	pausing               // it watches: it waits for a release, or for the back-off, before it asks again
+	given                 // it was given the lease of a lock, which it has not taken yet
+	gone                  // it has the lock or an error, or has given up
+	states
+)
+
+// event changes the state of a caller.
+type event uint8
+
+const (
+	call   event = iota // it calls
+	turn                // it may ask the masters
+	yield               // it has the turn, and must yield first
+	watch               // it has the turn, and was denied already
+	pause               // it knows how long to wait
+	due                 // its yielding or its pause is over
+	denied              // the masters denied its attempt
+	give                // it is given a lease
+	take                // it has the lock
+	fail                // its TryLock gets an error
+	leave               // it gives up
+	events
+)
+
+// transitions has the state that follows a state and an event. The events that it omits for a state cannot occur in it.
+var transitions = [states][events]state{
+	outside:  {call: waiting, fail: gone},
+	waiting:  {turn: asking, yield: yielding, watch: probing, give: given, fail: gone, leave: gone},
+	yielding: {due: asking, give: given, leave: gone},
+	asking:   {denied: waiting, take: gone, leave: gone},
+	probing:  {pause: pausing, leave: gone},
+	pausing:  {due: asking, give: given, leave: gone},
+	given:    {take: gone, leave: gone},
+	gone:     {leave: gone},
+}
+
+// after returns the state that follows s and e. It panics if the event cannot occur in the state.
+func (s state) after(e event) state {
+	next := transitions[s][e]
+	if next == outside {
+		panic(fmt.Sprintf("waitqueue: event %v in state %v", e, s))
+	}
+	return next
+}
+
+func (s state) String() string {
+	return [states]string{"outside", "waiting", "yielding", "asking", "probing", "pausing", "given", "gone"}[s]
+}
+
+func (e event) String() string {
+	return [events]string{
+		"call", "turn", "yield", "watch", "pause", "due", "denied", "give", "take", "fail", "leave",
+	}[e]
+}
