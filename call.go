@@ -59,8 +59,8 @@ func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try 
 	return c
 }
 
-// run does what the queue says, until the masters grant the lock, another caller hands its lease over, or waiting cannot
-// help.
+// run does what the queue says, until the masters grant the lock, another caller hands its lease over, or waiting
+// cannot help.
 func (c *call) run() (lock *Lock, err error) {
 	if err = c.locker.begin(); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ type Listener struct {
 	text     string // of the last message that had one
 }
 
-// Listen listens on the channels of a lock's names on every node. It returns at once. It calls news, with no mutex held,
-// after each message after which Take returns true. Stop ends it.
+// Listen listens on the channels of a lock's names on every node. It returns at once. It calls news, with no mutex
+// held, after each message after which Take returns true. Stop ends it.
 func (q *Quorum) Listen(news func(), channels ...string) *Listener {
 	l := &Listener{news: news, notifier: newMajorityNotifier(len(q.nodes), q.need)}
 	for index, nd := range q.nodes {
@@ -36,8 +36,8 @@ func (l *Listener) Stop() {
 }
 
 // Take reports whether a waiter must try again: a majority of the nodes have sent a release message, one of them since
-// the last Take that returned true. The start of a node's subscription counts as a message, since the node may have sent
-// one before.
+// the last Take that returned true. The start of a node's subscription counts as a message, since the node may have
+// sent one before.
 //
 // A message counts until a later [Quorum.Probe] with this Listener. After the probe it still counts if its node granted
 // the probe and no majority did. So a waiter that probes after each denied attempt misses no release that a majority

@@ -298,7 +298,8 @@ func TestAMajorityOfMessagesIsTakenOnce(t *testing.T) {
 	assert.True(t, l.isWoken(), "without a probe, the messages still count")
 }
 
-// Nobody waits while the attempt of the waiter that was woken is in progress: the news are repeated until they are taken.
+// Nobody waits while the attempt of the waiter that was woken is in progress: the news are repeated until they are
+// taken.
 func TestNewsAreRepeatedUntilTheyAreTaken(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 5)

@@ -95,7 +95,8 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	r := q.prepare(request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}, &withdrawing{res: res, lease: lease})
+	what := request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}
+	r := q.prepare(what, &withdrawing{res: res, lease: lease})
 	r.ExpiresAt = r.Asked.Add(life)
 	r.start()
 }

@@ -211,7 +211,8 @@ func (s *server) ask(t *testing.T, op *wire.Op) wire.Vote {
 	t.Helper()
 	now := time.Now()
 	votes := make(ballot, 1)
-	s.node.Submit(&wire.Call{Request: &wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second)}, Voter: votes})
+	request := &wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second)}
+	s.node.Submit(&wire.Call{Request: request, Voter: votes})
 	return <-votes
 }
 

@@ -97,7 +97,8 @@ func (s *subject) pass(ms int64) {
 func (s *subject) ask(op *wire.Op) wire.Vote {
 	now := time.Now()
 	votes := make(ballot, 1)
-	s.node.Submit(&wire.Call{Request: &wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second)}, Voter: votes})
+	request := &wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second)}
+	s.node.Submit(&wire.Call{Request: request, Voter: votes})
 	return <-votes
 }
 

@@ -92,8 +92,8 @@ func (q *queue) firstWaiting() *Waiter {
 	return w
 }
 
-// giveTurn gives the turn to a caller. One that was denied since the last news watches. It returns the lock whose silent
-// release is to be published now; nil if there is none.
+// giveTurn gives the turn to a caller. One that was denied since the last news watches. It returns the lock whose
+// silent release is to be published now; nil if there is none.
 func (q *queue) giveTurn(w *Waiter) (publish Lock) {
 	w.turn = true
 	q.turns++
@@ -186,9 +186,9 @@ func (q *queue) join(w *Waiter) effects {
 	return q.advance()
 }
 
-// tryAnswer returns the error of a TryLock that need not wait: this process holds all of the lock, or the masters denied
-// it and the first caller watches. nil: the TryLock waits for its turn, or for such an answer. Of a lock that was lost it
-// waits for the release.
+// tryAnswer returns the error of a TryLock that need not wait: this process holds all of the lock, or the masters
+// denied it and the first caller watches. nil: the TryLock waits for its turn, or for such an answer. Of a lock that
+// was lost it waits for the release.
 func (q *queue) tryAnswer(w *Waiter) error {
 	switch {
 	case q.holds-q.lost >= q.width:
@@ -294,8 +294,8 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 	return q.advance()
 }
 
-// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. Of permits, only
-// one may have become free since a denial; more callers ask only after one is granted at once.
+// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. Of permits,
+// only one may have become free since a denial; more callers ask only after one is granted at once.
 func (q *queue) grow(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)

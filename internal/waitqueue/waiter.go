@@ -59,8 +59,8 @@ func (w *Waiter) Next() Instruction {
 	return w.instruction()
 }
 
-// Woken returns the channel that receives when Next has changed. Nothing else wakes a caller. It is nil until the caller
-// was told to wait.
+// Woken returns the channel that receives when Next has changed. Nothing else wakes a caller. It is nil until the
+// caller was told to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
 // instruction returns what the caller is to do. It ends a yielding or a pause whose time is over.
@@ -124,8 +124,8 @@ func (w *Waiter) do(happens func(q *queue) effects) {
 func (w *Waiter) Leave() { w.do(func(q *queue) effects { return q.leave(w) }) }
 
 // Failed records why an attempt of the waiter failed, and returns what the waiter is to do. heldElsewhere reports
-// whether the masters denied the attempt. If not, Failed publishes a release that was silent: waiters in other processes
-// would get no message otherwise.
+// whether the masters denied the attempt. If not, Failed publishes a release that was silent: waiters in other
+// processes would get no message otherwise.
 func (w *Waiter) Failed(err error, heldElsewhere bool) (next Instruction) {
 	w.do(func(q *queue) effects {
 		e := q.failed(w, err, heldElsewhere)

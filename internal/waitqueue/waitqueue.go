@@ -81,13 +81,13 @@ type Request struct {
 	Policy  Policy
 }
 
-// asksAtOnce reports whether the caller asks the masters before it waits in the queue. The owner of a reentrant lock may
-// hold it already, perhaps in another process; behind a caller of another owner it would wait for its own release. The
-// TryLock of a reader overtakes nobody, since readers do not exclude each other.
+// asksAtOnce reports whether the caller asks the masters before it waits in the queue. The owner of a reentrant lock
+// may hold it already, perhaps in another process; behind a caller of another owner it would wait for its own release.
+// The TryLock of a reader overtakes nobody, since readers do not exclude each other.
 func (r *Request) asksAtOnce() bool { return r.Owner != "" || r.Try && r.Width == Unbounded }
 
-// queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete at
-// the masters. Callers that disagree about the number of slots learn that from the masters.
+// queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete
+// at the masters. Callers that disagree about the number of slots learn that from the masters.
 type queueKey struct {
 	names                       string
 	width                       int32
