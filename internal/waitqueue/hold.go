@@ -26,11 +26,11 @@ type Hold struct {
 type Means uint8
 
 const (
-	// ByMessage: the release is published, and wakes the waiters of all processes.
+	// ByMessage means that the release is published, and wakes the waiters of all processes.
 	ByMessage Means = iota
-	// Silently: the release is not published, so that the next waiter can ask for the lock before other processes do.
+	// Silently means that the release is not published, so that the next waiter asks before other processes do.
 	Silently
-	// WithLease: the next waiter has the lease of the lock. The caller must not release the lock.
+	// WithLease means that the next waiter has the lease of the lock. The caller must not release the lock.
 	WithLease
 )
 

@@ -13,10 +13,23 @@ func TestShare(t *testing.T) {
 		waits         bool
 		share         int
 	}{
-		{1, 0, true, 1}, {1, 0, false, 1}, {1, 1, true, 0}, {1, 7, true, 0},
-		{8, 0, true, 8}, {8, 1, true, 4}, {8, 3, true, 2}, {8, 4, true, 1}, {8, 7, true, 1}, {8, 8, true, 0},
-		{3, 1, true, 1}, {3, 1, false, 0}, {8, 1, false, 0}, {8, 0, false, 8},
-		{Unbounded, 0, false, Unbounded}, {Unbounded, 9, true, Unbounded}, {Unbounded, 9, false, Unbounded},
+		{1, 0, true, 1},
+		{1, 0, false, 1},
+		{1, 1, true, 0},
+		{1, 7, true, 0},
+		{8, 0, true, 8},
+		{8, 1, true, 4},
+		{8, 3, true, 2},
+		{8, 4, true, 1},
+		{8, 7, true, 1},
+		{8, 8, true, 0},
+		{3, 1, true, 1},
+		{3, 1, false, 0},
+		{8, 1, false, 0},
+		{8, 0, false, 8},
+		{Unbounded, 0, false, Unbounded},
+		{Unbounded, 9, true, Unbounded},
+		{Unbounded, 9, false, Unbounded},
 	} {
 		assert.Equal(t, tt.share, share(tt.width, tt.others, tt.waits), "%+v", tt)
 	}
