@@ -180,8 +180,12 @@ func TestAnElectionOnFiveMasters(t *testing.T) {
 	}
 	l := next("first")
 	observer := election.New(open(t, masters), "scheduler")
-	leader, err := observer.Leader(within(t, patience))
-	require.NoError(t, err)
+	var leader election.Leader
+	require.Eventually(t, func() bool { // a busy machine may answer later than the node timeout
+		var err error
+		leader, err = observer.Leader(within(t, patience))
+		return err == nil
+	}, patience, 50*time.Millisecond)
 	assert.Equal(t, fmt.Sprint("candidate-", l.candidate), leader.Owner)
 	assert.Equal(t, l.Term(), leader.Term)
 
@@ -197,7 +201,7 @@ func TestAnElectionOnFiveMasters(t *testing.T) {
 		assert.Fail(t, "it leads without a majority")
 	}
 	require.ErrorIs(t, l.Err(), redlock.ErrLost)
-	_, err = observer.Leader(within(t, patience))
+	_, err := observer.Leader(within(t, patience))
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	all(t, (*redisbox.Master).Thaw, masters[2])
 	next("after a majority was silent")

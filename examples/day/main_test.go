@@ -29,10 +29,19 @@ func TestTheDay(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, len(incidents))
 	for i, a := range all {
-		assert.ElementsMatch(
-			t, slices.Collect(maps.Keys(incidents[i].reports)), slices.Collect(maps.Keys(a.reports)), "%s", a,
-		)
+		expected := incidents[i].reports
+		got := slices.DeleteFunc(slices.Collect(maps.Keys(a.reports)), func(source string) bool {
+			_, must := expected[source]
+			return !must && isStall(a.reports[source].what)
+		})
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(expected)), got, "%s", a)
 	}
+}
+
+// isStall reports whether a report says that a master was silent for longer than the node timeout. A busy machine can
+// stall a master for that long during any incident, and the library must report that.
+func isStall(what string) bool {
+	return strings.Contains(what, "no answer in time") || what == "redlock_node_state suspect"
 }
 
 // docs/masters.md has a row for each incident, with a time for each source that reports it, and the users of the
