@@ -111,8 +111,8 @@ func (k killer) Start(name, dir string, log *os.File) (clients.Running, error) {
 	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
 		acquired := func(e history.Event) bool { return e.Client == "c1" && e.Kind == history.Acquired }
 		go func() {
-			for range 600 { // a minute
-				time.Sleep(100 * time.Millisecond)
+			for range 6000 { // a minute: look often, since the client may soon be done
+				time.Sleep(10 * time.Millisecond)
 				if events, _ := history.ReadDir(dir); slices.ContainsFunc(events, acquired) {
 					_ = r.Kill()
 					return
