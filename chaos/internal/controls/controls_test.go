@@ -103,17 +103,18 @@ func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
 	assert.Equal(t, "no-token-compared", folders[0].Name())
 }
 
-// killer kills a client of the lock under test, as a panic would, when it has acquired something.
+// killer kills a client of the lock under test, as a panic would, when it has asked for something. The holder dies
+// later, so the trial is not over.
 type killer struct{ clients.Runner }
 
 func (k killer) Start(name, dir string, log *os.File) (clients.Running, error) {
 	r, err := k.Runner.Start(name, dir, log)
 	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
-		acquired := func(e history.Event) bool { return e.Client == "c1" && e.Kind == history.Acquired }
+		asks := func(e history.Event) bool { return e.Client == "c1" && e.Kind == history.Invoked }
 		go func() {
-			for range 6000 { // a minute: look often, since the client may soon be done
-				time.Sleep(10 * time.Millisecond)
-				if events, _ := history.ReadDir(dir); slices.ContainsFunc(events, acquired) {
+			for range 600 { // a minute
+				time.Sleep(100 * time.Millisecond)
+				if events, _ := history.ReadDir(dir); slices.ContainsFunc(events, asks) {
 					_ = r.Kill()
 					return
 				}
