@@ -31,16 +31,10 @@ type queue struct {
 	holder string // who got it last, for errors
 	slots  *slots // of a semaphore
 
-	courtesy          // to the processes that waited for the lock at its last release
+	cooldown          // for the processes that waited for the lock at its last release
 	silence  *silence // the last release, if it was silent and may yet have to be published; else nil
 
 	subscription Subscription // for the releases of the lock; nil: none
-}
-
-// silence is a release that was not published, because a waiter of the queue was to follow.
-type silence struct {
-	lock   Lock
-	cohort cohort
 }
 
 // advance restores, after every event, what must always be true:
@@ -123,47 +117,6 @@ func (q *queue) giveTurn(w *Waiter) (publish Lock) {
 func (q *queue) askAside(w *Waiter) {
 	if w.Try || q.holds > 0 || !q.mustYield(w, 1) {
 		w.ask(turn)
-	}
-}
-
-// mustYield makes a caller yield if the number of permits that this process would have with it is beyond the share, and
-// reports whether it did.
-func (q *queue) mustYield(w *Waiter, permits int) bool {
-	if q.inShare(permits) || !q.until.After(q.all.Now()) {
-		return false
-	}
-	w.until = q.until
-	w.apply(yield)
-	return true
-}
-
-// endYielding ends the yielding of callers whose permits are now within the share.
-func (q *queue) endYielding() {
-	permits := q.holds
-	for w, left := q.callers.first, q.yielding; left > 0; w = q.callers.next(w) {
-		if w.turn {
-			permits++
-		}
-		if w.state != yielding {
-			continue
-		}
-		left--
-		if q.inShare(max(permits, 1)) { // one that asks at once has no turn
-			w.ask(due)
-		}
-	}
-}
-
-// inShare reports whether this number of permits is within this process's share. A process that does not wait is not
-// counted by the others, and so has no share.
-func (q *queue) inShare(permits int) bool {
-	return permits <= share(q.width, q.others, q.subscription != nil)
-}
-
-// cool begins the time in which this process leaves to others what is beyond its share.
-func (q *queue) cool(c cohort, now time.Time) {
-	if until := now.Add(c.cooldown(now, rounds(q.width, q.others))); until.After(q.until) {
-		q.until = until
 	}
 }
 
@@ -324,42 +277,6 @@ func (q *queue) ownerHolds(owner string) {
 	}
 }
 
-// passLease gives the lease of a lock to the first caller that does not ask at the moment, if the policies allow it.
-func (q *queue) passLease(h *Hold, from Lock, now time.Time) bool {
-	w := q.callers.first
-	for w != nil && (w.state == asking || w.state == probing) {
-		w = q.callers.next(w)
-	}
-	if w == nil || !h.held || !h.cohort.mayReuseLease(from.Policy(), w.Policy, now, from) {
-		return false
-	}
-	h.held = false
-	q.remove(w)
-	w.inherit, w.slot, w.cohort = from, int(h.slot), h.cohort.next()
-	w.apply(give)
-	return true
-}
-
-// keepSilent reports whether the release of a lock shall be silent. If so, it records that.
-func (q *queue) keepSilent(h *Hold, from Lock, now time.Time) bool {
-	w := q.firstWaiting()
-	if w == nil || q.slots != nil || !h.cohort.mayKeep(from.Policy(), w.Policy, now, minSilentBudget) {
-		return false
-	}
-	q.silence = &silence{from, h.cohort}
-	return true
-}
-
-// takeUnpublished returns the lock whose silent release is to be published now; nil if there is none.
-func (q *queue) takeUnpublished() Lock {
-	s := q.silence
-	q.silence = nil
-	if s == nil {
-		return nil
-	}
-	return s.lock
-}
-
 // released records that a lock was released. What is within the share of this process, it takes without waiting for the
 // message. Beyond the share, the message decides which process is first.
 func (q *queue) released(h *Hold, now time.Time, silent bool) effects {
@@ -416,7 +333,7 @@ func (q *queue) clean(e *effects) {
 	if q.all.byKey[q.key] == q {
 		delete(q.all.byKey, q.key)
 	}
-	q.all.yields.set(q.key, q.courtesy, q.all.Now)
+	q.all.yields.set(q.key, q.cooldown, q.all.Now)
 	if publish := q.takeUnpublished(); publish != nil {
 		e.publish = publish
 	}

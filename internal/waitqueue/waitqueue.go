@@ -117,7 +117,7 @@ func (qs *Queues) queueFor(r *Request) *queue {
 	if r.Slotted {
 		q.slots = &slots{total: r.Width}
 	}
-	q.courtesy = qs.yields.get(key, qs.Now)
+	q.cooldown = qs.yields.get(key, qs.Now)
 	qs.byKey[key] = q
 	return q
 }

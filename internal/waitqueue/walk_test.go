@@ -215,7 +215,7 @@ func TestYieldsAreSwept(t *testing.T) {
 	key := func(i int) queueKey { return queueKey{names: fmt.Sprint(i)} }
 	for i := range 10_000 {
 		now := start.Add(time.Duration(i) * time.Second)
-		c := courtesy{others: 1, until: now.Add(time.Second)}
+		c := cooldown{others: 1, until: now.Add(time.Second)}
 		y.set(key(i), c, at(now))
 		require.LessOrEqual(t, len(y.of), minSweep+1)
 		require.Equal(t, c, y.get(key(i), at(now)))
@@ -225,7 +225,7 @@ func TestYieldsAreSwept(t *testing.T) {
 	now := start.Add(24 * time.Hour)
 	for i := range 10_000 {
 		now = now.Add(50 * time.Microsecond)
-		y.set(key(i), courtesy{others: 1, until: now.Add(maxCooldown)}, at(now))
+		y.set(key(i), cooldown{others: 1, until: now.Add(maxCooldown)}, at(now))
 		if y.sweepAt != last {
 			last = y.sweepAt
 			sweeps++
@@ -235,8 +235,8 @@ func TestYieldsAreSwept(t *testing.T) {
 	require.Less(t, len(y.of), 10_000)
 	require.Zero(t, y.get(key(-1), at(now.Add(time.Second))))
 	require.Empty(t, y.of, "a caller that joins sweeps, too")
-	y.set(key(1), courtesy{others: 1, until: now.Add(time.Second)}, at(now))
-	y.set(key(1), courtesy{}, at(now))
+	y.set(key(1), cooldown{others: 1, until: now.Add(time.Second)}, at(now))
+	y.set(key(1), cooldown{}, at(now))
 	require.Zero(t, y.get(key(1), at(now)), "no other process waits")
 }
 
