@@ -198,15 +198,16 @@ func (c *call) ask(slot int) outcome {
 	c.attempts++
 	lease, err := l.quorum.Acquire(
 		c.ctx, traced(claim.Ops(), c.origin), &c.cfg.terms, firstNode, &c.failures)
+	now := c.cfg.clock.Now()
 	if !c.try {
-		l.noteAttempt(c.cfg.clock.Now().Sub(asked), err)
+		l.noteAttempt(now.Sub(asked), err)
 	}
 	if err != nil {
 		return c.refused(err)
 	}
 	lock := c.newLock(claim, lease)
-	c.waiter.Granted(&lock.hold, asked, c.cfg.clock.Now())
-	lock, err = c.deliver(lock)
+	c.waiter.Granted(&lock.hold, asked, now)
+	lock, err = c.deliver(lock, now)
 	return outcome{lock: lock, err: err, final: err != nil}
 }
 
@@ -269,19 +270,18 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	}
 	c.waiter.Inherited(&lock.hold)
 	from.transition(change{event: eventHandOver})
-	started, err := c.deliver(lock)
+	started, err := c.deliver(lock, c.cfg.clock.Now())
 	from.setSuccessor(started)
 	return started, err
 }
 
 // deliver returns an acquired lock for the caller and starts its keepalive. From then on the lock may end at any
 // moment, so its queue must know of the acquisition before: call Waiter.Granted or Waiter.Inherited first.
-func (c *call) deliver(lock *Lock) (*Lock, error) {
+func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	if c.locker.isEnding() {
 		lock.transition(change{event: eventClose, cause: ErrClosed})
 		return nil, ErrClosed
 	}
-	now := c.cfg.clock.Now()
 	lock.heldSince = max(1, now.Sub(c.locker.opened))
 	c.end(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})
 	lock.schedule()

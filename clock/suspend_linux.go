@@ -26,8 +26,14 @@ var _ Suspender = system{}
 var (
 	atStart   = bootAhead(read)         // the reading at the start of the process
 	suspended atomic.Int64              // the largest reading so far minus atStart, in nanoseconds
-	readAt    atomic.Pointer[time.Time] // just before the last reading
+	lastRead  atomic.Pointer[beginning] // of the last reading
 )
+
+// beginning is the time just before a reading.
+type beginning struct {
+	at   time.Time
+	wall int64 // the wall clock at that time, in nanoseconds
+}
 
 // Suspended returns by how much more CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock, than at the start
 // of the process. It returns 0 on kernels before 2.6.39.
@@ -39,15 +45,13 @@ func (s system) Suspended() time.Duration { return s.suspendedAt(time.Now()) }
 // a new reading only if the machine may have been suspended since the last one, which Go's own clocks show. They
 // usually take no system call.
 func (system) suspendedAt(now time.Time) time.Duration {
-	if last := readAt.Load(); last != nil {
-		wall := now.Round(0).Sub(last.Round(0)) // Round(0) removes the reading of the monotonic clock
-		if !mayHaveSlept(wall, now.Sub(*last)) {
+	if last := lastRead.Load(); last != nil {
+		if !mayHaveSlept(time.Duration(now.UnixNano()-last.wall), now.Sub(last.at)) {
 			return time.Duration(suspended.Load())
 		}
 	}
 	total := largest(bootAhead(read) - atStart)
-	at := now // escapes instead of now, which would be allocated at every call
-	readAt.Store(&at)
+	lastRead.Store(&beginning{now, now.UnixNano()})
 	return total
 }
 

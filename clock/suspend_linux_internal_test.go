@@ -20,10 +20,11 @@ func TestAReadingIsReusedWhileBothClocksAdvanceAlike(t *testing.T) {
 }
 
 func TestSuspendedReadsTheClocksAgainAfterTheReadingIsTooOld(t *testing.T) {
-	old := time.Now().Add(-maxReuse)
-	readAt.Store(&old)
+	at := time.Now().Add(-maxReuse)
+	old := &beginning{at, at.UnixNano()}
+	lastRead.Store(old)
 	system{}.Suspended()
-	assert.NotSame(t, &old, readAt.Load())
+	assert.NotSame(t, old, lastRead.Load())
 }
 
 // The clocks are read until the readings are close together, at most five times.

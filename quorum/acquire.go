@@ -25,7 +25,7 @@ func (q *Quorum) Acquire(
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
 	about := &acquiring{lease: l, failures: failures, done: make(chan struct{})}
-	r := q.prepare(request{wire.Request{
+	r := q.prepare(&request{wire.Request{
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout}, about)
 	r.decider.first = first

@@ -17,7 +17,7 @@ import (
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	e := &ending{lease: l, suffices: (*tally).answered, done: done}
-	l.end(e, wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
+	l.end(e, &wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
 		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
 	})
 }
@@ -51,7 +51,7 @@ func (l *Lease) mayBlock() bool {
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
 	e := &ending{lease: l, suffices: func(*tally) bool { return false }, done: done}
-	keep := wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
+	keep := &wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
 	l.end(e, keep, func(ops Ops) *wire.Op { return ops.Keep(rest) })
 }
 
@@ -66,7 +66,7 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 
 // end ends the lease with an operation on every node: what, with the Op of makeOp, which is called with l.mu held. The
 // KeyTTL of what is how long the keys can live after they were set, without the drift.
-func (l *Lease) end(e *ending, what wire.Request, makeOp func(Ops) *wire.Op) {
+func (l *Lease) end(e *ending, what *wire.Request, makeOp func(Ops) *wire.Op) {
 	if e.done == nil {
 		e.done = func(int64, error) {}
 	}
@@ -80,7 +80,7 @@ func (l *Lease) end(e *ending, what wire.Request, makeOp func(Ops) *wire.Op) {
 	what.Connect = l.terms.Timeout
 	what.KeyTTL += l.terms.Drift
 	what.FirstAsked = l.q.origin.Add(l.asked)
-	r := l.q.prepare(request{what, l.terms.Timeout}, e)
+	r := l.q.prepare(&request{*what, l.terms.Timeout}, e)
 	r.ExpiresAt = r.Asked.Add(r.KeyTTL)
 	r.start()
 }
@@ -137,7 +137,7 @@ func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err err
 // op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *wire.Op, timeout, life time.Duration, done func(error)) {
-	what := request{wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}, timeout}
+	what := &request{wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}, timeout}
 	q.ask(what, &releasing{done: done})
 }
 
@@ -159,5 +159,5 @@ func (q *releasing) decided(r *round) {
 
 // Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *wire.Op, timeout time.Duration) {
-	q.ask(request{wire.Request{Op: op}, timeout}, plain{})
+	q.ask(&request{wire.Request{Op: op}, timeout}, plain{})
 }

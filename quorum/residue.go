@@ -95,7 +95,7 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	what := request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}
+	what := &request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}
 	r := q.prepare(what, &withdrawing{res: res, lease: lease})
 	r.ExpiresAt = r.Asked.Add(life)
 	r.start()

@@ -79,16 +79,16 @@ func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 }
 
 // ask starts a round that asks all nodes at once.
-func (q *Quorum) ask(what request, about question) *round {
+func (q *Quorum) ask(what *request, about question) *round {
 	r := q.prepare(what, about)
 	r.start()
 	return r
 }
 
 // prepare makes a round and starts its stopwatch.
-func (q *Quorum) prepare(what request, about question) *round {
+func (q *Quorum) prepare(what *request, about question) *round {
 	r := newRound(len(q.nodes), q.need)
-	r.request, r.question, r.q = what, about, q
+	r.request, r.question, r.q = *what, about, q
 	r.askedAt(q.cfg.Clock.Now())
 	r.decider.first = NoFirst
 	return r

@@ -20,7 +20,11 @@ func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 		return wire.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", t.TTL.Milliseconds()).
 			About(names[0]).UndoneBy(p.Scripts.mutex.release)
 	}
-	script := p.Scripts.mutex.acquire
+	return p.acquireByScript(t, asked)
+}
+
+func (p plainKey) acquireByScript(t *quorum.Terms, asked time.Time) *wire.Op {
+	names, script := p.Target.Names, p.Scripts.mutex.acquire
 	if len(names) == 1 {
 		script = p.Scripts.mutex.fenced
 	}
@@ -48,6 +52,11 @@ func (p plainKey) Release(announce bool) *wire.Op {
 	if len(names) == 1 && announce { // the most frequent case, without an allocation for each argument
 		return p.Scripts.mutex.release.Op("release", nil, names, p.Token, Channel(names[0])).About(names[0])
 	}
+	return p.releaseAll(announce)
+}
+
+func (p plainKey) releaseAll(announce bool) *wire.Op {
+	names := p.Target.Names
 	args := append(make([]any, 0, 1+len(names)), p.Token)
 	if announce {
 		for _, name := range names {

@@ -90,15 +90,15 @@ func (fx *effects) healthy(changed bool) {
 }
 
 // submit accepts a call, or returns why it does not.
-func (co *core) submit(c *Call) (fx effects, refused error) {
+func (co *core) submit(c *Call, fx *effects) (refused error) {
 	if err := co.refusal(c); err != nil {
-		return fx, err
+		return err
 	}
 	co.state.calls.push(c)
-	co.startDriver(c.Asked, &fx)
-	co.scheduleNext(&fx)
+	co.startDriver(c.Asked, fx)
+	co.scheduleNext(fx)
 	fx.wake(c.Deadline)
-	return fx, nil
+	return nil
 }
 
 // refusal returns why a call is not accepted; nil if it is.

@@ -71,7 +71,7 @@ func (p *pipe) startAll(fx *effects) {
 }
 
 // apply does the rest of what a decision left to be done. It must be called without the mutex.
-func (p *pipe) apply(fx effects) {
+func (p *pipe) apply(fx *effects) {
 	for _, l := range fx.close {
 		l.close()
 	}
@@ -95,15 +95,22 @@ func (p *pipe) apply(fx effects) {
 
 // submit accepts a call, or refuses it at once.
 func (p *pipe) submit(c *Call) {
+	var fx effects
 	p.mu.Lock()
-	fx, err := p.core.submit(c)
+	err := p.core.submit(c, &fx)
 	p.unlock(&fx)
 	if err != nil {
-		p.votes.count(c.Asked, delivery{c, unsent(err)})
-		c.deliver(unsent(err), c.Asked) // not by effects: a refusal must not allocate
+		p.refuse(c, err)
 		return
 	}
-	p.apply(fx)
+	p.apply(&fx)
+}
+
+// refuse delivers the vote on a call that is not accepted: not by effects, because a refusal must not allocate.
+func (p *pipe) refuse(c *Call, err error) {
+	v := unsent(err)
+	p.votes.count(c.Asked, delivery{c, v})
+	c.deliver(v, c.Asked)
 }
 
 func (p *pipe) isSuspect() bool {
@@ -129,7 +136,7 @@ func (p *pipe) tick() {
 	p.mu.Lock()
 	fx := p.core.tick(now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 }
 
 // drive is the driver's goroutine.
@@ -149,7 +156,7 @@ func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
 	p.mu.Lock()
 	t, fx := p.core.next(now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	switch t.do {
 	case doRest:
 		return now, false
@@ -183,7 +190,7 @@ func (p *pipe) connect(patience time.Duration) bool {
 	p.mu.Lock()
 	fx, ok := p.core.connected(l, err, now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	return ok
 }
 
@@ -195,7 +202,7 @@ func (p *pipe) finishWrite(l link, err error) {
 	p.mu.Lock()
 	fx := p.core.wrote(l)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 }
 
 // receive waits for replies and delivers the resulting votes. It returns when the replies arrived, and whether they
@@ -206,7 +213,7 @@ func (p *pipe) receive(l link) (now time.Time, idle bool) {
 	p.mu.Lock()
 	fx := p.core.settle(l, replies, err, p.scratch, now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	clear(fx.deliveries)
 	p.scratch = fx.deliveries[:0]
 	return now, fx.idle
@@ -218,7 +225,7 @@ func (p *pipe) sendAhead() {
 	p.mu.Lock()
 	t, fx := p.core.nextAhead(now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	if t.do == doFlush {
 		p.finishWrite(t.link, t.link.flush())
 	}
@@ -245,7 +252,7 @@ func (p *pipe) close(deadline time.Time) (unconfirmed int) {
 	p.mu.Lock()
 	fx, unconfirmed = p.core.endClose(now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	p.windowAlarm.Stop() // only now: sendAhead may be writing to a connection that apply has closed
 	return unconfirmed
 }

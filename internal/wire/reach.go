@@ -19,7 +19,7 @@ func (p *pipe) recoverOnce() bool {
 	p.mu.Lock()
 	t, n, patience, fx := p.core.nextRecovery(now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	switch t.do {
 	case doConnect:
 		return p.connectRecovery(now)
@@ -43,7 +43,7 @@ func (p *pipe) connectRecovery(began time.Time) bool {
 	p.mu.Lock()
 	fx, ok := p.core.recoveryConnected(l, err, now.Sub(began), now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	return ok
 }
 
@@ -55,7 +55,7 @@ func (p *pipe) receiveRecovery(l link, n int) (left int) {
 	p.mu.Lock()
 	fx, left := p.core.settleRecovery(l, n, replies, err, now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	return left
 }
 
@@ -77,7 +77,7 @@ func (p *pipe) tryStandby() error {
 	p.mu.Lock()
 	fx := p.core.standbyTried(old, silentSince, l, err, now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (p *pipe) saw(x observation) {
 	p.mu.Lock()
 	fx := p.core.saw(x)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 }
 
 // compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
@@ -140,7 +140,7 @@ func (p *pipe) checkServers() error {
 	p.mu.Lock()
 	fx := p.core.serversChecked(runID, now)
 	p.unlock(&fx)
-	p.apply(fx)
+	p.apply(&fx)
 	return nil
 }
 
