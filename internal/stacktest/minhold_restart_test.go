@@ -77,6 +77,7 @@ func TestAMinHoldLastsOnFastMasters(t *testing.T) {
 		job := lock(t, a, "x", redlock.WithMinHold(d))
 		acquired := time.Now()
 		unlock(t, job)
+		time.Sleep(d - 100*time.Millisecond)
 		got := ended(t, locking(t.Context(), b, "x"), 2*d)
 		require.NoError(t, got.err)
 		require.GreaterOrEqual(t, time.Since(acquired), d)

@@ -174,7 +174,7 @@ var effects = []struct {
 			lk, err := c.other.Lock(t.Context(), c.name)
 			require.NoError(t, err)
 			c.delays(true)
-			time.AfterFunc(time.Second, func() { assert.NoError(t, lk.Unlock(context.Background())) })
+			time.AfterFunc(50*time.Millisecond, func() { assert.NoError(t, lk.Unlock(context.Background())) })
 			require.NoError(t, c.call(func(*redlock.Lock) {}))
 			delays := c.delays(true)
 			require.NotEmpty(t, delays)

@@ -415,7 +415,7 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 		} {
 			t.Run(name+", "+fault, func(t *testing.T) {
 				t.Parallel()
-				for at := 100 * time.Millisecond; at < 16*time.Second; at += 700 * time.Millisecond {
+				for at := 100 * time.Millisecond; at < 16*time.Second; at += 1400 * time.Millisecond {
 					inWorld(t, 3, func(t *testing.T, w *world) {
 						for i, m := range w.Masters() { // they disagree on the fencing token, which is written back
 							m.Set(kind.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)

@@ -3,8 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -245,7 +243,7 @@ func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
 // Callers of ten processes that all want one of a few slots must not split the votes again and again.
 func TestManyWaitersShareAFewSlots(t *testing.T) {
 	t.Parallel()
-	const slots, processes, callers, work = 10, 10, 10, 10 * time.Millisecond
+	const slots, processes, callers, work = 5, 5, 10, 10 * time.Millisecond
 	for name, tt := range map[string]struct {
 		opts []redlock.Option
 		most time.Duration // as a multiple of the time that the work takes
@@ -339,133 +337,4 @@ func countAcquires(n *int) *redlock.Trace {
 			*n++
 		}
 	}}
-}
-
-// permitHold is one hold, for the sweep.
-type permitHold struct {
-	from, to time.Time
-	fence    uint64
-}
-
-// TestNeverMoreThanNHolders runs clients through random faults of masters and links, and counts the holders at every
-// moment. It also compares the fencing tokens: each is unique, and larger than those of all holds that were acquired
-// before it was asked for.
-func TestNeverMoreThanNHolders(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			inWorld(t, []int{3, 5}[seed%2], func(t *testing.T, w *world) { runPermits(t, w, rand.New(rand.NewPCG(seed, 1))) })
-		})
-	}
-}
-
-func runPermits(t *testing.T, w *world, random *rand.Rand) {
-	t.Helper()
-	const n, life = 2, 40 * time.Second
-	var mu sync.Mutex
-	var holds []permitHold
-	draw := func(below int) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return random.IntN(below)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), life)
-	defer cancel()
-	var wg sync.WaitGroup
-	for host := range 3 {
-		opts := []redlock.Option{redlock.WithTTL(2 * time.Second), redlock.WithNodeTimeout(100 * time.Millisecond)}
-		if host > 0 {
-			opts = append(opts, redlock.WithFencing())
-		}
-		l := w.locker(t, fmt.Sprint("host", host), opts...)
-		for range 3 {
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					asked := time.Now()
-					p, err := l.Semaphore("x", n).Acquire(ctx)
-					if err != nil {
-						continue
-					}
-					h := permitHold{from: time.Now(), fence: p.Fence()}
-					mu.Lock()
-					for _, earlier := range holds {
-						if h.fence > 0 && earlier.fence > 0 && earlier.from.Before(asked) {
-							assert.Greater(t, h.fence, earlier.fence, "tokens grow")
-						}
-						if h.fence > 0 {
-							assert.NotEqual(t, earlier.fence, h.fence, "tokens are unique")
-						}
-					}
-					at := len(holds)
-					holds = append(holds, h)
-					mu.Unlock()
-					if draw(4) > 0 {
-						select {
-						case <-p.Context().Done():
-						case <-time.After(time.Duration(draw(3000)) * time.Millisecond):
-						}
-					} else if draw(2) > 0 {
-						<-time.After(5 * time.Second) // the holder may lose it without a glance
-					}
-					to := time.Now()
-					if until := p.Until(); until.Before(to) {
-						to = until
-					}
-					mu.Lock()
-					holds[at].to = to
-					mu.Unlock()
-					_ = p.Unlock(t.Context())
-				}
-			})
-		}
-	}
-	for ctx.Err() == nil {
-		m := w.Masters()[draw(len(w.Masters()))]
-		link := w.Host(fmt.Sprint("host", draw(3))).To(m.Index())
-		switch draw(4) {
-		case 0:
-			m.Freeze()
-			time.Sleep(time.Duration(draw(4000)) * time.Millisecond)
-			m.Thaw()
-		case 1:
-			m.Crash()
-			time.Sleep(time.Duration(draw(1000)) * time.Millisecond)
-			m.Start()
-		case 2:
-			link.BlackHole()
-			time.Sleep(time.Duration(draw(3000)) * time.Millisecond)
-			link.Heal()
-		default:
-		}
-		time.Sleep(time.Duration(draw(3000)) * time.Millisecond)
-	}
-	wg.Wait()
-	assert.LessOrEqual(t, mostAtOnce(holds), n, "of %d holds", len(holds))
-	assert.Greater(t, len(holds), 10)
-}
-
-// mostAtOnce returns the largest number of holds at one moment.
-func mostAtOnce(holds []permitHold) (most int) {
-	type change struct {
-		at time.Time
-		by int
-	}
-	var changes []change
-	for _, h := range holds {
-		if h.from.Before(h.to) {
-			changes = append(changes, change{h.from, 1}, change{h.to, -1})
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int {
-		if c := a.at.Compare(b.at); c != 0 {
-			return c
-		}
-		return a.by - b.by
-	})
-	now := 0
-	for _, c := range changes {
-		now += c.by
-		most = max(most, now)
-	}
-	return most
 }
