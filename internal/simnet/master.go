@@ -32,9 +32,9 @@ type Master struct {
 	base     time.Time // bubble time …
 	shown    time.Time // … at which the master's clock showed this
 	rate     float64
-	scripts  map[string]string // by SHA-1; miniredis has those of SCRIPT LOAD
-	password bool              // it asks for one
-	fields   map[string]string // INFO fields set by a test
+	scripts  map[string]luaScript // by SHA-1; miniredis has those of SCRIPT LOAD
+	password bool                 // it asks for one
+	fields   map[string]string    // INFO fields set by a test
 	rules    []rule
 	hangUp   func(args []string) bool // the commands at which it hangs up; nil: none
 	nested   string                   // the error that a rule gave to a script's command
@@ -61,7 +61,7 @@ func newMaster(w *Net, i int, addr string, uptime time.Duration) *Master {
 		Link: &Link{net: w}, index: i, addr: addr,
 		redis: miniredis.NewMiniRedis(), up: true,
 		base: now, shown: now, rate: 1, booted: now.Add(-uptime),
-		scripts: make(map[string]string), fields: make(map[string]string), conns: make(map[*conn]struct{}),
+		scripts: make(map[string]luaScript), fields: make(map[string]string), conns: make(map[*conn]struct{}),
 		seen: make(map[string]int), nestedSeen: make(map[string]int),
 	}
 	m.cond = sync.NewCond(&m.mu)

@@ -109,6 +109,12 @@ func newInterpreter() *interpreter {
 // foreign matches scripts that use what only the interpreter of miniredis has.
 var foreign = regexp.MustCompile(`\bcjson\b|\bredis\.[^cp]`)
 
+// A luaScript is a script that a master knows.
+type luaScript struct {
+	text    string
+	foreign bool // matching its text takes longer than running it
+}
+
 // script runs EVAL, and EVALSHA of a known script. It returns false for commands that miniredis must answer.
 func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	var digest string
@@ -117,27 +123,29 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 		return false
 	case name == "EVAL":
 		digest = fmt.Sprintf("%x", sha1.Sum([]byte(args[1])))
-		m.scripts[digest] = args[1]
+		if _, known := m.scripts[digest]; !known {
+			m.scripts[digest] = luaScript{args[1], foreign.MatchString(args[1])}
+		}
 	case name == "EVALSHA":
 		digest = args[1]
 	case name == "SCRIPT":
 		m.showScripts(args)
 	}
-	text := m.scripts[digest]
-	if text == "" {
+	script, known := m.scripts[digest]
+	if !known {
 		return false
 	}
 	n, err := strconv.Atoi(args[2])
 	if err != nil || n < 0 || n > len(args)-3 {
 		return false
 	}
-	if foreign.MatchString(text) {
-		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", text})
+	if script.foreign {
+		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
 		return false
 	}
 	i := idle.take()
 	i.dispatch, i.ctx = m.redis.Server().Dispatch, peer.Ctx
-	result, err := i.run(digest, text, args[3:3+n], args[3+n:])
+	result, err := i.run(digest, script.text, args[3:3+n], args[3+n:])
 	if err != nil {
 		peer.WriteError("ERR Error compiling script (new function): " + strings.ReplaceAll(err.Error(), "\n", " "))
 		i.state.Close()
@@ -151,8 +159,8 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 
 // showScripts loads the scripts into miniredis before a command that lists or flushes them.
 func (m *Master) showScripts(args []string) {
-	for _, text := range m.scripts {
-		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", text})
+	for _, script := range m.scripts {
+		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
 	}
 	if len(args) > 1 && strings.EqualFold(args[1], "FLUSH") {
 		clear(m.scripts)
