@@ -33,14 +33,8 @@ func (co *core) checkDrained(fx *effects) {
 
 // repeatsBy reports whether a release must be sent again at t or earlier.
 func (co *core) repeatsBy(t time.Time) bool {
-	if co.recovery.running {
-		return true
-	}
-	next := earliest(co.state.late.next(), co.state.refusals.next())
-	if due, ok := co.state.recovery.next(); ok && !due.After(t) {
-		return true
-	}
-	return !next.IsZero() && !next.After(t)
+	next := earliest(co.state.outbox.next(false), co.nextOrphan())
+	return co.recovery.running || !next.IsZero() && !next.After(t)
 }
 
 // shut makes the pipe accept nothing more. Its driver ends when it rests.
@@ -56,7 +50,7 @@ func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 	fx.now = now
 	co.shut(&fx)
 	s := &co.state
-	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
+	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, co.orphans()} {
 		for _, c := range calls {
 			v := unsent(node.ErrClosed)
 			if !c.flight.sent.IsZero() {
@@ -67,7 +61,7 @@ func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 			}
 		}
 	}
-	unconfirmed = s.unconfirmed() // each open release has its vote now
+	unconfirmed = co.unconfirmed() // each open release has its vote now
 	for _, l := range []link{co.conn.link, co.conn.standby, co.recovery.link} {
 		if l != nil {
 			fx.close = append(fx.close, l)

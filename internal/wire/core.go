@@ -137,7 +137,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 	expired, next := s.calls.expire(now, co.conn.state == connDialing && s.health.suspect == nil)
 	fx.deliveries = expired
 	co.judge(expired, now, &fx)
-	orphaned, next := expireCalls(s.recovery.calls(), (*Call).due, now, next)
+	orphaned, next := expireCalls(co.orphans(), (*Call).due, now, next)
 	for _, c := range orphaned {
 		fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
 	}
@@ -146,9 +146,9 @@ func (co *core) tick(now time.Time) (fx effects) {
 		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
 	}
 	fx.wake(next)
-	s.calls.push(s.late.takeDue(now)...)
-	s.calls.push(s.refusals.due(now)...)
-	co.wakeForRepetitions(&fx)
+	s.outbox.drop(now)
+	s.calls.push(s.outbox.take(now)...)
+	fx.wake(s.outbox.next(false))
 	if s.servers.checks > 0 {
 		co.checkServers(now, &fx)
 	}
@@ -157,12 +157,6 @@ func (co *core) tick(now time.Time) (fx effects) {
 	co.startRecovery(now, &fx)
 	co.checkDrained(&fx)
 	return fx
-}
-
-// wakeForRepetitions makes tick run when the next release must be sent again.
-func (co *core) wakeForRepetitions(fx *effects) {
-	fx.wake(co.state.late.next())
-	fx.wake(co.state.refusals.next())
 }
 
 // judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge

@@ -25,7 +25,7 @@
 // # How it is built
 //
 // The parts that decide need no goroutine, no lock and no clock. The [core] has a method for each event, and a table of
-// the states of its connection ([connState]). It consists of [inflight], [health], [window], [lateDelivery], [rights],
-// [refusals] and [recovery], and of the [settlement] of replies. The [pipe] guards it with its mutex, and acts. Below
+// the states of its connection ([connState]). It consists of [inflight], [health], [window], [lateDelivery], [rights]
+// and [outbox], and of the [settlement] of replies. The [pipe] guards it with its mutex, and acts. Below
 // are the connections: [session] over a connection of its own, [wrapped] over a client of go-redis.
 package wire

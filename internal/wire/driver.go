@@ -207,12 +207,14 @@ func (co *core) settle(l link, replies []reply, err error, scratch []delivery, n
 		co.noteBar(out.server, &fx)
 		fx.healthy(s.health.answer())
 	}
-	s.recovery.add(out.unanswered)
+	for _, c := range out.unanswered {
+		s.outbox.owe(owedUnanswered, c, now, now)
+	}
 	if len(out.unanswered) > 0 {
 		co.startRecovery(now, &fx)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
-	co.wakeForRepetitions(&fx)
+	fx.wake(s.outbox.next(false))
 	co.scheduleNext(&fx)
 	fx.idle = len(s.calls.written)+len(s.calls.queue) == 0
 	return fx

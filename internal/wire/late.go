@@ -1,15 +1,8 @@
 package wire
 
-import (
-	"slices"
-	"sort"
-	"time"
-)
+import "time"
 
 const (
-	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, and one that
-	// may have arrived before the acquire that it undoes.
-	repeatAfter = 500 * time.Millisecond
 	// initialRTO is added to the time for which a lost connection was silent. It is the first interval after which TCP
 	// retransmits while it knows nothing of the path.
 	initialRTO = time.Second
@@ -17,7 +10,7 @@ const (
 	maxRTO = 2 * time.Minute
 )
 
-// lateDelivery tracks what a lost connection may still deliver, and schedules the releases that must be sent again.
+// lateDelivery tracks what a lost connection may still deliver, and computes when a release must be sent again.
 //
 // The problem: a connection ends with an acquire unanswered. The acquire may be in a buffer of the master, of a proxy,
 // or of a kernel that retransmits it. Closing the connection discards only data that is still on this machine. So the
@@ -41,7 +34,6 @@ type lateDelivery struct {
 	runID       string    // of the server that it was sent to; "": unknown
 	answeredAt  time.Time // when the master answered again
 	until       time.Time // when nothing can arrive any more, if the process is not replaced
-	scheduled   []repetition
 }
 
 // lateState is what lost connections may still deliver.
@@ -144,34 +136,4 @@ func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now t
 		at = last
 	}
 	return at, now.Before(last)
-}
-
-// repetition is a release that is to be sent again.
-type repetition struct {
-	call *Call
-	due  time.Time
-}
-
-// schedule adds a repetition of a call. The repetitions stay in the order in which they are due.
-func (l *lateDelivery) schedule(c *Call, due time.Time) {
-	i := sort.Search(len(l.scheduled), func(i int) bool { return l.scheduled[i].due.After(due) })
-	l.scheduled = slices.Insert(l.scheduled, i, repetition{c, due})
-}
-
-// takeDue removes the calls whose repetition is due and returns them.
-func (l *lateDelivery) takeDue(now time.Time) (calls []*Call) {
-	for len(calls) < len(l.scheduled) && !l.scheduled[len(calls)].due.After(now) {
-		calls = append(calls, l.scheduled[len(calls)].call)
-	}
-	clear(l.scheduled[:len(calls)])
-	l.scheduled = l.scheduled[len(calls):] // moves nothing: there may be many
-	return calls
-}
-
-// next returns when the next repetition is due; the zero time if there is none.
-func (l *lateDelivery) next() time.Time {
-	if len(l.scheduled) == 0 {
-		return time.Time{}
-	}
-	return l.scheduled[0].due
 }

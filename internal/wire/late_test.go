@@ -174,20 +174,4 @@ func TestLateDeliveryRepeatsAtDoublingAges(t *testing.T) {
 	}
 }
 
-func TestLateDeliveryReturnsRepetitionsInTheOrderInWhichTheyAreDue(t *testing.T) {
-	t.Parallel()
-	var l lateDelivery
-	assert.Zero(t, l.next())
-	calls := releases(4)
-	for i, due := range []float64{3, 1, 2, 1} {
-		l.schedule(calls[i], at(due))
-	}
-	assert.Equal(t, at(1), l.next())
-	assert.Empty(t, l.takeDue(at(0.9)))
-	assert.Equal(t, []*Call{calls[1], calls[3], calls[2]}, l.takeDue(at(2)), "equal times in the order of schedule")
-	assert.Equal(t, at(3), l.next())
-	assert.Equal(t, calls[:1], l.takeDue(at(10)))
-	assert.Zero(t, l.next())
-}
-
 func (s lateState) String() string { return fmt.Sprint([]string{"none", "silent", "draining"}[s]) }

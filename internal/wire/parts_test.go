@@ -101,45 +101,6 @@ func TestARoundTripCountsForTwoWindowsAtMost(t *testing.T) {
 	assert.EqualValues(t, 9, m.shortest, "two periods later")
 }
 
-func TestRecoveryFindsTheOrphanThatIsDueFirst(t *testing.T) {
-	t.Parallel()
-	calls := releases(4)
-	r := recovery{size: maxBatch, orphans: []orphan{
-		{call: calls[0], brokeAlone: 1, due: at(3)},
-		{call: calls[1], brokeAlone: 2, due: at(1)},
-		{call: calls[2], brokeAlone: 1, due: at(2)},
-	}}
-	due, ok := r.next()
-	assert.True(t, ok)
-	assert.Equal(t, at(1), due)
-	assert.Empty(t, r.load(at(0.5)), "none is due")
-	assert.Equal(t, calls[1:2], r.load(at(2)), "the first one that is due")
-	assert.Equal(t, 2, r.sentBrokeAlone)
-	r.sent = nil
-	r.add(calls[3:])
-	due, _ = r.next()
-	assert.True(t, due.IsZero(), "a call that broke no connection is due at once")
-	assert.Equal(t, calls[3:], r.load(at(9)), "before those that must go alone")
-	assert.Zero(t, r.sentBrokeAlone)
-	r.sent = nil
-	assert.Equal(t, calls[:1], r.load(at(9)))
-}
-
-func TestRecoveryWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-	for progress, want := range map[bool]time.Time{true: {}, false: epoch.Add(retryMin)} {
-		r := recovery{size: maxBatch}
-		calls := releases(4)
-		r.broke(calls, 4, progress, errBroken, epoch)
-		assert.Equal(t, want, r.retryAt)
-		assert.Equal(t, 2, r.size)
-		due, _ := r.next()
-		assert.Equal(t, want, due)
-		r.broke(nil, 4, false, errBroken, epoch.Add(time.Hour))
-		assert.Equal(t, want, r.retryAt, "all were answered")
-	}
-}
-
 func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 	t.Parallel()
 	d := new(dialer)

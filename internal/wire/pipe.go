@@ -29,7 +29,6 @@ type pipe struct {
 
 func newPipe(clk clock.Clock, open func(patience time.Duration) (link, error)) *pipe {
 	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1)}
-	p.core.state.recovery.size = maxBatch
 	p.tickAlarm = clock.NewAlarm(clk, p.tick)
 	p.windowAlarm = clock.NewAlarm(clk, p.sendAhead)
 	return p

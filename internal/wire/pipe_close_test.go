@@ -110,7 +110,7 @@ func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
 	written.flight.sent = at(9)
 	orphan.flight.sent = at(9)
 	p.state.calls.queue, p.state.calls.written = []*Call{queued, anyCall(voted)}, []*Call{written}
-	p.state.recovery.add([]*Call{orphan})
+	p.state.outbox.orphan(orphan)
 	fx, unconfirmed := p.endClose(at(9.5))
 	assert.Equal(t, []delivery{
 		{queued, unsent(node.ErrClosed)}, {written, unknown(node.ErrClosed)}, {orphan, unknown(node.ErrClosed)},
@@ -124,7 +124,7 @@ func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(p *core){
 		"it has expired": func(p *core) {
-			p.state.recovery.add([]*Call{anyCall(expiringAt(at(9)), voted)})
+			p.state.outbox.orphan(anyCall(expiringAt(at(9)), voted))
 			p.beginClose(at(20))
 			assert.False(t, p.closing.closed)
 			p.tick(at(9))

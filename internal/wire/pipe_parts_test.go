@@ -37,9 +37,9 @@ func (l fakeLink) streams() bool  { return l.stream }
 func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*state){
-		"an orphan":             func(s *state) { s.recovery.orphans = []orphan{{call: anyCall(durable), due: at(10)}} },
-		"after a lost delivery": func(s *state) { s.late.schedule(anyCall(durable), at(10)) },
-		"after a refusal":       func(s *state) { s.refusals.refuse(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
+		"an orphan":             func(s *state) { s.outbox.owe(owedUnanswered, anyCall(durable), at(10), at(9)) },
+		"after a lost delivery": func(s *state) { s.outbox.owe(owedLate, anyCall(durable), at(10), at(9)) },
+		"after a refusal":       func(s *state) { s.outbox.refused(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
 	} {
 		p := newCore()
 		assert.False(t, p.repeatsBy(at(10)), name)
@@ -80,11 +80,8 @@ func TestARecoveryIsStartedOnce(t *testing.T) {
 		p.startRecovery(at(9), &fx)
 		return fx
 	}
-	p.state.recovery.add([]*Call{anyCall(expiringAt(at(5)), voted)})
-	p.state.recovery.size = 1
-	assert.Equal(t, effects{}, start(), "the keys have expired")
-	assert.Equal(t, maxBatch, p.state.recovery.size)
-	p.state.recovery.add(releases(1))
+	assert.Equal(t, effects{}, start(), "there is no call")
+	p.state.outbox.orphan(releases(1)...)
 	assert.Equal(t, effects{start: startRecovery}, start())
 	assert.Equal(t, effects{}, start())
 }
@@ -95,7 +92,7 @@ func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
 	l := &fakeLink{}
 	p.recovery.running, p.recovery.link = true, l
 	for _, err := range []error{nil, errBroken} {
-		p.state.recovery.sent = releases(1)
+		p.recovery.lane, p.recovery.sent = &lane{}, releases(1)
 		fx, left := p.settleRecovery(l, 1, []reply{{value: int64(1)}}, err, at(9))
 		assert.Zero(t, left)
 		assert.Equal(t, at(9), fx.now)
@@ -232,7 +229,7 @@ func TestAnOrphanExpires(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	orphan := anyCall(durable)
-	p.state.recovery.add([]*Call{orphan})
+	p.state.outbox.orphan(orphan)
 	fx := p.tick(at(9.9))
 	assert.Empty(t, fx.deliveries)
 	assert.Equal(t, at(10), fx.tickBy)
@@ -258,7 +255,7 @@ func TestARecoverySendsItsOrphans(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	calls := releases(2)
-	p.state.recovery.add(calls)
+	p.state.outbox.orphan(calls...)
 	next, _, _, _ := p.nextRecovery(at(9))
 	assert.Equal(t, doConnect, next.do)
 	p.recovery.link, p.recovery.timeout = fakeLink{}, time.Minute
@@ -273,7 +270,7 @@ func TestARecoverySendsItsOrphans(t *testing.T) {
 	next, _, _, fx := p.nextRecovery(at(9))
 	assert.Equal(t, doRest, next.do)
 	assert.Equal(t, []link{fakeLink{}}, fx.close)
-	p.state.recovery.add([]*Call{anyCall(expiringAt(at(9)), voted)})
+	p.state.outbox.orphan(anyCall(expiringAt(at(9)), voted))
 	next, _, _, _ = p.nextRecovery(at(9))
 	assert.Equal(t, doRest, next.do, "the keys have expired")
 }
@@ -361,19 +358,18 @@ func TestAnAnswerOverARecoveryConnection(t *testing.T) {
 		p := newCore()
 		p.connect(shared)
 		p.state.health.fail(errBroken, at(8))
-		p.state.recovery.size, p.state.recovery.backoff = 1, retryMax
+		p.recovery.lane, p.recovery.backoff = &lane{size: 1}, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
-		p.state.refusals.refuse(retried, errBroken, at(8))
-		p.state.refusals.refuse(waiting, errBroken, at(8))
-		p.state.refusals.due(at(9))
-		p.state.recovery.sent = []*Call{retried}
+		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
+		p.state.outbox.take(at(9))
+		p.recovery.sent = []*Call{retried}
 		fx, _ := p.settleRecovery(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
 		assert.Equal(t, shared == nil, p.state.health.suspect == nil, "%s: the shared connection decides", name)
 		assert.Equal(t, shared == nil, fx.health)
 		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
 		assert.True(t, p.driver.running, "it sends the other release")
-		assert.Equal(t, 2, p.state.recovery.size)
-		assert.Zero(t, p.state.recovery.backoff)
+		assert.Equal(t, 2, p.recovery.lane.size)
+		assert.Zero(t, p.recovery.backoff)
 	}
 }
 

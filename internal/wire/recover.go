@@ -2,67 +2,91 @@ package wire
 
 import "time"
 
-// recoveryConn is the connection over which the calls of a [recovery] are repeated, and the state of its goroutine.
+// recoveryTimeout is the shortest time for which a recovery connection may be silent before it is closed.
+const recoveryTimeout = 2 * time.Second
+
+// recoveryConn is the connection for the calls of the [outbox] that must not go over the shared one, and the state of
+// its goroutine. There is at most one such connection at a time, and its failures do not make the master suspect.
 type recoveryConn struct {
 	running bool          // the goroutine runs
 	link    link          // nil: there is none
 	timeout time.Duration // how long link may be silent
+	lane    *lane         // the lane of the calls that are sent
+	sent    []*Call       // the unanswered calls of the current batch
+	retryAt time.Time     // when the next connection may be made
+	backoff time.Duration // between two connections
+}
+
+// orphans returns the durable calls without an answer whose connection ended.
+func (co *core) orphans() []*Call { return append(co.state.outbox.spare(), co.recovery.sent...) }
+
+// nextOrphan returns when the next orphan may be sent; the zero time if there is none.
+func (co *core) nextOrphan() time.Time {
+	next := co.state.outbox.next(true)
+	if next.IsZero() {
+		return next
+	}
+	return later(next, co.recovery.retryAt)
+}
+
+// waitLonger doubles the backoff after a failure with err, and postpones the next connection by it.
+func (r *recoveryConn) waitLonger(err error, now time.Time) {
+	r.backoff = longer(r.backoff, err)
+	r.retryAt = now.Add(r.backoff)
 }
 
 // startRecovery starts the recovery's goroutine if a call is due. Otherwise tick will run when the next call is due.
 func (co *core) startRecovery(now time.Time, fx *effects) {
-	r := &co.state.recovery
 	if co.recovery.running || co.closing.closed {
 		return
 	}
-	r.dropExpired(now)
-	due, ok := r.next()
-	switch {
-	case !ok:
-		r.size = maxBatch
-	case due.After(now):
+	if due := co.nextOrphan(); due.IsZero() || due.After(now) {
 		fx.wake(due)
-	default:
-		co.recovery.running = true
-		fx.start |= startRecovery
+		return
 	}
+	co.recovery.running = true
+	fx.start |= startRecovery
 }
 
 // nextRecovery decides what the recovery does next: connect, write a batch of n calls, or rest.
 func (co *core) nextRecovery(now time.Time) (t task, n int, patience time.Duration, fx effects) {
-	r, l := &co.state.recovery, co.recovery.link
-	r.dropExpired(now)
-	due, ok := r.next()
+	r := &co.recovery
+	co.state.outbox.drop(now)
+	due := co.nextOrphan()
 	switch {
-	case !ok, due.After(now), co.closing.closed:
+	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endRecovery(now, &fx)
 		return task{do: doRest}, 0, 0, fx
-	case l == nil:
+	case r.link == nil:
 		return task{do: doConnect}, 0, 0, fx
 	}
-	batch := r.load(now)
-	for _, c := range batch {
+	r.lane, r.sent = co.state.outbox.takeSpare(now)
+	for _, c := range r.sent {
 		c.flight.sent = now
-		l.put(c.bytes())
+		r.link.put(c.bytes())
 	}
-	co.batches.count(len(batch))
-	return task{do: doFlush, link: l}, len(batch), co.recovery.timeout, fx
+	co.batches.count(len(r.sent))
+	return task{do: doFlush, link: r.link}, len(r.sent), r.timeout, fx
 }
 
 // recoveryConnected records what became of an attempt to make the recovery connection, which took that long. It
 // reports whether it succeeded.
+//
+// A master that answered the handshake has executed all that it received before, so the TTLs of the orphans' keys are
+// running. Only the network may still deliver an acquire, for as long as lateDelivery explains.
 func (co *core) recoveryConnected(l link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
-	r := &co.state.recovery
 	if err != nil || co.closing.closed {
 		if err == nil {
 			fx.close = append(fx.close, l)
 		}
-		r.waitLonger(err, now)
+		co.recovery.waitLonger(err, now)
 		co.endRecovery(now, &fx)
 		return fx, false
 	}
 	co.recovery.link, co.recovery.timeout = l, max(recoveryTimeout, 4*took)
-	r.connected(now)
+	for _, c := range co.orphans() {
+		c.expireAt(now.Add(maxRTO + initialRTO + c.KeyTTL))
+	}
 	return fx, true
 }
 
@@ -80,23 +104,33 @@ func (co *core) endRecovery(now time.Time, fx *effects) {
 // settleRecovery records the replies to a batch of n calls. It returns how many calls of the batch are not settled.
 func (co *core) settleRecovery(l link, n int, replies []reply, err error, now time.Time) (fx effects, left int) {
 	fx.now = now
-	s, r := &co.state, &co.state.recovery
+	s, r := &co.state, &co.recovery
 	out := settlement{state: s, server: l.server(), now: now}
 	r.sent = dropFirst(r.sent, out.settleAll(r.sent, replies, err))
 	if out.answered {
-		r.answered()
+		r.backoff = 0
 		if co.conn.link == nil { // otherwise the shared connection decides whether the master is suspect
 			fx.healthy(s.health.answer())
 		}
-		co.startDriver(now, &fx) // refused calls may have been queued again
 	}
-	r.putBack(out.retry)
-	r.broke(out.unanswered, n, out.answered, out.err, now)
+	for _, c := range out.retry {
+		s.outbox.owe(owedUnanswered, c, now, now)
+	}
+	switch {
+	case len(out.unanswered) > 0:
+		s.outbox.broke(r.lane, n, out.unanswered, now)
+		if n > 1 && !out.answered {
+			r.waitLonger(out.err, now)
+		}
+	case len(r.sent) == 0:
+		r.lane.succeeded()
+	}
 	if out.ended {
-		co.recovery.link = nil
+		r.link = nil
 		fx.close = append(fx.close, l)
 	}
 	fx.deliveries, fx.reports = out.deliveries, out.reports
-	co.wakeForRepetitions(&fx)
+	co.startDriver(now, &fx) // refused calls may have been queued again
+	fx.wake(s.outbox.next(false))
 	return fx, len(r.sent)
 }

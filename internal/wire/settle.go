@@ -9,14 +9,13 @@ import (
 
 // state is what a [core] knows of its master and of its calls.
 type state struct {
-	calls    inflight
-	health   health
-	window   window
-	late     lateDelivery
-	rights   rights
-	servers  servers
-	refusals refusals
-	recovery recovery
+	calls   inflight
+	health  health
+	window  window
+	late    lateDelivery
+	rights  rights
+	servers servers
+	outbox  outbox
 }
 
 // settlement turns the replies to some calls into votes, and records what they show of the master.
@@ -187,16 +186,15 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if !c.Durable {
 		return
 	}
-	again, over := s.state.refusals.accept(c, s.now)
-	s.state.calls.push(again...)
-	for _, err := range over {
+	for _, err := range s.state.outbox.executed(c, s.now) {
 		s.reports = append(s.reports, &node.RefusalError{Err: err, Over: true})
 	}
+	s.state.calls.push(s.state.outbox.take(s.now)...)
 	if !s.state.late.mayOvertake(c.FirstAsked) {
 		return
 	}
 	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.KeyTTL, s.now); ok {
-		s.state.late.schedule(c, at)
+		s.state.outbox.owe(owedLate, c, at, s.now)
 	}
 }
 
@@ -210,7 +208,7 @@ func (s *settlement) refuse(c *Call, err error) {
 	if c.Durable {
 		// The master has received whatever was sent before, so the TTLs of the keys are running.
 		c.expireAt(s.now.Add(c.KeyTTL))
-		if s.state.refusals.refuse(c, err, s.now) {
+		if s.state.outbox.refused(c, err, s.now) {
 			s.reports = append(s.reports, &node.RefusalError{Err: err})
 		}
 	}

@@ -181,14 +181,14 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	release := anyCall(durable)
 	_, _ = settled(&s, []*Call{release}, nil, reply{value: int64(0)})
 	assert.Equal(t, lateDraining, s.late.state, "the master has answered")
-	assert.Equal(t, at(10.5), s.late.next())
-	require.Equal(t, []*Call{release}, s.late.takeDue(at(10.5)))
+	assert.Equal(t, at(10.5), s.outbox.next(false))
+	require.Equal(t, []*Call{release}, s.outbox.take(at(10.5)))
 
 	later := anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
 	_, _ = settled(&s, []*Call{later}, nil, reply{value: int64(1)})
-	assert.Zero(t, s.late.next(), "it cannot have overtaken anything")
+	assert.Zero(t, s.outbox.next(false), "it cannot have overtaken anything")
 	_, _ = settled(&s, []*Call{anyCall()}, nil, reply{value: "OK"})
-	assert.Zero(t, s.late.next(), "it is no release")
+	assert.Zero(t, s.outbox.next(false), "it is no release")
 }
 
 // A master that refuses a release has received every earlier request, so the TTLs of the keys are running.
@@ -201,13 +201,15 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	assert.Equal(t, at(70), release.expiresAt())
 	assert.Equal(t, at(20), known.expiresAt())
 	require.Len(t, out.reports, 1, "both have one reason")
-	assert.Equal(t, at(10.5), s.refusals.next())
-	assert.Equal(t, 2, s.refusals.count())
+	assert.Equal(t, at(10.5), s.outbox.next(false))
+	assert.Equal(t, 2, s.outbox.count())
 
-	retry := s.refusals.due(at(10.5))
+	retry := s.outbox.take(at(10.5))
 	require.Equal(t, []*Call{release}, retry, "one is tried")
 	out, _ = settled(&s, retry, nil, reply{value: int64(1)})
 	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")
+	assert.Empty(t, out.reports)
+	out, _ = settled(&s, s.calls.queue, nil, reply{value: int64(1)})
 	require.Len(t, out.reports, 1)
 	assert.True(t, out.reports[0].(*node.RefusalError).Over) //nolint:errorlint // it is not wrapped
 }

@@ -95,14 +95,15 @@ func (co *core) stats(s *Stats) {
 	s.Server = co.conn.server
 	s.Queued, s.InFlight = len(co.state.calls.queue), co.state.calls.inFlight()
 	s.Batches, s.Requests = co.batches.batches, co.batches.requests
-	s.Unconfirmed = co.state.unconfirmed()
+	s.Unconfirmed = co.unconfirmed()
 }
 
 // unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A
 // release that waits for its first answer, and is not late, has no vote.
-func (s *state) unconfirmed() int {
-	n := len(s.late.scheduled) + s.refusals.count()
-	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
+func (co *core) unconfirmed() int {
+	s := &co.state
+	n := s.outbox.count()
+	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, co.orphans()} {
 		for _, c := range calls {
 			if c.Durable && c.flight.voted && !c.needless() {
 				n++

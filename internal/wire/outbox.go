@@ -1,0 +1,290 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, one that broke
+	// its connection, and one that may have arrived before the acquire that it undoes. The time doubles with each failure
+	// in a row, up to repeatMax.
+	repeatAfter = 500 * time.Millisecond
+	repeatMax   = time.Second
+	// maxOwed bounds how many calls of a lane are sent again at once: the calls of other locks queue behind them.
+	maxOwed = 256
+	// maxReasons is how many texts of refusals have lanes of their own. All further texts share one.
+	maxReasons = 16
+)
+
+// outbox has the durable calls that were sent and must be sent again, in a lane for each reason.
+//
+// A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until one
+// succeeds, and then twice as many after each success. So an idle client sends a master only a few commands per second,
+// however many releases the master refuses. There may be very many: no method looks at all of them, except that a lane
+// drops the calls that need not be sent any more when its length has doubled.
+type outbox []*lane
+
+// lane has the calls that must be sent again for one reason.
+type lane struct {
+	reason  reason
+	err     error         // the first error reply with this reason; nil: it is not owedRefused
+	calls   []owed        // in the order in which they are due
+	sweepAt int           // how many calls there may be before all of them are looked at
+	last    *Call         // the last of the refused calls that are being sent again; nil: none is
+	size    int           // how many calls may be sent at once; 0: all that are due
+	due     time.Time     // when the next may be sent
+	backoff time.Duration // after the last failure
+}
+
+// owed is a call that must be sent again.
+type owed struct {
+	call *Call
+	due  time.Time
+}
+
+// reason is why a call must be sent again.
+type reason struct {
+	cause cause
+	text  string // of owedRefused, see reasonOf
+}
+
+type cause uint8
+
+const (
+	owedRefused    cause = iota // the master answered it with an error
+	owedLate                    // it may have overtaken an operation that it undoes, see [lateDelivery]
+	owedUnanswered              // its connection ended
+	owedBreaks                  // the spare connection ended, and it was the first call without an answer
+)
+
+// spare reports whether the calls may only go over the spare connection. Any call without an answer may have broken its
+// connection, because a server closes the connection at a request that is too large, and a proxy at one that it
+// forbids. So it must not go over the main connection again. A server answers in order, so the first call without an
+// answer is the likely cause.
+func (c cause) spare() bool { return c >= owedUnanswered }
+
+// reasonOf returns the beginning of an error reply that is the same for every request: the error code, or three words.
+func reasonOf(err error) string {
+	words := strings.Fields(err.Error())
+	if len(words) > 0 && words[0] != "ERR" {
+		return words[0]
+	}
+	return strings.Join(words[:min(len(words), 3)], " ")
+}
+
+// lane returns the lane of a reason, which it adds if there is none.
+func (o *outbox) lane(r reason, now time.Time) (l *lane, isNew bool) {
+	for _, l := range *o {
+		if l.reason == r {
+			return l, false
+		}
+	}
+	l = &lane{reason: r}
+	switch r.cause {
+	case owedUnanswered:
+		l.size = maxOwed
+	case owedRefused, owedBreaks:
+		l.failed(now)
+	}
+	*o = append(*o, l)
+	return l, true
+}
+
+// owe adds a call that must be sent again at due.
+func (o *outbox) owe(r cause, c *Call, due, now time.Time) {
+	l, _ := o.lane(reason{cause: r}, now)
+	l.add(c, due, now)
+}
+
+// refused records that the master refused a durable call. It reports whether the reason is new.
+func (o *outbox) refused(c *Call, err error, now time.Time) (isNew bool) {
+	r, texts := reason{text: reasonOf(err)}, 0
+	known := false
+	for _, l := range *o {
+		if l.last == c {
+			l.failed(now)
+		}
+		if l.reason.cause == owedRefused {
+			texts++
+		}
+		known = known || l.reason == r
+	}
+	if !known && texts >= maxReasons {
+		r.text = ""
+	}
+	l, isNew := o.lane(r, now)
+	if isNew {
+		l.err = err
+	}
+	l.add(c, now, now)
+	return isNew
+}
+
+// executed records that the master executed the durable call c. It returns the errors that the master no longer
+// returns.
+func (o *outbox) executed(c *Call, now time.Time) (over []error) {
+	if len(*o) == 0 {
+		return nil // the hot path
+	}
+	*o = slices.DeleteFunc(*o, func(l *lane) bool {
+		l.drop(now)
+		if l.last == c {
+			l.succeeded()
+		}
+		isOver := l.err != nil && l.last == nil && len(l.calls) == 0
+		if isOver {
+			over = append(over, l.err)
+		}
+		return isOver
+	})
+	return over
+}
+
+// broke records that the spare connection ended before the last calls of a batch of n were answered.
+func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
+	if l.reason.cause == owedBreaks {
+		l.failed(now)
+	} else {
+		l.size = max(1, n/2) // a link may not report which calls were answered
+	}
+	for _, c := range calls[1:] {
+		l.add(c, now, now)
+	}
+	o.owe(owedBreaks, calls[0], now, now)
+}
+
+// take removes the calls that may go over the main connection now, and returns them.
+func (o outbox) take(now time.Time) (calls []*Call) {
+	for _, l := range o {
+		if !l.reason.cause.spare() {
+			calls = append(calls, l.take(now)...)
+		}
+	}
+	return calls
+}
+
+// drop drops calls that need not be sent any more, at least those that would be next.
+func (o outbox) drop(now time.Time) {
+	for _, l := range o {
+		l.drop(now)
+	}
+}
+
+// takeSpare removes the calls of one lane that may go over the spare connection now, and returns them.
+func (o outbox) takeSpare(now time.Time) (l *lane, calls []*Call) {
+	for _, l := range o {
+		if l.reason.cause.spare() {
+			if calls := l.take(now); len(calls) > 0 {
+				return l, calls
+			}
+		}
+	}
+	return nil, nil
+}
+
+// next returns when the next call is due, over the main connection or over the spare one; the zero time if none is.
+func (o outbox) next(spare bool) (next time.Time) {
+	for _, l := range o {
+		if l.reason.cause.spare() == spare {
+			next = earliest(next, l.next())
+		}
+	}
+	return next
+}
+
+// count returns how many calls wait that may go over the main connection. It may count calls whose keys have expired.
+func (o outbox) count() (n int) {
+	for _, l := range o {
+		if !l.reason.cause.spare() {
+			n += len(l.calls)
+		}
+	}
+	return n
+}
+
+// spare returns the calls that wait for the spare connection. They may have no vote yet.
+func (o outbox) spare() (calls []*Call) {
+	for _, l := range o {
+		if l.reason.cause.spare() {
+			for _, w := range l.calls {
+				calls = append(calls, w.call)
+			}
+		}
+	}
+	return calls
+}
+
+// add adds a call that is due at due.
+func (l *lane) add(c *Call, due, now time.Time) {
+	if len(l.calls) >= l.sweepAt {
+		l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.needsNoRetry(now) })
+		l.sweepAt = max(maxOwed, 2*len(l.calls))
+	}
+	i := len(l.calls)
+	for i > 0 && l.calls[i-1].due.After(due) {
+		i--
+	}
+	l.calls = slices.Insert(l.calls, i, owed{c, due})
+}
+
+// take removes the calls that may be sent now and returns them. It moves none of the others.
+func (l *lane) take(now time.Time) (calls []*Call) {
+	l.drop(now)
+	if l.last != nil || now.Before(l.due) {
+		return nil
+	}
+	for len(l.calls) > 0 && !l.calls[0].due.After(now) && (len(calls) < l.size || l.size == 0) {
+		calls = append(calls, l.calls[0].call)
+		l.dropFirst()
+	}
+	if l.reason.cause == owedRefused && len(calls) > 0 {
+		l.last = calls[len(calls)-1]
+	}
+	return calls
+}
+
+// drop drops the last call that is being sent again if its keys have certainly expired, and the first calls that need
+// not be sent again. If any call is left, the first one must be sent.
+func (l *lane) drop(now time.Time) {
+	if l.last != nil && l.last.expired(now) {
+		l.last = nil // it gets no reply if it is still in the queue
+	}
+	for len(l.calls) > 0 && l.calls[0].call.needsNoRetry(now) {
+		l.dropFirst()
+	}
+}
+
+func (l *lane) dropFirst() {
+	l.calls[0] = owed{}
+	l.calls = l.calls[1:]
+}
+
+// needsNoRetry reports whether the call has its vote, and its keys have certainly expired, or were never set.
+func (c *Call) needsNoRetry(now time.Time) bool {
+	return c.expired(now) || c.flight.voted && c.needless()
+}
+
+// next returns when the next call is due; the zero time if none is.
+func (l *lane) next() time.Time {
+	switch {
+	case len(l.calls) == 0:
+		return time.Time{}
+	case l.last != nil:
+		return l.last.expiresAt()
+	default:
+		return later(l.calls[0].due, l.due)
+	}
+}
+
+// succeeded records that the last calls that were sent again were answered.
+func (l *lane) succeeded() {
+	l.last, l.backoff, l.due, l.size = nil, 0, time.Time{}, min(2*l.size, maxOwed)
+}
+
+// failed records that the call failed again, or the first one for a new reason.
+func (l *lane) failed(now time.Time) {
+	l.last, l.size, l.backoff = nil, 1, min(max(2*l.backoff, repeatAfter), repeatMax)
+	l.due = now.Add(l.backoff)
+}
