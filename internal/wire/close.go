@@ -34,7 +34,7 @@ func (co *core) checkDrained(fx *effects) {
 // repeatsBy reports whether a release must be sent again at t or earlier.
 func (co *core) repeatsBy(t time.Time) bool {
 	next := earliest(co.state.outbox.next(false), co.nextOrphan())
-	return co.recovery.running || !next.IsZero() && !next.After(t)
+	return len(co.spare.sent) > 0 || !next.IsZero() && !next.After(t)
 }
 
 // shut makes the pipe accept nothing more. Its driver ends when it rests.
@@ -62,7 +62,7 @@ func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 		}
 	}
 	unconfirmed = co.unconfirmed() // each open release has its vote now
-	for _, l := range []link{co.conn.link, co.conn.standby, co.recovery.link} {
+	for _, l := range []link{co.conn.link, co.conn.successor, co.spare.link} {
 		if l != nil {
 			fx.close = append(fx.close, l)
 		}

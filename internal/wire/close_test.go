@@ -24,7 +24,7 @@ func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 		"readonly": func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA") },
 	} {
 		for phase, since := range map[string]time.Duration{
-			"at once": 0, "while a standby is tried": 130 * time.Millisecond, "later": 5 * time.Second,
+			"at once": 0, "while a spare is tried": 130 * time.Millisecond, "later": 5 * time.Second,
 		} {
 			for warm, prepare := range map[string]func(r *rig){"connected": (*rig).warm, "not connected": func(*rig) {}} {
 				t.Run(name+" "+phase+" "+warm, func(t *testing.T) {

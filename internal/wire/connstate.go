@@ -24,7 +24,7 @@ const (
 	connDial     connEvent = iota // the driver begins to make a connection
 	connFailed                    // it could not, or the pipe was closed meanwhile
 	connMade                      // it has made one
-	connAdopted                   // the standby became the connection
+	connAdopted                   // the spare connection became the main one
 	connAnswered                  // the master answered over it
 	connSilenced                  // the master became suspect, because it was silent
 	connEnded                     // it ended

@@ -68,7 +68,7 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	co.state.calls.written = []*Call{call}
 	co.tick(at(20))
 	in(connSilent)
-	assert.Equal(t, startStandby, co.tick(at(21)).start&startStandby)
+	assert.Equal(t, startSpare, co.tick(at(21)).start&startSpare)
 	co.settle(co.conn.link, []reply{{value: "OK"}}, nil, nil, at(22))
 	in(connProven)
 	co.state.calls.written = releases(1)

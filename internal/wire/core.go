@@ -13,27 +13,26 @@ import (
 //
 // The [pipe] guards the core with its mutex, and acts.
 type core struct {
-	state    state
-	conn     connection
-	driver   driver
-	recovery recoveryConn
-	closing  closing
-	batches  batches
-	reaches  bool // a connection can be made only to compare servers
+	state   state
+	conn    connection
+	driver  driver
+	spare   spare
+	closing closing
+	batches batches
+	reaches bool // a connection can be made only to compare servers
 }
 
 // connection is what a pipe knows of its connection to the master.
 type connection struct {
-	state         connState
-	link          link          // nil: there is none
-	server        *Server       // that answered last; nil: none has
-	roleAt        time.Time     // when the server's role was last asked over link
-	barred        error         // why the server that answered last gets no calls for a vote; nil: it gets them
-	silentSince   time.Time     // the last reply, or a later write or connect of the driver with no reply due
-	writer        link          // the link that a goroutine writes to; nil: none
-	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
-	standby       link          // a new connection that works while link stays silent; nil: none
-	tryingStandby bool          // a goroutine tries a new connection, see tryStandby
+	state       connState
+	link        link          // nil: there is none
+	server      *Server       // that answered last; nil: none has
+	roleAt      time.Time     // when the server's role was last asked over link
+	barred      error         // why the server that answered last gets no calls for a vote; nil: it gets them
+	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
+	writer      link          // the link that a goroutine writes to; nil: none
+	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
+	successor   link          // the spare connection that works while link stayed silent; nil: none
 }
 
 // closing is how far the end of a pipe is.
@@ -66,10 +65,9 @@ type effects struct {
 type starts uint8
 
 const (
-	startDriver   starts = 1 << iota
-	startRecovery        // see [pipe.runRecovery]
-	startStandby         // see [pipe.tryStandby]
-	startCheck           // see [pipe.checkServers]
+	startDriver starts = 1 << iota
+	startSpare         // see [pipe.runSpare]
+	startCheck         // see [pipe.checkServers]
 )
 
 // wake makes tick run at t or earlier; the zero time has no effect.
@@ -154,13 +152,12 @@ func (co *core) tick(now time.Time) (fx effects) {
 	}
 	co.wakeForCheck(&fx)
 	co.startDriver(now, &fx)
-	co.startRecovery(now, &fx)
+	co.startSpare(now, &fx)
 	co.checkDrained(&fx)
 	return fx
 }
 
-// judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge
-// tries standby connections from time to time.
+// judge judges the master by the calls that have just expired.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	if !co.driver.running {
 		return
@@ -171,14 +168,6 @@ func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 			co.conn.state.on(connSilenced)
 			fx.suspect(true, d.vote.Err)
 		}
-	}
-	switch {
-	case h.suspect == nil, co.conn.link == nil, co.conn.standby != nil, co.conn.tryingStandby:
-	case !h.due(now):
-		fx.wake(h.retryAt)
-	default:
-		co.conn.tryingStandby = true
-		fx.start |= startStandby
 	}
 }
 

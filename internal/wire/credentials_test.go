@@ -63,7 +63,7 @@ func inBubbleWith(t *testing.T, v *vault, f func(t *testing.T, r *rig, dialed *a
 	})
 }
 
-// The connections for requests, standby connections, repeated releases and subscriptions all authenticate.
+// The connections for requests, spare connections and subscriptions all authenticate.
 func TestEveryConnectionAsksForCredentials(t *testing.T) {
 	t.Parallel()
 	v := &vault{password: "one"}

@@ -9,9 +9,9 @@
 // majorities. It has three parts:
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
-//     acquire. Other connections exist at times: a standby, which proves a silent master, one that repeats releases,
-//     the subscription to release messages, and those that only show which server the address leads to. While a batch
-//     is on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
+//     acquire. Other connections exist at times: a spare one, which proves a silent master and repeats releases, the
+//     subscription to release messages, and those that only show which server the address leads to. While a batch is
+//     on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
 //     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
 //     reply is read, and the release follows at once.
 //   - Health. A master is suspect if it refuses, cannot be reached, or was silent for half of the time of a request

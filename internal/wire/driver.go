@@ -14,8 +14,11 @@ type driver struct {
 type task struct {
 	do         action
 	link       link
-	patience   time.Duration // for a connection, see [dialer.open]
+	patience   time.Duration // for a connection, see [dialer.open]; how long the spare one may be silent
 	writerDone chan struct{} // to wait for
+
+	silent      link // for doProve: the main connection
+	silentSince time.Time
 }
 
 type action uint8
@@ -27,6 +30,7 @@ const (
 	doConnect                   // make a connection
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
+	doProve                     // see whether the main connection stays silent while link works
 	doNothing                   // nothing now; the driver calls next again
 )
 
@@ -77,10 +81,10 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 	}
 	if conn.link == nil {
 		switch {
-		case conn.standby != nil:
+		case conn.successor != nil:
 			conn.state.on(connAdopted)
-			co.use(conn.standby, now, &fx)
-			conn.standby = nil
+			co.use(conn.successor, now, &fx)
+			conn.successor = nil
 		case !s.health.due(now):
 			co.giveUp(s.health.suspect, now, &fx)
 			return task{do: doRest}, fx
@@ -211,7 +215,7 @@ func (co *core) settle(l link, replies []reply, err error, scratch []delivery, n
 		s.outbox.owe(owedUnanswered, c, now, now)
 	}
 	if len(out.unanswered) > 0 {
-		co.startRecovery(now, &fx)
+		co.startSpare(now, &fx)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
 	fx.wake(s.outbox.next(false))

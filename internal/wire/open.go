@@ -29,7 +29,7 @@ type dialer struct {
 	clock   clock.Clock
 	saw     func(observation) // is told the reply to INFO server of each connection that is not an examiner's
 
-	mu             sync.Mutex    // the driver, tryStandby and the recovery may connect at the same time
+	mu             sync.Mutex    // the driver and the spare may connect at the same time
 	known          identities    // the server that answered last
 	dialTimeout    time.Duration // of the next attempt, if it is longer than connectTimeout
 	skipRightCheck bool          // do not check the right to run scripts: the check ended a connection

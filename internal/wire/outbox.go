@@ -20,10 +20,10 @@ const (
 
 // outbox has the durable calls that were sent and must be sent again, in a lane for each reason.
 //
-// A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until one
-// succeeds, and then twice as many after each success. So an idle client sends a master only a few commands per second,
-// however many releases the master refuses. There may be very many: no method looks at all of them, except that a lane
-// drops the calls that need not be sent any more when its length has doubled.
+// A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until
+// one succeeds, and then twice as many after each success. So an idle client sends a master only a few commands per
+// second, however many releases the master refuses. There may be very many: no method looks at all of them, except that
+// a lane drops the calls that need not be sent any more when its length has doubled.
 type outbox []*lane
 
 // lane has the calls that must be sent again for one reason.

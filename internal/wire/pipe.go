@@ -54,7 +54,7 @@ func (p *pipe) startAll(fx *effects) {
 		which starts
 		run   func() error
 	}{
-		{startDriver, p.drive}, {startRecovery, p.runRecovery}, {startStandby, p.tryStandby}, {startCheck, p.checkServers},
+		{startDriver, p.drive}, {startSpare, p.runSpare}, {startCheck, p.checkServers},
 	} {
 		if fx.start&s.which != 0 {
 			p.spawn(s.run)

@@ -129,11 +129,14 @@ func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 			assert.False(t, p.closing.closed)
 			p.tick(at(9))
 		},
-		"the recovery ends": func(p *core) {
-			p.recovery.running = true
+		"the spare ends": func(p *core) {
+			p.spare.running, p.spare.sent = true, releases(1)
 			p.beginClose(at(20))
 			assert.False(t, p.closing.closed)
-			p.endRecovery(at(9), &effects{})
+			p.spare.lane = &lane{}
+			p.settleSpare(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
+			assert.False(t, p.closing.closed)
+			p.nextSpare(at(9))
 		},
 	} {
 		p := newCore()

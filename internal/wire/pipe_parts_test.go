@@ -48,7 +48,9 @@ func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 		assert.True(t, p.repeatsBy(at(10)), name)
 	}
 	p := newCore()
-	p.recovery.running = true
+	p.spare.running = true
+	assert.False(t, p.repeatsBy(at(10)), "it only proves the master")
+	p.spare.sent = releases(1)
 	assert.True(t, p.repeatsBy(at(10)))
 	drained, _ := p.beginClose(at(10))
 	assert.NotNil(t, drained)
@@ -73,39 +75,42 @@ func TestADriverIsStartedOnce(t *testing.T) {
 	assert.Equal(t, effects{}, start())
 }
 
-func TestARecoveryIsStartedOnce(t *testing.T) {
+func TestASpareIsStartedOnce(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	start := func() (fx effects) {
-		p.startRecovery(at(9), &fx)
+		p.startSpare(at(9), &fx)
 		return fx
 	}
 	assert.Equal(t, effects{}, start(), "there is no call")
 	p.state.outbox.orphan(releases(1)...)
-	assert.Equal(t, effects{start: startRecovery}, start())
+	assert.Equal(t, effects{start: startSpare}, start())
 	assert.Equal(t, effects{}, start())
 }
 
-func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
+func TestASpareIsUsedUntilItEnds(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	l := &fakeLink{}
-	p.recovery.running, p.recovery.link = true, l
+	p.spare.running, p.spare.link = true, l
 	for _, err := range []error{nil, errBroken} {
-		p.recovery.lane, p.recovery.sent = &lane{}, releases(1)
-		fx, left := p.settleRecovery(l, 1, []reply{{value: int64(1)}}, err, at(9))
+		p.spare.lane, p.spare.sent = &lane{}, releases(1)
+		fx, left := p.settleSpare(l, 1, []reply{{value: int64(1)}}, err, at(9))
 		assert.Zero(t, left)
 		assert.Equal(t, at(9), fx.now)
-		assert.Equal(t, err != nil, p.recovery.link == nil)
+		assert.Equal(t, err != nil, p.spare.link == nil)
 		assert.Len(t, fx.close, map[bool]int{true: 1, false: 0}[err != nil])
 	}
 }
 
-func TestAFailedStandbyBacksOff(t *testing.T) {
+func TestAFailedProofBacksOff(t *testing.T) {
 	t.Parallel()
 	p := newCore()
+	p.connect(fakeLink{})
+	p.driver.running, p.spare.running = true, true
 	p.state.health.fail(errBroken, at(9))
-	fx := p.standbyTried(nil, time.Time{}, nil, errBroken, at(10))
+	fx, more := p.spareConnected(nil, errBroken, 0, at(10))
+	assert.False(t, more)
 	assert.Equal(t, at(10).Add(2*retryMin), p.state.health.retryAt)
 	assert.Equal(t, p.state.health.retryAt, fx.tickBy)
 }
@@ -213,7 +218,7 @@ func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 	t.Parallel()
 	l := &fakeLink{}
 	for _, connected := range []func(p *core) (effects, bool){
-		func(p *core) (effects, bool) { return p.recoveryConnected(l, nil, 0, at(9)) },
+		func(p *core) (effects, bool) { return p.spareConnected(l, nil, 0, at(9)) },
 		func(p *core) (effects, bool) { return p.connected(l, nil, at(9)) },
 	} {
 		p := newCore()
@@ -221,7 +226,7 @@ func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 		fx, _ := connected(p)
 		assert.Equal(t, []link{l}, fx.close)
 		assert.Nil(t, p.conn.link)
-		assert.Nil(t, p.recovery.link)
+		assert.Nil(t, p.spare.link)
 	}
 }
 
@@ -251,27 +256,27 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	assert.Zero(t, fx.sendAheadAt)
 }
 
-func TestARecoverySendsItsOrphans(t *testing.T) {
+func TestASpareSendsOrphans(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	calls := releases(2)
 	p.state.outbox.orphan(calls...)
-	next, _, _, _ := p.nextRecovery(at(9))
+	next, _, _ := p.nextSpare(at(9))
 	assert.Equal(t, doConnect, next.do)
-	p.recovery.link, p.recovery.timeout = fakeLink{}, time.Minute
-	next, n, patience, _ := p.nextRecovery(at(9))
+	p.spare.link, p.spare.timeout = fakeLink{}, time.Minute
+	next, n, _ := p.nextSpare(at(9))
 	assert.Equal(t, doFlush, next.do)
 	assert.Equal(t, 2, n)
-	assert.Equal(t, time.Minute, patience)
+	assert.Equal(t, time.Minute, next.patience)
 	for _, c := range calls {
 		assert.Equal(t, at(9), c.flight.sent)
 	}
 	assert.Equal(t, batches{1, 2}, p.batches)
-	next, _, _, fx := p.nextRecovery(at(9))
+	next, _, fx := p.nextSpare(at(9))
 	assert.Equal(t, doRest, next.do)
 	assert.Equal(t, []link{fakeLink{}}, fx.close)
 	p.state.outbox.orphan(anyCall(expiringAt(at(9)), voted))
-	next, _, _, _ = p.nextRecovery(at(9))
+	next, _, _ = p.nextSpare(at(9))
 	assert.Equal(t, doRest, next.do, "the keys have expired")
 }
 
@@ -333,48 +338,48 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 	}
 }
 
-func TestOneUnansweredReleaseIsRecovered(t *testing.T) {
+func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	p.connect(fakeLink{})
 	p.state.calls.written = releases(1)
 	fx := p.settle(p.conn.link, nil, errBroken, nil, at(9))
-	assert.Equal(t, startRecovery, fx.start)
-	assert.True(t, p.recovery.running)
+	assert.Equal(t, startSpare, fx.start)
+	assert.True(t, p.spare.running)
 }
 
-func TestARecoveryRestsIfItCannotConnect(t *testing.T) {
+func TestASpareRestsIfItCannotConnect(t *testing.T) {
 	t.Parallel()
 	p := newCore()
-	p.recovery.running = true
-	_, more := p.recoveryConnected(nil, errBroken, 0, at(9))
+	p.spare.running = true
+	_, more := p.spareConnected(nil, errBroken, 0, at(9))
 	assert.False(t, more)
-	assert.False(t, p.recovery.running)
+	assert.False(t, p.spare.running)
 }
 
-func TestAnAnswerOverARecoveryConnection(t *testing.T) {
+func TestAnAnswerOverASpare(t *testing.T) {
 	t.Parallel()
-	for name, shared := range map[string]link{"alone": nil, "next to a shared connection": fakeLink{}} {
+	for name, main := range map[string]link{"alone": nil, "next to a main connection": fakeLink{}} {
 		p := newCore()
-		p.connect(shared)
+		p.connect(main)
 		p.state.health.fail(errBroken, at(8))
-		p.recovery.lane, p.recovery.backoff = &lane{size: 1}, retryMax
+		p.spare.lane, p.spare.backoff = &lane{size: 1}, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
 		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
 		p.state.outbox.take(at(9))
-		p.recovery.sent = []*Call{retried}
-		fx, _ := p.settleRecovery(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
-		assert.Equal(t, shared == nil, p.state.health.suspect == nil, "%s: the shared connection decides", name)
-		assert.Equal(t, shared == nil, fx.health)
+		p.spare.sent = []*Call{retried}
+		fx, _ := p.settleSpare(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
+		assert.Equal(t, main == nil, p.state.health.suspect == nil, "%s: the main connection decides", name)
+		assert.Equal(t, main == nil, fx.health)
 		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
 		assert.True(t, p.driver.running, "it sends the other release")
-		assert.Equal(t, 2, p.recovery.lane.size)
-		assert.Zero(t, p.recovery.backoff)
+		assert.Equal(t, 2, p.spare.lane.size)
+		assert.Zero(t, p.spare.backoff)
 	}
 }
 
-// A new connection that works replaces the old one only if that one is still silent.
-func TestWhichConnectionAStandbyTryKeeps(t *testing.T) {
+// A spare connection that works replaces the main one only if that one is still silent.
+func TestWhichConnectionAProofKeeps(t *testing.T) {
 	t.Parallel()
 	older, newer := &slowLink{}, &slowLink{}
 	for name, c := range map[string]struct {
@@ -383,26 +388,33 @@ func TestWhichConnectionAStandbyTryKeeps(t *testing.T) {
 	}{
 		"it is silent":             {func(*core) {}, true},
 		"it was replaced":          {func(p *core) { p.conn.link = &slowLink{} }, false},
+		"it has ended":             {func(p *core) { p.conn.link = nil }, false},
 		"a reply has arrived":      {func(p *core) { p.conn.silentSince = at(8.5) }, false},
 		"no reply is outstanding":  {func(p *core) { p.state.calls.written = nil }, false},
 		"the pipe has been closed": {func(p *core) { p.closing.closed = true }, false},
 	} {
 		p := newCore()
 		p.connect(older)
-		p.conn.silentSince, p.conn.tryingStandby = at(8), true
+		p.conn.silentSince, p.driver.running = at(8), true
+		p.state.health.fail(errBroken, at(8))
+		p.spare.running, p.spare.link = true, newer
 		p.state.calls.written = releases(1)
+		next, _, _ := p.nextSpare(at(9))
+		require.Equal(t, task{do: doProve, link: newer, silent: older, silentSince: at(8)}, next)
 		c.change(p)
-		fx := p.standbyTried(older, at(8), newer, nil, at(9))
-		assert.False(t, p.conn.tryingStandby, name)
-		require.Len(t, fx.close, 1, name)
+		fx := p.proved(next, at(9))
 		if c.replaced {
-			assert.Same(t, older, fx.close[0], name)
-			assert.Same(t, newer, p.conn.standby, name)
+			assert.Equal(t, []link{older}, fx.close, name)
+			assert.Same(t, newer, p.conn.successor, name)
+			assert.Nil(t, p.spare.link)
 			assert.Equal(t, at(9), p.state.health.retryAt, name)
 		} else {
-			assert.Same(t, newer, fx.close[0], name)
-			assert.Nil(t, p.conn.standby, name)
+			assert.Nil(t, p.conn.successor, name)
+			assert.Equal(t, at(9).Add(retryMin), p.state.health.retryAt, "%s: it is not tried at once", name)
 		}
+		next, _, fx = p.nextSpare(at(9))
+		assert.Equal(t, doRest, next.do, name)
+		assert.Equal(t, c.replaced, len(fx.close) == 0, name)
 	}
 }
 

@@ -137,12 +137,12 @@ func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
 		assert.Equal(t, "set", got[0].Args[0])
 		assert.Equal(t, "+OK\r\n", got[0].Reply)
 		assert.Equal(t, ":1\r\n", got[1].Reply)
-		assert.Equal(t, 1, r.m.ConnsEver()-r.standbys(), "the connection remained")
+		assert.Equal(t, 1, r.m.ConnsEver()-r.spares(), "the connection remained")
 	})
 }
 
-// standbys returns how many connections were tried besides the first one.
-func (r *rig) standbys() int { return r.m.Dials() - 1 }
+// spares returns how many connections were tried besides the first one.
+func (r *rig) spares() int { return r.m.Dials() - 1 }
 
 func TestACanceledCallIsNotSent(t *testing.T) {
 	t.Parallel()

@@ -2,83 +2,74 @@ package wire
 
 import "time"
 
-// The goroutines of a pipe that make further connections: to repeat calls, to replace a silent connection, and to
-// compare servers.
+// The goroutines of a pipe that make further connections: the spare one, and those that compare servers.
 
-// runRecovery repeats the calls that broken connections left unanswered; see [recovery].
-func (p *pipe) runRecovery() error {
-	for p.recoverOnce() {
+// runSpare is the goroutine of the [spare] connection.
+func (p *pipe) runSpare() error {
+	for p.spareOnce() {
 	}
 	return nil
 }
 
-// recoverOnce makes the recovery connection if there is none, and otherwise sends a batch over it and receives the
-// replies. It reports whether there may be more to do.
-func (p *pipe) recoverOnce() bool {
+// spareOnce does the next task of the spare connection. It reports whether there may be more to do.
+func (p *pipe) spareOnce() bool {
 	now := p.clock.Now()
 	p.mu.Lock()
-	t, n, patience, fx := p.core.nextRecovery(now)
+	t, n, fx := p.core.nextSpare(now)
 	p.unlock(&fx)
 	p.apply(&fx)
 	switch t.do {
 	case doConnect:
-		return p.connectRecovery(now)
+		return p.connectSpare(now)
+	case doProve:
+		p.prove(t)
 	case doFlush:
-		silent := p.clock.AfterFunc(patience, t.link.close)
+		silent := p.clock.AfterFunc(t.patience, t.link.close)
 		defer silent.Stop()
 		_ = t.link.flush() // receive reports the error
-		for left := n; left > 0; silent.Reset(patience) {
-			left = p.receiveRecovery(t.link, n)
+		for left := n; left > 0; silent.Reset(t.patience) {
+			left = p.receiveSpare(t.link, n)
 		}
-		return true
 	default:
 		return false
 	}
+	return true
 }
 
-// connectRecovery makes the recovery connection. It reports whether it succeeded.
-func (p *pipe) connectRecovery(began time.Time) bool {
+// connectSpare makes the spare connection. It reports whether it succeeded.
+func (p *pipe) connectSpare(began time.Time) bool {
 	l, err := p.open(0)
 	now := p.clock.Now()
 	p.mu.Lock()
-	fx, ok := p.core.recoveryConnected(l, err, now.Sub(began), now)
+	fx, ok := p.core.spareConnected(l, err, now.Sub(began), now)
 	p.unlock(&fx)
 	p.apply(&fx)
 	return ok
 }
 
-// receiveRecovery receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
+// prove gives the main connection time to answer before the spare one may replace it.
+func (p *pipe) prove(t task) {
+	p.beginCompare(t.link)
+	over := make(chan struct{})
+	p.clock.AfterFunc(thawGrace, func() { close(over) })
+	<-over
+	now := p.clock.Now()
+	p.mu.Lock()
+	fx := p.core.proved(t, now)
+	p.unlock(&fx)
+	p.apply(&fx)
+}
+
+// receiveSpare receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
 // are not settled.
-func (p *pipe) receiveRecovery(l link, n int) (left int) {
+func (p *pipe) receiveSpare(l link, n int) (left int) {
 	replies, err := l.receive()
 	now := p.clock.Now()
 	p.mu.Lock()
-	fx, left := p.core.settleRecovery(l, n, replies, err, now)
+	fx, left := p.core.settleSpare(l, n, replies, err, now)
 	p.unlock(&fx)
 	p.apply(&fx)
 	return left
-}
-
-// tryStandby tries a new connection while the pipe's own is silent. A frozen master answers on neither connection, and
-// on both once it has thawed. A master whose network was cut off answers on the new connection long before TCP
-// retransmits over the old one.
-func (p *pipe) tryStandby() error {
-	p.mu.Lock()
-	old, silentSince := p.core.silent()
-	p.mu.Unlock()
-	l, err := p.open(0)
-	if err == nil {
-		p.beginCompare(l)
-		over := make(chan struct{})
-		p.clock.AfterFunc(thawGrace, func() { close(over) })
-		<-over
-	}
-	now := p.clock.Now()
-	p.mu.Lock()
-	fx := p.core.standbyTried(old, silentSince, l, err, now)
-	p.unlock(&fx)
-	p.apply(&fx)
-	return nil
 }
 
 // saw records the server that a connection reached.

@@ -413,7 +413,7 @@ func TestARefusedReleaseFollowsARetryThatExpired(t *testing.T) {
 	})
 }
 
-// The refused releases follow the one that the master accepts, even if that one went over the recovery connection.
+// The refused releases follow the one that the master accepts, even if that one went over the spare connection.
 func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

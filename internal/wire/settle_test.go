@@ -34,7 +34,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		reply      reply
 		want       *Vote // without the server; nil: none yet
 		retry      bool  // it is written again, at the head of the queue
-		unanswered bool  // it goes to the recovery
+		unanswered bool  // it goes to the outbox
 		ended      bool  // the connection must be closed
 		strange    bool  // the reply is not one of the operation
 	}{

@@ -112,7 +112,7 @@ func TestAnUnusedStandbyHidesNoServer(t *testing.T) {
 		r.m.Freeze()
 		r.world.Alias(balancer, 1)
 		r.ask(acquire("x", "me")).result()
-		r.eventually(time.Second, "a standby", func() bool { return r.world.Master(1).ConnsEver() > 0 })
+		r.eventually(time.Second, "a spare", func() bool { return r.world.Master(1).ConnsEver() > 0 })
 		time.Sleep(20 * time.Millisecond)
 		r.m.Thaw()
 		time.Sleep(300 * time.Millisecond)

@@ -103,12 +103,12 @@ func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
 		v := r.ask(acquire("second", "me")).result()
 		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
 		assert.False(t, r.node.Suspect())
-		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the connection of the standby serves")
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the spare connection serves")
 	}, node.WithDialer(n.Dial))
 }
 
-// Releases that expire one after the other must not postpone the next try of the standby.
-func TestExpiringReleasesDoNotPostponeTheStandby(t *testing.T) {
+// Releases that expire one after the other must not postpone the next try of the spare.
+func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -1,0 +1,185 @@
+package wire
+
+import "time"
+
+const (
+	// thawGrace is how long a master that was frozen may take to answer over its main connection, once it has answered
+	// over the spare one.
+	thawGrace = 100 * time.Millisecond
+	// spareTimeout is the shortest time for which the spare connection may be silent before it is closed.
+	spareTimeout = 2 * time.Second
+)
+
+// spare is a second connection to the master, and the state of its goroutine. It has two tasks:
+//
+//   - It proves a silent master. A frozen master answers on neither connection, and on both once it has thawed. A
+//     master whose network was cut off answers on the spare connection long before TCP retransmits over the main one.
+//     If it does, and the main connection stays silent, the spare connection replaces it.
+//   - It carries the calls of the [outbox] that must not go over the main connection.
+//
+// Its failures do not make the master suspect.
+type spare struct {
+	running bool          // the goroutine runs
+	link    link          // nil: there is none
+	timeout time.Duration // how long link may be silent
+	lane    *lane         // the lane of the calls that are sent
+	sent    []*Call       // the unanswered calls of the current batch
+	retryAt time.Time     // when the next connection may be made for calls of the outbox
+	backoff time.Duration // between two such connections
+}
+
+// waitLonger doubles the backoff after a failure with err, and postpones the next connection by it.
+func (sp *spare) waitLonger(err error, now time.Time) {
+	sp.backoff = longer(sp.backoff, err)
+	sp.retryAt = now.Add(sp.backoff)
+}
+
+// orphans returns the durable calls without an answer whose connection ended.
+func (co *core) orphans() []*Call { return append(co.state.outbox.spare(), co.spare.sent...) }
+
+// nextOrphan returns when the next orphan may be sent; the zero time if there is none.
+func (co *core) nextOrphan() time.Time {
+	next := co.state.outbox.next(true)
+	if next.IsZero() {
+		return next
+	}
+	return later(next, co.spare.retryAt)
+}
+
+// isSilent reports whether the driver waits for a suspect master, over a connection that nothing replaces yet.
+func (co *core) isSilent() bool {
+	return co.driver.running && co.isSuspect() && co.conn.link != nil && co.conn.successor == nil
+}
+
+// spareDue returns when the spare connection has something to do; the zero time if it has nothing.
+func (co *core) spareDue() time.Time {
+	if co.isSilent() {
+		return earliest(co.state.health.retryAt, co.nextOrphan())
+	}
+	return co.nextOrphan()
+}
+
+// startSpare starts the spare connection's goroutine if that has something to do. Otherwise tick will run when it has.
+func (co *core) startSpare(now time.Time, fx *effects) {
+	if co.spare.running || co.closing.closed {
+		return
+	}
+	if due := co.spareDue(); due.IsZero() || due.After(now) {
+		fx.wake(due)
+		return
+	}
+	co.spare.running = true
+	fx.start |= startSpare
+}
+
+// nextSpare decides what the spare connection's goroutine does next: connect, prove that the main connection alone is
+// silent, write a batch of n calls, or rest.
+func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
+	sp := &co.spare
+	co.state.outbox.drop(now)
+	due := co.spareDue()
+	switch {
+	case due.IsZero(), due.After(now), co.closing.closed:
+		co.endSpare(now, &fx)
+		return task{do: doRest}, 0, fx
+	case sp.link == nil:
+		return task{do: doConnect}, 0, fx
+	case co.isSilent() && co.state.health.due(now):
+		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, 0, fx
+	}
+	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
+	for _, c := range sp.sent {
+		c.flight.sent = now
+		sp.link.put(c.bytes())
+	}
+	co.batches.count(len(sp.sent))
+	return task{do: doFlush, link: sp.link, patience: sp.timeout}, len(sp.sent), fx
+}
+
+// spareConnected records what became of an attempt to make the spare connection, which took that long. It reports
+// whether it succeeded.
+//
+// A master that answered the handshake has executed all that it received before, so the TTLs of the orphans' keys are
+// running. Only the network may still deliver an acquire, for as long as lateDelivery explains.
+func (co *core) spareConnected(l link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
+	if err != nil || co.closing.closed {
+		if err == nil {
+			fx.close = append(fx.close, l)
+		}
+		if co.isSilent() {
+			co.state.health.fail(err, now)
+		}
+		co.spare.waitLonger(err, now)
+		co.endSpare(now, &fx)
+		return fx, false
+	}
+	co.spare.link, co.spare.timeout = l, max(spareTimeout, 4*took)
+	for _, c := range co.orphans() {
+		c.expireAt(now.Add(maxRTO + initialRTO + c.KeyTTL))
+	}
+	return fx, true
+}
+
+// proved decides between the main connection and the spare one after a doProve. If the main one is still silent, it is
+// closed, which ends the driver's receive, and the driver continues with the spare one.
+func (co *core) proved(t task, now time.Time) (fx effects) {
+	h := &co.state.health
+	silent := co.conn.link == t.silent && co.conn.silentSince.Equal(t.silentSince) && len(co.state.calls.written) > 0
+	switch {
+	case silent && !co.closing.closed:
+		co.conn.successor, co.spare.link, h.retryAt = t.link, nil, now
+		fx.close = append(fx.close, t.silent)
+		return fx
+	case co.conn.link != nil: // beginCompare took the spare connection for the main one
+		co.state.servers.use(co.conn.link.server().RunID)
+	}
+	if co.isSuspect() {
+		h.retryAt = later(h.retryAt, now.Add(retryMin))
+	}
+	return fx
+}
+
+// endSpare ends the goroutine and closes the connection. startSpare starts another goroutine when there is something to
+// do.
+func (co *core) endSpare(now time.Time, fx *effects) {
+	if co.spare.link != nil {
+		fx.close = append(fx.close, co.spare.link)
+	}
+	co.spare.link, co.spare.running = nil, false
+	co.startSpare(now, fx)
+	co.checkDrained(fx)
+}
+
+// settleSpare records the replies to a batch of n calls. It returns how many calls of the batch are not settled.
+func (co *core) settleSpare(l link, n int, replies []reply, err error, now time.Time) (fx effects, left int) {
+	fx.now = now
+	s, sp := &co.state, &co.spare
+	out := settlement{state: s, server: l.server(), now: now}
+	sp.sent = dropFirst(sp.sent, out.settleAll(sp.sent, replies, err))
+	if out.answered {
+		sp.backoff = 0
+		if co.conn.link == nil { // otherwise the main connection decides whether the master is suspect
+			fx.healthy(s.health.answer())
+		}
+	}
+	for _, c := range out.retry {
+		s.outbox.owe(owedUnanswered, c, now, now)
+	}
+	switch {
+	case len(out.unanswered) > 0:
+		s.outbox.broke(sp.lane, n, out.unanswered, now)
+		if n > 1 && !out.answered {
+			sp.waitLonger(out.err, now)
+		}
+	case len(sp.sent) == 0:
+		sp.lane.succeeded()
+	}
+	if out.ended {
+		sp.link = nil
+		fx.close = append(fx.close, l)
+	}
+	fx.deliveries, fx.reports = out.deliveries, out.reports
+	co.startDriver(now, &fx) // refused calls may have been queued again
+	fx.wake(s.outbox.next(false))
+	return fx, len(sp.sent)
+}
