@@ -82,7 +82,6 @@ func TestErrorReplies(t *testing.T) {
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", false},
 	} {
 		t.Run(c.reply, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				r.m.Reply(c.reply, "SET", "EVALSHA")
@@ -103,7 +102,6 @@ func TestErrorReplies(t *testing.T) {
 
 // An error reply concerns one command, not its batch.
 func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -211,7 +209,6 @@ func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
 }
 
 func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -229,7 +226,6 @@ func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
 }
 
 func TestAReplyOfAnUnexpectedKindIsUnknown(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		odd := wire.NewScript(`return 'text'`).Op("odd", nil, []string{"a"})

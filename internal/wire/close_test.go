@@ -28,7 +28,6 @@ func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 		} {
 			for warm, prepare := range map[string]func(r *rig){"connected": (*rig).warm, "not connected": func(*rig) {}} {
 				t.Run(name+" "+phase+" "+warm, func(t *testing.T) {
-					t.Parallel()
 					inBubble(t, func(t *testing.T, r *rig) {
 						prepare(r)
 						fault(r)
@@ -59,7 +58,6 @@ func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 }
 
 func TestCloseWaitsForOpenCalls(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -77,7 +75,6 @@ func TestCloseWaitsForOpenCalls(t *testing.T) {
 }
 
 func TestCloseWaitsForADurableRelease(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
@@ -93,7 +90,6 @@ func TestCloseWaitsForADurableRelease(t *testing.T) {
 
 // The driver of a suspect master rests between two tries.
 func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Set("a", "me", ttl)
 		r.m.Refuse()
@@ -105,7 +101,6 @@ func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
 }
 
 func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
-	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
 		n.dial = r.world.Dial
@@ -135,7 +130,6 @@ func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				prepare(r)
 				began := time.Now()
@@ -150,7 +144,6 @@ func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
 }
 
 func TestAClosedNodeAcceptsNoCall(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.node.Close(time.Now().Add(time.Second))
@@ -179,7 +172,6 @@ func TestAClosedNodeStartsNoGoroutine(t *testing.T) {
 }
 
 func TestAClosingNodeAcceptsOnlyReleases(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -202,7 +194,6 @@ func TestConcurrentCallersAndClose(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.m.Delay(time.Millisecond, 0)
 				var callers sync.WaitGroup
@@ -228,7 +219,6 @@ func TestConcurrentCallersAndClose(t *testing.T) {
 }
 
 func TestUnconfirmedCountsReleasesOnly(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Freeze()
@@ -248,7 +238,6 @@ func TestUnconfirmedCountsReleasesOnly(t *testing.T) {
 
 // A call that was never written was certainly not executed, and its vote says so.
 func TestACallThatWasNotWrittenWhenTheNodeClosedIsUnsent(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Freeze()

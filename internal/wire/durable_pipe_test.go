@@ -51,7 +51,6 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 			50 * time.Millisecond, 700 * time.Millisecond, 8 * time.Second, 20 * time.Second,
 		} {
 			t.Run(name+" "+lasting.String(), func(t *testing.T) {
-				t.Parallel()
 				inBubble(t, func(t *testing.T, r *rig) {
 					r.warm()
 					require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
@@ -72,7 +71,6 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 }
 
 func TestADurableReleaseIsUnknownAtItsDeadline(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
 		v := r.ask(release("a", "me"), durably).result()
@@ -84,7 +82,6 @@ func TestADurableReleaseIsUnknownAtItsDeadline(t *testing.T) {
 }
 
 func TestADurableReleaseReportsARefusal(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
@@ -109,7 +106,6 @@ func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, durably},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				c.fault(r)
@@ -137,7 +133,6 @@ func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{20 * time.Second, 2 * time.Minute, 10 * time.Minute} {
 		t.Run(lasting.String(), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				r.m.Freeze()
@@ -164,7 +159,6 @@ func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(late.String(), func(t *testing.T) {
-			t.Parallel()
 			var n holes
 			inBubble(t, func(t *testing.T, r *rig) {
 				n.dial = r.world.Dial
@@ -195,7 +189,6 @@ func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
 
 // The same for a release that was submitted after the new connection was made.
 func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
-	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
 		n.dial = r.world.Dial
@@ -212,7 +205,6 @@ func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
 }
 
 func TestAReleaseAfterAnOrderlyLossIsSentOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
@@ -242,7 +234,6 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
@@ -269,7 +260,6 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 }
 
 func TestACallThatIsNotDurableIsSentOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Reply("READONLY You can't write against a read only replica.", "SET", "EVALSHA")

@@ -28,12 +28,12 @@ func assertRestarted(t *testing.T, v wire.Vote, left time.Duration) {
 }
 
 func TestAYoungServersGrantDoesNotCount(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type tc struct {
 		uptime string
 		after  time.Duration // from the connection to the call
 		left   time.Duration // negative: it counts
-	}{
+	}
+	inBubbles(t, map[string]tc{
 		"just started":                        {uptime: "0", left: guarded},
 		"its clock was set back":              {uptime: "-3600", left: guarded},
 		"as old as the window, in seconds":    {uptime: "10", left: time.Second},
@@ -45,30 +45,24 @@ func TestAYoungServersGrantDoesNotCount(t *testing.T) {
 		"young when connected, past the border": {
 			uptime: "0", after: guarded + time.Nanosecond, left: -1,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.m.Info("uptime_in_seconds", c.uptime)
-				r.warm()
-				time.Sleep(c.after)
-				v := r.ask(acquire("a", "me"), window(guarded)).result()
-				assert.Equal(t, "me", r.m.Get("a"))
-				assert.Equal(t, r.m.RunID(), v.RunID())
-				if c.left >= 0 {
-					assertRestarted(t, v, c.left)
-				} else {
-					assert.Equal(t, wire.Granted, v.Verdict)
-					require.NoError(t, v.Err)
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, c tc) {
+		r.m.Info("uptime_in_seconds", c.uptime)
+		r.warm()
+		time.Sleep(c.after)
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, "me", r.m.Get("a"))
+		assert.Equal(t, r.m.RunID(), v.RunID())
+		if c.left >= 0 {
+			assertRestarted(t, v, c.left)
+		} else {
+			assert.Equal(t, wire.Granted, v.Verdict)
+			require.NoError(t, v.Err)
+		}
+	})
 }
 
 // An acquire that does not count must not change other keys, such as the fence counter.
 func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "0")
 		r.warm()
@@ -91,7 +85,6 @@ func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
 }
 
 func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
 		r.m.Restart()
@@ -115,7 +108,6 @@ func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
 
 // For example a promoted replica: another process, with a long uptime, which does not know the locks.
 func TestAReplacedServerMayNotVoteForAWindow(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
 		r.m.Info("uptime_in_seconds", "86400")
@@ -133,7 +125,6 @@ func TestAReplacedServerMayNotVoteForAWindow(t *testing.T) {
 }
 
 func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 5 {
 			r.m.Reset()
@@ -147,7 +138,6 @@ func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
 
 // The server's wall clock was stepped, so its uptime jumps. The shorter of two uptimes counts.
 func TestTheShorterOfTwoUptimesCounts(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "3")
 		r.warm()
@@ -167,7 +157,6 @@ func TestAProcessIsAtLeastAsOldAsItsFirstAnswer(t *testing.T) {
 	t.Parallel()
 	for name, uptime := range map[string]string{"a little": "1", "to before its start": "-86400"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				again := func() {
 					r.m.Reset()
@@ -198,7 +187,6 @@ func TestAProcessIsAtLeastAsOldAsItsFirstAnswer(t *testing.T) {
 }
 
 func TestOnlyGrantsAreGuarded(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "1")
 		r.m.Set("a", "another", ttl)
@@ -218,7 +206,6 @@ func TestAServerWithoutIdentityMayNotVote(t *testing.T) {
 		"odd uptime": func(r *rig) { r.m.Info("uptime_in_seconds", "long") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				refuse(r)
 				v := r.ask(acquire("a", "me"), window(guarded)).result()
@@ -245,7 +232,6 @@ func TestAnIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
 		"ERR max number of clients reached",
 	} {
 		t.Run(strings.Fields(reply)[0]+" "+strings.Fields(reply)[1], func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.m.Reply(reply)
 				v := r.ask(acquire("a", "me"), window(guarded)).result()
@@ -287,7 +273,6 @@ func TestARefusalOfTheHandshakeIsNoRefusalOfINFO(t *testing.T) {
 }
 
 func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 100 {
 			require.Equal(t, wire.Granted, r.ask(acquire(token(i), "me"), window(guarded)).result().Verdict)
@@ -303,7 +288,6 @@ func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 }
 
 func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		// The node leaves a connection that replied READONLY: its name may lead to another server by now.
@@ -326,7 +310,6 @@ func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("role", "slave")
 		v := r.ask(wire.StatusOp()).result()

@@ -82,7 +82,6 @@ func TestAnAcquireThatAProxyDeliversLateIsUndone(t *testing.T) {
 		13 * time.Second, 26 * time.Second,
 	} {
 		t.Run(lasting.String(), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				healed := r.outage(lasting, withKeyTTL(time.Hour))
 				came, gone := r.ghost("a")
@@ -103,7 +102,6 @@ func TestAnAcquireThatAProxyDeliversLateIsUndone(t *testing.T) {
 
 // No TCP waits for more than two minutes between two retransmissions.
 func TestReleasesAreRepeatedForTwoMinutesAfterALongOutage(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		healed := r.outage(time.Hour, withKeyTTL(time.Hour))
 		_, gone := r.ghost("a")
@@ -116,7 +114,6 @@ func TestReleasesAreRepeatedForTwoMinutesAfterALongOutage(t *testing.T) {
 // The lock was held during the outage and released afterwards. The proxy still has an extension, which restores a
 // missing key.
 func TestALateExtensionDoesNotRestoreAReleasedLock(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Proxy()
 		r.warm()
@@ -141,7 +138,6 @@ func TestALateExtensionDoesNotRestoreAReleasedLock(t *testing.T) {
 
 // A call that was submitted after the master answered again went over the new connection, in order.
 func TestNewLocksAreReleasedOnceAfterAnOutage(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(10 * time.Second)
 		r.eventually(2*time.Second, "the node works", func() bool { return !r.node.Suspect() })
@@ -158,7 +154,6 @@ func TestNewLocksAreReleasedOnceAfterAnOutage(t *testing.T) {
 
 // An acquire that is later than its TTL is left to expire: the TTL is then shorter than the delay.
 func TestReleasesAreRepeatedForTheKeyTTL(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		const linger = 5 * time.Second
 		healed := r.outage(time.Minute, withKeyTTL(linger))
@@ -179,7 +174,6 @@ func TestReleasesAreRepeatedForTheKeyTTL(t *testing.T) {
 
 // The connections of a process end with it.
 func TestReleasesAreNotRepeatedAfterARestart(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -197,34 +191,27 @@ func TestReleasesAreNotRepeatedAfterARestart(t *testing.T) {
 
 // The second outage delays what the first connection may deliver, by up to the length of both outages.
 func TestASecondOutageDelaysDeliveriesOfTheFirst(t *testing.T) {
-	t.Parallel()
 	const due = 2700 * time.Millisecond // after the healing, when nothing else happens
-	for name, second := range map[string]struct{ begins, lasts time.Duration }{
+	inBubbles(t, map[string]struct{ begins, lasts time.Duration }{
 		"the connection is lost": {due - 400*time.Millisecond, 1700 * time.Millisecond},
 		"the connection lives":   {due - 50*time.Millisecond, timeout + 20*time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				healed := r.outage(3500*time.Millisecond, withKeyTTL(time.Hour))
-				time.Sleep(second.begins)
-				require.False(t, r.node.Suspect())
-				r.m.BlackHole()
-				require.Equal(t, wire.Unknown, r.ask(acquire("b", "me")).result().Verdict)
-				time.Sleep(second.lasts - timeout)
-				r.m.Link.Heal()
-				came, gone := r.ghost("a")
-				require.Equal(t, 9100*time.Millisecond, came.Sub(healed))
-				require.NotZero(t, gone, "it was never taken back")
-				assert.LessOrEqual(t, gone.Sub(came), came.Sub(healed))
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, second struct{ begins, lasts time.Duration }) {
+		healed := r.outage(3500*time.Millisecond, withKeyTTL(time.Hour))
+		time.Sleep(second.begins)
+		require.False(t, r.node.Suspect())
+		r.m.BlackHole()
+		require.Equal(t, wire.Unknown, r.ask(acquire("b", "me")).result().Verdict)
+		time.Sleep(second.lasts - timeout)
+		r.m.Link.Heal()
+		came, gone := r.ghost("a")
+		require.Equal(t, 9100*time.Millisecond, came.Sub(healed))
+		require.NotZero(t, gone, "it was never taken back")
+		assert.LessOrEqual(t, gone.Sub(came), came.Sub(healed))
+	})
 }
 
 // Once nothing more can arrive late, a later loss starts from its own beginning.
 func TestALaterLossStartsASeparateLateDelivery(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(10*time.Second, withKeyTTL(time.Hour))
 		time.Sleep(time.Minute)
@@ -245,7 +232,6 @@ func TestALaterLossStartsASeparateLateDelivery(t *testing.T) {
 
 // A repetition that is due soon does not wait for repetitions that are due later.
 func TestARefusedReleaseDoesNotWaitForRepetitions(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(time.Minute, withKeyTTL(time.Hour))
 		time.Sleep(20 * time.Second) // repeated at an age of 16 s, and next at 32 s
@@ -260,7 +246,6 @@ func TestARefusedReleaseDoesNotWaitForRepetitions(t *testing.T) {
 
 // Close does not wait for a repetition that is due after its deadline, and counts it as unconfirmed.
 func TestCloseDoesNotWaitForARepetitionAfterItsDeadline(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(20 * time.Second)
 		r.eventually(2*time.Second, "the node works", func() bool { return !r.node.Suspect() })
@@ -272,7 +257,6 @@ func TestCloseDoesNotWaitForARepetitionAfterItsDeadline(t *testing.T) {
 }
 
 func TestCloseWaitsForARepetitionBeforeItsDeadline(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(3500 * time.Millisecond)
 		r.eventually(2*time.Second, "the node works", func() bool { return !r.node.Suspect() })

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -38,7 +37,6 @@ func (r *rig) listen(channel string) *listener {
 }
 
 func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, 0)
 		l := r.listen(channel)
@@ -56,7 +54,6 @@ func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
 }
 
 func TestAStoppedListenerIsNotNotified(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		l, other := r.listen(channel), r.listen("other")
 		r.eventually(
@@ -75,7 +72,6 @@ func TestAStoppedListenerIsNotNotified(t *testing.T) {
 
 // One channel is dropped and subscribed again, repeatedly, over a connection that another channel keeps open.
 func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		const soon = 100 * time.Millisecond
 		kept := r.listen("kept")
@@ -98,7 +94,6 @@ func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 }
 
 func TestTwoListenersOnOneChannel(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		a := r.listen(channel)
 		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return a.notified.Load() == 1 })
@@ -119,7 +114,6 @@ func TestTwoListenersOnOneChannel(t *testing.T) {
 }
 
 func TestTheConnectionIsClosedWhenNoListenerIsLeft(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for round := range 3 {
 			a, b := r.listen(channel), r.listen("other")
@@ -137,46 +131,40 @@ func TestTheConnectionIsClosedWhenNoListenerIsLeft(t *testing.T) {
 }
 
 func TestAListenerSubscribesAgainAfterALoss(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]struct {
+	type tc struct {
 		begin, end func(r *rig)
-	}{
+	}
+	inBubbles(t, map[string]tc{
 		"reset":               {func(r *rig) { r.m.Reset() }, func(*rig) {}},
 		"crash and restart":   {func(r *rig) { r.m.Crash() }, func(r *rig) { r.m.Restart() }},
 		"restart":             {func(r *rig) { r.m.Restart() }, func(*rig) {}},
 		"refused for a while": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				l := r.listen(channel)
-				r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
-				for range 3 {
-					before := l.notified.Load()
-					fault.begin(r)
-					time.Sleep(700 * time.Millisecond)
-					fault.end(r)
-					r.eventually(
-						time.Minute, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
-					)
-					time.Sleep(time.Second)
-					before = l.notified.Load()
-					r.ask(acquire("stale", "me")).result()
-					r.eventually(time.Second, "the node works", func() bool {
-						return r.ask(acquire("a", "me")).result().Verdict.Answered()
-					})
-					r.publish(channel)
-					time.Sleep(10 * time.Millisecond)
-					assert.Equal(t, before+1, l.notified.Load(), "one notification per message")
-				}
+	}, func(t *testing.T, r *rig, fault tc) {
+		l := r.listen(channel)
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		for range 3 {
+			before := l.notified.Load()
+			fault.begin(r)
+			time.Sleep(700 * time.Millisecond)
+			fault.end(r)
+			r.eventually(
+				time.Minute, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
+			)
+			time.Sleep(time.Second)
+			before = l.notified.Load()
+			r.ask(acquire("stale", "me")).result()
+			r.eventually(time.Second, "the node works", func() bool {
+				return r.ask(acquire("a", "me")).result().Verdict.Answered()
 			})
-		})
-	}
+			r.publish(channel)
+			time.Sleep(10 * time.Millisecond)
+			assert.Equal(t, before+1, l.notified.Load(), "one notification per message")
+		}
+	})
 }
 
 // A listener stops and the next one starts. The subscription must not wait as it does after a failure.
 func TestTheNextListenerNeedNotWait(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 300 {
 			for range i % 20 { // stop overlaps with every phase of the goroutine's end
@@ -193,31 +181,24 @@ func TestTheNextListenerNeedNotWait(t *testing.T) {
 }
 
 func TestADialThatHangsBlocksNeitherListenNorClose(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]func(r *rig){
+	inBubbles(t, map[string]func(r *rig){
 		"frozen":  func(r *rig) { r.m.Freeze() },
 		"cut off": func(r *rig) { r.m.BlackHole() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				fault(r)
-				r.listen(channel)
-				time.Sleep(10 * time.Millisecond)
-				began := time.Now()
-				r.listen("other").stop()
-				assert.Zero(t, time.Since(began), "Listen returns at once")
-				r.node.Close(began.Add(time.Second))
-				require.NoError(t, r.group.Wait())
-				assert.Zero(t, time.Since(began), "Close returns at once")
-				r.world.Heal()
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, fault func(r *rig)) {
+		fault(r)
+		r.listen(channel)
+		time.Sleep(10 * time.Millisecond)
+		began := time.Now()
+		r.listen("other").stop()
+		assert.Zero(t, time.Since(began), "Listen returns at once")
+		r.node.Close(began.Add(time.Second))
+		require.NoError(t, r.group.Wait())
+		assert.Zero(t, time.Since(began), "Close returns at once")
+		r.world.Heal()
+	})
 }
 
 func TestCloseEndsAListener(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		l := r.listen(channel)
 		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
@@ -232,7 +213,6 @@ func TestCloseEndsAListener(t *testing.T) {
 }
 
 func TestAListenerOutlivesALongSilence(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		l := r.listen(channel)
 		time.Sleep(3 * time.Hour)
@@ -254,15 +234,8 @@ func TestAListenerThatIsRefused(t *testing.T) {
 			r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
 		},
 	} {
-		for how, inWorld := range map[string]func(*testing.T, func(*testing.T, *rig)){
-			"opened": func(t *testing.T, f func(*testing.T, *rig)) { t.Helper(); inBubble(t, f) },
-			"wrapped": func(t *testing.T, f func(*testing.T, *rig)) {
-				t.Helper()
-				inBubbleWrapped(t, nil, func(t *testing.T, r *rig, _ *redis.Client) { t.Helper(); f(t, r) })
-			},
-		} {
+		for how, inWorld := range worlds {
 			t.Run(name+", "+how, func(t *testing.T) {
-				t.Parallel()
 				inWorld(t, func(t *testing.T, r *rig) {
 					refuse(r)
 					r.warm()

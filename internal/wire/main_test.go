@@ -55,14 +55,24 @@ type rig struct {
 	events   []simnet.Event // but for the handshakes
 }
 
-// inBubble runs f in a bubble, with one master and a node for it. Afterwards the node must close, every call must have
-// had exactly one vote, and no goroutine and no connection may be left.
+// inBubble runs f in a bubble, in parallel with other tests, with one master and a node for it. Afterwards the node must
+// close, every call must have had exactly one vote, and no goroutine and no connection may be left.
 func inBubble(t *testing.T, f func(t *testing.T, r *rig), opts ...node.Option) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		f(t, newRig(t, w, w.Master(0).URL(), append([]node.Option{node.WithDialer(w.Dial)}, opts...)...))
 	})
+}
+
+// inBubbles is inBubble for each case.
+func inBubbles[C any](t *testing.T, cases map[string]C, f func(t *testing.T, r *rig, c C)) {
+	t.Helper()
+	t.Parallel()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { inBubble(t, func(t *testing.T, r *rig) { f(t, r, c) }) })
+	}
 }
 
 // open makes a node for the master at a URL, as a Locker does.

@@ -214,7 +214,6 @@ func TestAUnixSocket(t *testing.T) {
 
 // The timeout of a connection attempt grows until one succeeds, and the vote does not wait for it.
 func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(900*time.Millisecond, 0) // connect, handshake: 3.6 s, more than the first attempt may take
 		for range 200 {
@@ -234,7 +233,6 @@ func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
 
 // The timeout is four times as long as the last attempt took that succeeded.
 func TestAMasterThatGetsFartherAwayIsReached(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(150*time.Millisecond, 0) // 0.6 s
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(time.Second)).result().Verdict)
@@ -261,7 +259,6 @@ func TestTheTimeoutsOfTheURLAreNotUsed(t *testing.T) {
 }
 
 func TestABrokenConnectionOfItsOwnIsNotReplaced(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		c := r.node.Connect()
 		defer c.Close()

@@ -20,7 +20,6 @@ import (
 const trip = 4 * time.Millisecond
 
 func TestALoneCallIsSentAtOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -35,7 +34,6 @@ func TestALoneCallIsSentAtOnce(t *testing.T) {
 }
 
 func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -56,7 +54,6 @@ func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
 }
 
 func TestABatchIsBounded(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -75,7 +72,6 @@ func TestABatchIsBounded(t *testing.T) {
 }
 
 func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 3*time.Millisecond)
 		r.warm()
@@ -115,7 +111,6 @@ func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
 }
 
 func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Freeze()
@@ -145,7 +140,6 @@ func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
 func (r *rig) spares() int { return r.m.Dials() - 1 }
 
 func TestACanceledCallIsNotSent(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -168,10 +162,10 @@ func TestACanceledCallIsNotSent(t *testing.T) {
 }
 
 func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type tc struct {
 		begin, end func(r *rig)
-	}{
+	}
+	inBubbles(t, map[string]tc{
 		"while connecting": {
 			begin: func(r *rig) { r.m.BlackHole() },
 			end:   func(r *rig) { r.m.Link.Heal() },
@@ -189,28 +183,22 @@ func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
 			},
 			end: func(*rig) {},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				c.begin(r)
-				v := r.ask(acquire("late", token(1))).result()
-				assert.Equal(t, wire.Failed, v.Verdict)
-				assert.True(t, v.Unsent)
-				require.ErrorIs(t, v.Err, node.ErrTimeout)
-				assert.Equal(t, timeout, v.Took)
-				c.end(r)
-				r.eventually(5*time.Second, "the node works", func() bool {
-					return r.ask(acquire("next", token(2)), within(time.Second)).result().Verdict.Answered()
-				})
-				assert.NotContains(t, r.m.Keys(), "late")
-			})
+	}, func(t *testing.T, r *rig, c tc) {
+		c.begin(r)
+		v := r.ask(acquire("late", token(1))).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrTimeout)
+		assert.Equal(t, timeout, v.Took)
+		c.end(r)
+		r.eventually(5*time.Second, "the node works", func() bool {
+			return r.ask(acquire("next", token(2)), within(time.Second)).result().Verdict.Answered()
 		})
-	}
+		assert.NotContains(t, r.m.Keys(), "late")
+	})
 }
 
 func TestTheQueueIsBounded(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Delay(10*time.Second, 0)
@@ -238,7 +226,6 @@ func TestTheQueueIsBounded(t *testing.T) {
 }
 
 func TestManyCallersAtOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, time.Millisecond)
 		var callers sync.WaitGroup
@@ -259,7 +246,6 @@ func TestManyCallersAtOnce(t *testing.T) {
 }
 
 func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		// It was near when its round trip was timed, so that one batch at a time is sent.
 		r.warm()
@@ -277,7 +263,6 @@ func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 }
 
 func TestATimedOutCallThatIsAnsweredLaterVotesOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Delay(timeout, 0) // the round trip takes twice that
@@ -290,7 +275,6 @@ func TestATimedOutCallThatIsAnsweredLaterVotesOnce(t *testing.T) {
 }
 
 func TestTheVotesOfANodeAreCounted(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.ask(acquire("a", "me")).result()
 		r.ask(acquire("a", "another")).result()

@@ -44,7 +44,6 @@ func (r *rig) hangUpAt(names ...string) (came func(name string) int) {
 // A release at which the server hangs up is repeated until its key has expired. It breaks the connection of other calls
 // only once.
 func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		came := r.hangUpAt("poison")
@@ -76,7 +75,6 @@ func TestAReleaseThatBreaksItsConnectionDoesNotDelayOthers(t *testing.T) {
 	const n = 500
 	for _, at := range []int{0, 1, n / 2, n - 1} {
 		t.Run(fmt.Sprint("poison at ", at), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.m.Delay(trip/2, 0)
 				r.warm()
@@ -108,7 +106,6 @@ func TestAReleaseThatBreaksItsConnectionDoesNotDelayOthers(t *testing.T) {
 
 // The node tries one release at a time, no matter at how many the server hangs up.
 func TestReleasesThatBreakConnectionsShareOneConnection(t *testing.T) {
-	t.Parallel()
 	const n = 50
 	var names []string
 	for i := range n {
@@ -135,7 +132,6 @@ func TestReleasesThatBreakConnectionsShareOneConnection(t *testing.T) {
 
 // A release whose key may not exist is not repeated without end: the server is up, so the TTL of the key is running.
 func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		came := r.hangUpAt("poison")
@@ -149,7 +145,6 @@ func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T
 }
 
 func TestCloseCountsAReleaseThatBreaksItsConnection(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.hangUpAt("poison")
@@ -165,7 +160,6 @@ func TestCloseCountsAReleaseThatBreaksItsConnection(t *testing.T) {
 // A connection that dies during a healthy release was not broken by it. The calls in flight recover at once, over one
 // more connection.
 func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -193,7 +187,6 @@ func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 
 // Releases that wait for a frozen master make one connection attempt at a time, and are executed as soon as it thaws.
 func TestReleasesOfAFrozenMasterDoNotMultiplyConnections(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		const n = 100

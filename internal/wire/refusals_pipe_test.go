@@ -42,7 +42,6 @@ func TestReleasesThatAMasterRefusesAreRetriedOneAtATime(t *testing.T) {
 		"ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791)",
 	} {
 		t.Run(msg, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				const n = 1000
@@ -78,7 +77,6 @@ func TestReleasesThatAMasterRefusesAreRetriedOneAtATime(t *testing.T) {
 // Each reason has its own retries, so a release that is refused permanently does not delay one that is refused
 // temporarily.
 func TestReleasesRefusedForDifferentReasonsDoNotDelayEachOther(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
@@ -97,7 +95,6 @@ func TestReleasesRefusedForDifferentReasonsDoNotDelayEachOther(t *testing.T) {
 
 // A refused release is given up when its key has expired, and Close counts it until then.
 func TestRefusedReleasesAreGivenUpAndCounted(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
@@ -141,7 +138,6 @@ func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 		noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'",
 	} {
 		t.Run(msg, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.m.Delay(trip/2, 0)
 				r.m.Reply(msg, "EVALSHA")
@@ -161,7 +157,6 @@ func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 
 // The first acquire at least a second after the last recheck finds that the right is back, and is sent.
 func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.m.Reply(noScripts, "EVALSHA")
@@ -187,11 +182,11 @@ func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 
 // If a right is taken away while a connection is open, the node finds out at the first release.
 func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type tc struct {
 		msg, right string
 		cmds       []string
-	}{
+	}
+	inBubbles(t, map[string]tc{
 		"EVALSHA": {noScripts, "evalsha", []string{"EVALSHA"}},
 		"EVAL":    {"NOPERM this user has no permissions to run the 'eval' command", "eval", []string{"EVAL"}},
 		"DEL in a script": {
@@ -205,41 +200,36 @@ func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
 		},
 		"DEL was renamed":     {"ERR Unknown Redis command called from script", "Unknown Redis command", []string{"DEL"}},
 		"EVALSHA was renamed": {"ERR unknown command 'evalsha', with args beginning with: ", "evalsha", []string{"EVALSHA"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				r.m.FlushScripts()
-				require.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
-				r.m.Reply(c.msg, c.cmds...)
-				assert.Equal(t, wire.Failed, r.ask(release("a", "me"), expiresAfter(5*time.Second)).result().Verdict)
-				synctest.Wait()
-				assertBarred(t, r.ask(undoable("b")).result(), c.right)
-				for range 20 {
-					time.Sleep(700 * time.Millisecond)
-					assertBarred(t, r.ask(undoable("b")).result(), c.right)
-				}
-				assert.Len(t, r.refused(), 2, "the release, and that it is not asked any more: %v", r.refused())
-				r.m.Recover()
-				time.Sleep(time.Second)
-				v := r.ask(undoable("b")).result()
-				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-				assert.Equal(t, wire.Granted, r.ask(release("b", "me"), expiresAfter(5*time.Second)).result().Verdict)
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, c tc) {
+		r.warm()
+		r.m.FlushScripts()
+		require.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+		r.m.Reply(c.msg, c.cmds...)
+		assert.Equal(t, wire.Failed, r.ask(release("a", "me"), expiresAfter(5*time.Second)).result().Verdict)
+		synctest.Wait()
+		assertBarred(t, r.ask(undoable("b")).result(), c.right)
+		for range 20 {
+			time.Sleep(700 * time.Millisecond)
+			assertBarred(t, r.ask(undoable("b")).result(), c.right)
+		}
+		assert.Len(t, r.refused(), 2, "the release, and that it is not asked any more: %v", r.refused())
+		r.m.Recover()
+		time.Sleep(time.Second)
+		v := r.ask(undoable("b")).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		assert.Equal(t, wire.Granted, r.ask(release("b", "me"), expiresAfter(5*time.Second)).result().Verdict)
+	})
 }
 
 // A right that is missing only for some keys, or for a script that no acquire needs, bars no other lock.
 func TestAMissingRightBarsOnlyWhatNeedsIt(t *testing.T) {
-	t.Parallel()
 	other := wire.NewScript("redis.call('TYPE', KEYS[1]) return 1")
-	for name, c := range map[string]struct {
+	type tc struct {
 		msg  string
 		op   *wire.Op
 		cmds []string
-	}{
+	}
+	inBubbles(t, map[string]tc{
 		"keys": {
 			"NOPERM this user has no permissions to access one of the keys used as arguments", release("a", "me"),
 			[]string{"EVALSHA"},
@@ -257,26 +247,20 @@ func TestAMissingRightBarsOnlyWhatNeedsIt(t *testing.T) {
 			"ERR The user executing the script can't run this command or subcommand", other.Op("release", nil, []string{"a"}),
 			[]string{"TYPE"},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				r.m.Reply(c.msg, c.cmds...)
-				adjust := within(timeout)
-				if c.op.Name == "release" {
-					adjust = expiresAfter(5 * time.Second)
-				}
-				require.ErrorContains(t, r.ask(c.op, adjust).result().Err, strings.Fields(c.msg)[0])
-				assert.Equal(t, wire.Granted, r.ask(undoable("b")).result().Verdict)
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, c tc) {
+		r.warm()
+		r.m.Reply(c.msg, c.cmds...)
+		adjust := within(timeout)
+		if c.op.Name == "release" {
+			adjust = expiresAfter(5 * time.Second)
+		}
+		require.ErrorContains(t, r.ask(c.op, adjust).result().Err, strings.Fields(c.msg)[0])
+		assert.Equal(t, wire.Granted, r.ask(undoable("b")).result().Verdict)
+	})
 }
 
 // A new connection also shows it, for example after the master was restarted with other rights.
 func TestANewConnectionReportsThatScriptsAreAllowedAgain(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Reply(noScripts, "EVALSHA")
 		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
@@ -290,7 +274,6 @@ func TestANewConnectionReportsThatScriptsAreAllowedAgain(t *testing.T) {
 
 // A recheck whose connection breaks shows nothing, and no call waits for it.
 func TestALostRecheckOfARightIsRepeated(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.m.Reply(noScripts, "EVALSHA")
@@ -341,7 +324,6 @@ func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 
 // A refused release that is executed later shows that locks can be released again, even if nobody asks for one.
 func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		require.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
 		r.m.Reply("ERR The user executing the script can't run this command or subcommand", "EVALSHA")
@@ -394,7 +376,6 @@ func TestASlowRightCheckBarsNothing(t *testing.T) {
 
 // A retried release that expires while the master cannot be reached is dropped, and the release behind it is sent.
 func TestARefusedReleaseFollowsARetryThatExpired(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Set("a", "me", 1200*time.Millisecond)
@@ -415,7 +396,6 @@ func TestARefusedReleaseFollowsARetryThatExpired(t *testing.T) {
 
 // The refused releases follow the one that the master accepts, even if that one went over the spare connection.
 func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		for i := range 10 {

@@ -14,7 +14,6 @@ import (
 )
 
 func TestAKnownScriptIsSentAsItsDigest(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 10 {
 			require.Equal(t, wire.Granted, r.ask(acquire("a", token(i))).result().Verdict)
@@ -26,7 +25,6 @@ func TestAKnownScriptIsSentAsItsDigest(t *testing.T) {
 }
 
 func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -59,7 +57,6 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 }
 
 func TestAMasterMayForgetItsScriptsRepeatedly(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		for i := range 20 {
@@ -73,7 +70,6 @@ func TestAMasterMayForgetItsScriptsRepeatedly(t *testing.T) {
 
 // A second sending would follow the release and set the key again.
 func TestACanceledExtendIsNotSentAgainAsText(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -97,7 +93,6 @@ func TestACanceledExtendIsNotSentAgainAsText(t *testing.T) {
 
 // The same for a caller that got Unknown before the reply arrived.
 func TestAnExpiredExtendIsNotSentAgainAsText(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)

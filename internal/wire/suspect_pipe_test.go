@@ -27,7 +27,6 @@ func assertNotAsked(t *testing.T, v wire.Vote, cause error) {
 }
 
 func TestAMasterThatMissedADeadlineIsNotAskedAgain(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Freeze()
@@ -50,7 +49,6 @@ func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, frozen := range []time.Duration{150 * time.Millisecond, 3 * time.Second, 25 * time.Second} {
 		t.Run(frozen.String(), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.m.Delay(time.Millisecond, 0)
 				r.warm()
@@ -69,7 +67,6 @@ func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
 }
 
 func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
-	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
 		n.dial = r.world.Dial
@@ -89,7 +86,6 @@ func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
 }
 
 func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
-	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
 		n.dial = r.world.Dial
@@ -109,7 +105,6 @@ func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
 
 // Releases that expire one after the other must not postpone the next try of the spare.
 func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
-	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
 		n.dial = r.world.Dial
@@ -134,7 +129,6 @@ func TestAMasterIsReachedAgainAfterABlackHole(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{time.Second, 10 * time.Second, 45 * time.Second} {
 		t.Run(lasting.String(), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				r.m.BlackHole()
@@ -154,7 +148,6 @@ func TestAMasterIsReachedAgainAfterABlackHole(t *testing.T) {
 }
 
 func TestARefusedPortFailsAtOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, 0)
 		r.m.Refuse()
@@ -171,7 +164,6 @@ func TestARefusedPortFailsAtOnce(t *testing.T) {
 }
 
 func TestAMasterThatRefusesConnectionsIsTriedWithBackoff(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
 		for range 1000 { // ten seconds
@@ -192,7 +184,6 @@ func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
 	t.Parallel()
 	for _, down := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second, time.Minute} {
 		t.Run(down.String(), func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
 				r.m.Crash()
@@ -210,7 +201,6 @@ func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
 
 // If releases are the only requests, they must try the master.
 func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
 		r.ask(release("a", "me"), durably).result()
@@ -225,7 +215,6 @@ func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 }
 
 func TestOneCallTriesASuspectAndOthersDoNotWait(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.BlackHole()
 		r.ask(acquire("first", "me")).result()
@@ -243,7 +232,6 @@ func TestOneCallTriesASuspectAndOthersDoNotWait(t *testing.T) {
 }
 
 func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
@@ -287,7 +275,6 @@ func TestSuspectErrorIncludesTheFailure(t *testing.T) {
 
 // Thousands of calls may wait when the failure is noticed. Each of their deadlines would cost a look through all.
 func TestQueuedCallsFailWhenAMasterBecomesSuspect(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Freeze()

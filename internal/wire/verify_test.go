@@ -41,6 +41,7 @@ func tunnel(dial node.Dialer) node.Dialer {
 // inTunnel is inBubble through a tunnel.
 func inTunnel(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		f(t, newRig(t, w, w.Master(0).URL(), node.WithDialer(tunnel(w.Dial))))
@@ -48,7 +49,6 @@ func inTunnel(t *testing.T, f func(t *testing.T, r *rig)) {
 }
 
 func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, 0)
 		r.warm()
@@ -68,7 +68,6 @@ func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
 }
 
 func TestABusyTunnelIsNotVerified(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		r.warm()
 		assert.Zero(t, r.m.Count("PING"), "the connection is new")
@@ -86,7 +85,6 @@ func TestABusyTunnelIsNotVerified(t *testing.T) {
 
 // A PING without a reply delays calls no longer than their deadlines. They are certainly not executed.
 func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		r.warm()
 		time.Sleep(2 * time.Second)
@@ -108,7 +106,6 @@ func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
 
 // Calls that arrive while a PING is in flight are sent after it, in one batch.
 func TestCallsWaitForThePing(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		r.m.Delay(20*time.Millisecond, 0) // a far master, whose batches overlap
 		r.warm()
@@ -126,7 +123,6 @@ func TestCallsWaitForThePing(t *testing.T) {
 
 // The server may also have closed a connection that was never used.
 func TestAnUnusedTunnelIsVerified(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		r.m.Delay(timeout, 0) // the connection is there when the call is over
 		assert.Equal(t, wire.Failed, r.ask(acquire("a", "me")).result().Verdict)
@@ -141,7 +137,6 @@ func TestAnUnusedTunnelIsVerified(t *testing.T) {
 }
 
 func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		r.warm()
 		time.Sleep(2 * time.Second)
@@ -158,7 +153,6 @@ func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
 }
 
 func TestListenWorksOverATunnel(t *testing.T) {
-	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		l := r.listen(channel)
 		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
@@ -179,7 +173,6 @@ func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
 		"a pool for one command": func(o *redis.Options) { o.PoolSize = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
 				r.m.Delay(time.Millisecond, 0)
 				for i := range 3 {
@@ -226,7 +219,6 @@ func fill(t *testing.T, c *redis.Client) {
 
 // A wrapped client that is silent delays a call no longer than the call's deadline.
 func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.warm()
 		time.Sleep(5 * time.Second)
@@ -261,7 +253,6 @@ func TestHowManyPINGsTheFirstCallOfAWrappedClientCosts(t *testing.T) {
 		"the pipelines' pool, the other": {-1, false, true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = c.pipelines },
 				func(t *testing.T, r *rig, client *redis.Client) {
 					if c.use {
@@ -298,7 +289,6 @@ func TestAWrappedClientThatWasSilentBeforeItsFirstCall(t *testing.T) {
 		},
 	} {
 		t.Run(fmt.Sprint(pipelines), func(t *testing.T) {
-			t.Parallel()
 			inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = pipelines },
 				func(t *testing.T, r *rig, c *redis.Client) {
 					require.NoError(t, use(t.Context(), c))

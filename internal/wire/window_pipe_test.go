@@ -39,7 +39,6 @@ func (r *rig) times() (all []time.Duration) {
 }
 
 func TestBatchesToAFarMasterAreSpaced(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
 		r.warm()
@@ -64,7 +63,6 @@ func TestBatchesToAFarMasterAreSpaced(t *testing.T) {
 }
 
 func TestALoneCallToAFarMasterIsSentAtOnce(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
 		r.warm()
@@ -80,7 +78,6 @@ func TestALoneCallToAFarMasterIsSentAtOnce(t *testing.T) {
 }
 
 func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 5*time.Millisecond)
 		r.warm()
@@ -115,7 +112,7 @@ func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
 	})
 }
 
-// lateConn returns late from Write, and notices concurrent writes.
+// lateConn returns late from Write, and notices concurrent writes over one connection.
 type lateConn struct {
 	net.Conn
 	late          *atomic.Bool
@@ -140,10 +137,10 @@ func TestTwoNeverWriteAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		var late atomic.Bool
-		var writing, both atomic.Int32
+		var both atomic.Int32
 		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := w.Dial(ctx, network, addr)
-			return lateConn{c, &late, &writing, &both}, err
+			return lateConn{c, &late, new(atomic.Int32), &both}, err
 		}
 		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(dial))
 		r.m.Delay(far/2, 0)
@@ -164,7 +161,6 @@ func TestTwoNeverWriteAtOnce(t *testing.T) {
 
 // The network path may become longer. An old round trip does not count then.
 func TestAMasterThatBecomesFarGetsSpacedBatches(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Delay(far/2, 0)
@@ -190,7 +186,6 @@ func TestAMasterThatBecomesFarGetsSpacedBatches(t *testing.T) {
 
 // More batches would only fill its socket buffer.
 func TestNoMoreBatchesGoToASilentFarMaster(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
 		r.warm()
@@ -213,7 +208,6 @@ func TestNoMoreBatchesGoToASilentFarMaster(t *testing.T) {
 }
 
 func TestOverlappingBatchesAreUnknownWhenTheConnectionBreaks(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
 		r.warm()

@@ -29,7 +29,6 @@ func TestAReleaseOverAWrappedClientIsRepeatedUntilTheMasterAnswers(t *testing.T)
 		"a black hole":            {fault: func(m *simnet.Master) { m.BlackHole() }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 				r.m.Delay(time.Millisecond, 0)
 				r.warm()

@@ -76,7 +76,6 @@ func TestAWrappedClientRepeatsNothing(t *testing.T) {
 		"retries, no timeout at all": func(o *redis.Options) { o.MaxRetries, o.ReadTimeout, o.WriteTimeout = 3, -1, -1 },
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
 				before := *c.Options()
 				r.warm()
@@ -103,9 +102,19 @@ func TestAWrappedClientRepeatsNothing(t *testing.T) {
 	}
 }
 
+// worlds are the two kinds of nodes.
+var worlds = map[string]func(*testing.T, func(*testing.T, *rig)){
+	"opened": func(t *testing.T, f func(*testing.T, *rig)) { t.Helper(); inBubble(t, f) },
+	"wrapped": func(t *testing.T, f func(*testing.T, *rig)) {
+		t.Helper()
+		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, _ *redis.Client) { t.Helper(); f(t, r) })
+	},
+}
+
 // inBubbleWrapped is inBubble with a wrapped client.
 func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, r *rig, c *redis.Client)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		o := &redis.Options{
@@ -125,7 +134,6 @@ func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testin
 }
 
 func TestAWrappedClientVotes(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
 		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
@@ -145,7 +153,6 @@ func TestAWrappedClientVotes(t *testing.T) {
 
 // The server process is replaced, and the wrapped client does not notice.
 func TestAWrappedClientNoticesARestart(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
 		r.m.Info("uptime_in_seconds", "86400")
@@ -165,7 +172,6 @@ func TestAWrappedClientNoticesARestart(t *testing.T) {
 func TestAWrappedClientsFailures(t *testing.T) {
 	t.Parallel()
 	t.Run("refused", func(t *testing.T) {
-		t.Parallel()
 		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 			r.m.Refuse()
 			v := r.ask(acquire("a", "me")).result()
@@ -179,7 +185,6 @@ func TestAWrappedClientsFailures(t *testing.T) {
 		})
 	})
 	t.Run("frozen", func(t *testing.T) {
-		t.Parallel()
 		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 			r.warm()
 			r.m.Freeze()
@@ -197,7 +202,6 @@ func TestAWrappedClientsFailures(t *testing.T) {
 		})
 	})
 	t.Run("closed under the node", func(t *testing.T) {
-		t.Parallel()
 		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 			r.warm()
 			require.NoError(t, c.Close())
@@ -209,7 +213,6 @@ func TestAWrappedClientsFailures(t *testing.T) {
 		})
 	})
 	t.Run("no password", func(t *testing.T) {
-		t.Parallel()
 		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 			r.m.RequirePassword("secret")
 			v := r.ask(acquire("a", "me")).result()
@@ -222,7 +225,6 @@ func TestAWrappedClientsFailures(t *testing.T) {
 // The password is changed while the client runs. go-redis returns the refusal of the handshake, but leaves the commands
 // of the batch without an error, as if they had been answered.
 func TestARefusedHandshakeIsNoGrant(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, func(o *redis.Options) {
 		o.Password = "old"
 		o.ConnMaxIdleTime = time.Second
@@ -243,7 +245,6 @@ func TestARefusedHandshakeIsNoGrant(t *testing.T) {
 }
 
 func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
@@ -257,7 +258,6 @@ func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
 
 // An INFO that fails for another reason may be allowed.
 func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.m.ReplyTimes(2, "LOADING Redis is loading the dataset in memory", "INFO")
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
@@ -270,7 +270,6 @@ func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing
 
 // Close cannot end a command on a wrapped client, but it keeps its own deadline.
 func TestCloseOfABlockedWrappedClientIsBounded(t *testing.T) {
-	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.warm()
 		r.m.Freeze()

@@ -227,7 +227,6 @@ func TestAWrappedClientThatPanics(t *testing.T) {
 		"with a pool for pipelines": func(o *redis.Options) { o.PipelinePoolSize = 5 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
 				r.m.Delay(time.Millisecond, 0)
 				r.warm()
