@@ -21,7 +21,6 @@ const (
 // behind the calls that are there for the same reason.
 type inflight struct {
 	queue   []*Call // waiting to be written
-	retried int     // how many calls at the head of queue were written before
 	written []*Call // written, or being written, without a reply
 }
 
@@ -34,10 +33,13 @@ type delivery struct {
 // push appends calls to the queue.
 func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
 
-// retry puts calls at the head of the queue, in order.
+// retry puts calls at the head of the queue, in order, behind those that were written before.
 func (f *inflight) retry(calls []*Call) {
-	f.queue = slices.Insert(f.queue, f.retried, calls...)
-	f.retried += len(calls)
+	first := 0
+	for len(calls) > 0 && first < len(f.queue) && !f.queue[first].flight.sent.IsZero() {
+		first++
+	}
+	f.queue = slices.Insert(f.queue, first, calls...)
 }
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain rechecks of
@@ -80,7 +82,6 @@ func (f *inflight) load(
 		}
 	}
 	f.queue = dropFirst(f.queue, taken)
-	f.retried = max(0, f.retried-taken)
 	return f.written[first:], dropped
 }
 
@@ -191,20 +192,17 @@ func earliest(a, b time.Time) time.Time {
 // failQueued empties the queue because the master cannot be asked, and returns the votes of the failed calls. It keeps
 // the durable calls that still have something to undo.
 func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
-	kept, retried := f.queue[:0], 0
-	for i, c := range f.queue {
+	kept := f.queue[:0]
+	for _, c := range f.queue {
 		switch {
 		case c.Durable && !c.expired(now) && !c.needless():
 			kept = append(kept, c)
-			if i < f.retried {
-				retried++
-			}
 		case c.claimVote():
 			failed = append(failed, delivery{c, unsent(err)})
 		}
 	}
 	clear(f.queue[len(kept):])
-	f.queue, f.retried = kept, retried
+	f.queue = kept
 	return failed
 }
 

@@ -45,33 +45,6 @@ const (
 	lateDraining                  // the master answers again; earlier requests may still arrive
 )
 
-// lateEvent is something that changes what may arrive late.
-type lateEvent uint8
-
-const (
-	eventConnLost  lateEvent = iota // a connection ended with calls unanswered
-	eventAnswered                   // the same server, or an unknown one, answered
-	eventRecovered                  // like eventAnswered, but it was suspect before: its connection was silent, too
-	eventDrained                    // like eventAnswered, but at a time at which nothing can arrive any more
-	eventReplaced                   // another process answered: the old one has ended, and its connections with it
-)
-
-// transition returns the state after an event. Every event is possible in every state.
-func (s lateState) transition(e lateEvent) lateState {
-	switch {
-	case e == eventConnLost:
-		return lateSilent
-	case s == lateNone, e == eventReplaced:
-		return lateNone
-	case s == lateSilent:
-		return lateDraining
-	case e == eventDrained:
-		return lateNone
-	default:
-		return lateDraining
-	}
-}
-
 // connLost records that a connection to a server ended. sent is when the oldest unanswered call was sent. If an earlier
 // connection to the same process may still deliver something, its time remains.
 func (l *lateDelivery) connLost(runID string, sent time.Time) {
@@ -81,34 +54,21 @@ func (l *lateDelivery) connLost(runID string, sent time.Time) {
 	case runID == "":
 		l.runID = "" // what is lost may be from any process
 	}
-	l.state = l.state.transition(eventConnLost)
+	l.state = lateSilent
 }
 
-// answered records that a server answered. wasSuspect reports whether the master was suspect until now.
+// answered records that a server answered. wasSuspect reports whether the master was suspect until now: then its
+// connection was silent, too.
 func (l *lateDelivery) answered(runID string, wasSuspect bool, now time.Time) {
-	if l.state == lateNone {
-		return // the hot path
-	}
-	e := l.classify(runID, wasSuspect, now)
-	before := l.state
-	l.state = before.transition(e)
-	if before == lateSilent || e == eventRecovered {
-		l.answeredAt = now
-		l.until = now.Add(min(now.Sub(l.silentSince), maxRTO) + initialRTO)
-	}
-}
-
-// classify returns the event that an answer of a server stands for.
-func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) lateEvent {
 	switch {
+	case l.state == lateNone: // the hot path
 	case l.isReplaced(runID):
-		return eventReplaced
-	case wasSuspect:
-		return eventRecovered
+		l.state = lateNone
+	case l.state == lateSilent, wasSuspect:
+		l.state, l.answeredAt = lateDraining, now
+		l.until = now.Add(min(now.Sub(l.silentSince), maxRTO) + initialRTO)
 	case !now.Before(l.until):
-		return eventDrained
-	default:
-		return eventAnswered
+		l.state = lateNone
 	}
 }
 

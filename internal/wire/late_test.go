@@ -6,38 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
-
-// The table has every pair of a state and an event.
-func TestLateDeliveryTransitions(t *testing.T) {
-	t.Parallel()
-	want := map[lateState]map[lateEvent]lateState{
-		lateNone: {
-			eventConnLost: lateSilent, eventAnswered: lateNone, eventRecovered: lateNone, eventDrained: lateNone,
-			eventReplaced: lateNone,
-		},
-		lateSilent: {
-			eventConnLost: lateSilent, eventAnswered: lateDraining, eventRecovered: lateDraining, eventDrained: lateDraining,
-			eventReplaced: lateNone,
-		},
-		lateDraining: {
-			eventConnLost: lateSilent, eventAnswered: lateDraining, eventRecovered: lateDraining, eventDrained: lateNone,
-			eventReplaced: lateNone,
-		},
-	}
-	for s := lateNone; s <= lateDraining; s++ {
-		for e := eventConnLost; e <= eventReplaced; e++ {
-			next, ok := want[s][e]
-			require.True(t, ok, "state %d, event %d", s, e)
-			assert.Equal(t, next, s.transition(e), "state %d, event %d", s, e)
-		}
-	}
-}
 
 // lost returns a lateDelivery whose connection to server A was lost with a call that was sent at 0.
 func lost() lateDelivery {
@@ -92,24 +65,35 @@ func TestLateDeliveryEndsWhenNothingCanArrive(t *testing.T) {
 	}
 }
 
-func TestLateDeliveryClassifiesAnswers(t *testing.T) {
+// The table has every pair of a state and an answer.
+func TestLateDeliveryAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lost, now  string // run ids
 		wasSuspect bool
 		seconds    float64
-		want       lateEvent
+		silent     lateState // what follows if the master was silent
+		draining   lateState // what follows if it had answered before
+		again      bool      // then nothing can arrive only after a time that begins now
 	}{
-		"the same server":                {"A", "A", false, 5, eventAnswered},
-		"an unknown server":              {"A", "", false, 5, eventAnswered},
-		"a server, lost was an unknown":  {"", "A", false, 5, eventAnswered},
-		"the same, after a suspicion":    {"A", "A", true, 5, eventRecovered},
-		"the same, when all has arrived": {"A", "A", false, 9, eventDrained},
-		"a suspect, when all arrived":    {"A", "A", true, 9, eventRecovered},
-		"another server":                 {"A", "B", true, 9, eventReplaced},
+		"the same server":                {"A", "A", false, 5, lateDraining, lateDraining, false},
+		"an unknown server":              {"A", "", false, 5, lateDraining, lateDraining, false},
+		"a server, lost was an unknown":  {"", "A", false, 5, lateDraining, lateDraining, false},
+		"the same, after a suspicion":    {"A", "A", true, 5, lateDraining, lateDraining, true},
+		"the same, when all has arrived": {"A", "A", false, 9, lateDraining, lateNone, false},
+		"a suspect, when all arrived":    {"A", "A", true, 9, lateDraining, lateDraining, true},
+		"another server":                 {"A", "B", true, 9, lateNone, lateNone, false},
 	} {
-		l := lateDelivery{runID: c.lost, until: at(9)}
-		assert.Equal(t, c.want, l.classify(c.now, c.wasSuspect, at(c.seconds)), name)
+		for state, want := range map[lateState]lateState{
+			lateNone: lateNone, lateSilent: c.silent, lateDraining: c.draining,
+		} {
+			l := lateDelivery{state: state, runID: c.lost, silentSince: at(1), until: at(9)}
+			l.answered(c.now, c.wasSuspect, at(c.seconds))
+			assert.Equal(t, want, l.state, "%s, in %v", name, state)
+			begins := want == lateDraining && (state == lateSilent || c.again)
+			assert.Equal(t, begins, l.answeredAt.Equal(at(c.seconds)), "%s, in %v", name, state)
+			assert.Equal(t, begins, l.until.Equal(at(2*c.seconds)), "%s, in %v", name, state)
+		}
 	}
 }
 

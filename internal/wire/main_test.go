@@ -55,8 +55,8 @@ type rig struct {
 	events   []simnet.Event // but for the handshakes
 }
 
-// inBubble runs f in a bubble, in parallel with other tests, with one master and a node for it. Afterwards the node must
-// close, every call must have had exactly one vote, and no goroutine and no connection may be left.
+// inBubble runs f in a bubble, in parallel with other tests, with one master and a node for it. Afterwards the node
+// must close, every call must have had exactly one vote, and no goroutine and no connection may be left.
 func inBubble(t *testing.T, f func(t *testing.T, r *rig), opts ...node.Option) {
 	t.Helper()
 	t.Parallel()
