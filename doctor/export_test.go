@@ -53,6 +53,15 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 	return e.report()
 }
 
+// Endless returns the locks without a TTL of which the finding tells if SCAN returned keys of these names.
+func Endless(names ...string) []string {
+	var k keys
+	for _, name := range names {
+		k.addLock(candidate{name, keyEndless, "string"})
+	}
+	return k.endless
+}
+
 // LockCommands returns the names of the commands that the trial executes by themselves.
 func LockCommands() (names []string) {
 	for _, c := range lockCommands("x") {

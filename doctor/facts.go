@@ -67,7 +67,8 @@ type outage struct {
 type keys struct {
 	seen       int
 	more       bool     // there are keys that were not looked at
-	endless    []string // keys that look like locks and have no TTL
+	endless    []string // keys that look like locks and have no TTL, each once
+	listed     map[string]bool
 	longest    time.Duration
 	longestKey string // the lock with the longest TTL
 }

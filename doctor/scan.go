@@ -126,8 +126,13 @@ func (k *keys) read(c candidate, value any) {
 
 // addLock notes a lock.
 func (k *keys) addLock(c candidate) {
-	if c.pttl == keyEndless {
-		k.endless = append(k.endless, strconv.Quote(c.name))
+	// SCAN may return a key twice while Redis moves its keys into a larger table.
+	if name := strconv.Quote(c.name); c.pttl == keyEndless && !k.listed[name] {
+		if k.listed == nil {
+			k.listed = make(map[string]bool)
+		}
+		k.listed[name] = true
+		k.endless = append(k.endless, name)
 	}
 	if ttl := milliseconds(c.pttl); ttl > k.longest {
 		k.longest, k.longestKey = ttl, strconv.Quote(c.name)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -45,6 +46,12 @@ func TestManyLocks(t *testing.T) {
 	found = titled(report, skipped)
 	require.Len(t, found, 1, "%v", report)
 	assert.Regexp(t, `1\d{4} keys were looked at`, found[0].Why)
+}
+
+// SCAN may do so while Redis moves its keys into a larger table.
+func TestALockThatSCANReturnsTwiceIsOneLock(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{`"a"`, `"b"`}, doctor.Endless("a", "b", "a"))
 }
 
 // After many deletions most pages of SCAN are empty. A child keeps Redis from making the table smaller.

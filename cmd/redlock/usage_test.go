@@ -103,7 +103,13 @@ func TestTheErrorOfAURLIsShown(t *testing.T) {
 func TestAPasswordIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	host := addr(redlocktest.Start(t, 1)[0])
-	for _, url := range []string{
+	forms := [][]string{
+		{"status", "x"},
+		{"run", "-v", "--try", "x", "--", "true"},
+		{"status", "--json"},
+		{"run", "-v", "--wait", "100ms", "x", "--", "true"},
+	}
+	for i, url := range []string{
 		"redis://:s3cret@" + host, "redis://user:s3cret@" + host, "redis://user:s3cret@127.0.0.1:1",
 		"http://user:s3cret@127.0.0.1:1", "redis://user:s3cret@", "redis://user:s3cret@127.0.0.1:port",
 		"redis://user:s3cret@127.0.0.1/db", "redis://user:s3cret@127.0.0.1:1?max_retries=3",
@@ -113,20 +119,13 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 		"redis://user:s3cret@127.0.0.1:1?tpyo=s3cret", "redis://user:s3cret@127.0.0.1:1/db?client_name=s3cret",
 		"redis://user:s3cret@h?client_name=s3cret,redis://h2,redis://user:s3cret@h?client_name=s3cret",
 	} {
-		for _, args := range [][]string{
-			{"status"},
-			{"status", "--json"},
-			{"status", "x"},
-			{"run", "-v", "--try", "x", "--", "true"},
-			{"run", "-v", "--wait", "100ms", "x", "--", "true"},
+		flag, env := forms[i%len(forms)], forms[(i+1)%len(forms)]
+		for _, p := range []*process{
+			launch(t, nil, append(flag[:1:1], append([]string{"--masters", url}, flag[1:]...)...)...),
+			launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS="+url) }, env...),
 		} {
-			for _, p := range []*process{
-				launch(t, nil, append(args[:1:1], append([]string{"--masters", url}, args[1:]...)...)...),
-				launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS="+url) }, args...),
-			} {
-				p.wait()
-				assert.NotContains(t, p.stdout.String()+p.stderr.String(), "s3cret", "%s %q", url, args)
-			}
+			p.wait()
+			assert.NotContains(t, p.stdout.String()+p.stderr.String(), "s3cret", "%s %q %q", url, flag, env)
 		}
 	}
 	for _, help := range [][]string{{"run", "--help"}, {"lead", "--help"}, {"status", "--help"}} {

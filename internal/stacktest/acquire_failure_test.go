@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -145,60 +144,6 @@ func TestLockFailsOnPermanentErrorsAndWaitsForTheRest(t *testing.T) {
 	}
 }
 
-// The other masters can heal, and are a majority.
-func TestLockWaitsWhileAMinorityHasPermanentErrors(t *testing.T) {
-	t.Parallel()
-	for _, tt := range troubles {
-		if !tt.permanent {
-			continue
-		}
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				tt.make(w, 0)
-				tt.make(w, 1)
-				w.Master(2).Stop()
-				out := locking(within(t, time.Minute), l, "x")
-				time.Sleep(5 * time.Second)
-				waiting(t, out)
-				w.Master(2).Start()
-				a := ended(t, out, ttl+3*time.Second)
-				require.NoError(t, a.err)
-				unlock(t, a.lock)
-			})
-		})
-	}
-}
-
-// The order of the replies does not matter.
-func TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown(t *testing.T) {
-	t.Parallel()
-	for _, tt := range troubles {
-		if !tt.permanent {
-			continue
-		}
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
-				w.Master(0).Crash()
-				w.Master(1).Crash()
-				for _, m := range w.some(2, 5) {
-					m.RequirePassword("secret")
-				}
-				for i := range 3 {
-					w.Master(2+i).Delay(20*time.Millisecond, 0)
-					tt.make(w, 2+i)
-				}
-				a := ended(t, locking(within(t, time.Minute), l, "x"), 5*time.Second)
-				require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
-				assert.ErrorContains(t, a.err, tt.text)
-			})
-		})
-	}
-}
-
 func TestLockFailsOnServersThatAreNotRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -315,36 +260,6 @@ func TestWhatLockWasWaitingFor(t *testing.T) {
 	}
 }
 
-func TestHeldErrorNamesWhatIsHeld(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		lk := lock(t, a, "x")
-		for _, l := range []*redlock.Locker{a, b} { // in this process, and in another
-			_, err := l.TryLock(t.Context(), "x")
-			var held *redlock.HeldError
-			require.ErrorAs(t, err, &held)
-			assert.Equal(t, "x", held.Name)
-			require.ErrorIs(t, err, redlock.ErrHeld)
-		}
-		unlock(t, lk)
-	})
-}
-
-func TestASplitVoteIsHeld(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.Master(0).Set("x", "b", time.Minute)
-		w.Master(1).Set("x", "b", time.Minute)
-		w.Master(2).Set("x", "c", time.Minute)
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		synctest.Wait()
-		assert.Equal(t, 3, w.keys())
-	})
-}
-
 func TestAnEndedContextLocksNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -432,39 +347,6 @@ func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 	}
 }
 
-func TestUnlockReturnsAtTheMajority(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		w.Master(0).Freeze()
-		w.Master(1).BlackHole()
-		began := time.Now()
-		unlock(t, lk)
-		assert.Zero(t, time.Since(began))
-		w.Heal()
-		time.Sleep(2 * time.Second)
-		assert.Zero(t, w.keys())
-	})
-}
-
-func TestUnlockOfALockThatAMajorityForgotIsLost(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		w.Master(0).Wipe()
-		w.Master(1).Wipe()
-		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
 // The masters released the lock, their answers went down with the connections, and the releases that are sent again
 // find nothing.
 func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
@@ -510,50 +392,5 @@ func TestEachUnlockOfManyAtOnceButOneSaysReleased(t *testing.T) {
 			}
 			assert.Equal(t, 1, fine)
 		}
-	})
-}
-
-func TestTraceReportsTheLifeOfALock(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		var story []string
-		add := func(format string, args ...any) { story = append(story, fmt.Sprintf(format, args...)) }
-		l := w.locker(t, "a", redlock.WithRetry(time.Second, time.Second), redlock.WithTrace(&redlock.Trace{
-			Vote: func(_ context.Context, e redlock.VoteEvent) {
-				add("%q: %s %s %s %v %v", e.Name, e.Node, e.Op, e.Verdict, e.Took, e.Err)
-			},
-			AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { add("start %s %s", e.Name, e.Call) },
-			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
-				add("%s %s %v %d %v", e.Outcome, e.Name, e.Took, e.Attempts, e.Err)
-			},
-			Waiting: func(_ context.Context, e redlock.WaitingEvent) { add("waiting %s %v: %v", e.Name, e.Delay, e.Err) },
-			Extended: func(_ context.Context, e redlock.ExtendedEvent) {
-				add("extended %s %v %v", e.Name, time.Until(e.Until), e.Err)
-			},
-			HoldEnd:  func(_ context.Context, e redlock.HoldEndEvent) { add("%s %s %v", e.Outcome, e.Name, e.Err) },
-			Unlocked: func(_ context.Context, e redlock.UnlockedEvent) { add("unlocked %s %v", e.Name, e.Err) },
-			Node:     func(e redlock.NodeEvent) { add("node %s: %v", e.Node, e.Err) },
-		}))
-		w.foreign("x", time.Minute)
-		w.Master(0).Delay(time.Millisecond, 0)
-		out := locking(t.Context(), l, "x", redlock.WithoutKeepalive())
-		time.Sleep(500 * time.Millisecond)
-		w.Master(0).Wipe()
-		lk := ended(t, out, 2*time.Second).lock
-		require.NoError(t, lk.Extend(t.Context()))
-		require.NoError(t, lk.Unlock(t.Context()))
-		var kinds []string
-		for _, s := range story {
-			kinds = append(kinds, strings.Join(strings.Fields(s)[:2], " "))
-		}
-		text := strings.Join(story, "\n")
-		assert.Contains(t, text, `"x": 10.0.0.1:6379 acquire denied`, text)
-		assert.Contains(t, text, `waiting x 1s: redlock: lock "x": held by another`)
-		assert.Contains(t, text, "acquired x 1.0")
-		assert.Contains(t, text, "extended x 9.8")
-		assert.Contains(t, text, "released x <nil>")
-		assert.NotContains(t, text, "lost")
-		assert.Equal(t, "start x", kinds[0])
-		assert.Equal(t, "unlocked x", kinds[len(kinds)-1])
 	})
 }

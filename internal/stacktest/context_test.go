@@ -40,21 +40,7 @@ func TestContextKeepsValuesAndNotTheCancellation(t *testing.T) {
 
 func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
-		want error
-	}{
-		{
-			"released", func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) },
-			redlock.ErrReleased,
-		},
-		{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
-		{
-			"closed", func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) },
-			redlock.ErrClosed,
-		},
-	} {
+	for _, tt := range endings {
 		for _, asked := range []string{"before", "after"} {
 			t.Run(tt.name+", asked for "+asked, func(t *testing.T) {
 				t.Parallel()

@@ -92,26 +92,6 @@ func TestDoHoldsTheLockWhileTheFunctionRuns(t *testing.T) {
 	})
 }
 
-func TestDoTakesTheOptionsOfALock(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, _ *world, l *redlock.Locker, d doer) {
-		var fence uint64
-		for range 2 {
-			require.NoError(t, d.do(t.Context(), l, func(ctx context.Context) error {
-				held, ok := redlock.FromContext(ctx)
-				require.True(t, ok)
-				if d.kind == "reader" { // which does not raise it
-					assert.NotZero(t, held.Fence())
-				} else {
-					assert.Greater(t, held.Fence(), fence)
-				}
-				fence = held.Fence()
-				return nil
-			}, redlock.WithFencing()))
-		}
-	})
-}
-
 func TestDoReturnsTheFunctionsError(t *testing.T) {
 	t.Parallel()
 	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
@@ -251,20 +231,6 @@ func TestDoReportsALossThatTheFunctionDidNotNotice(t *testing.T) {
 	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
 		require.ErrorIs(t, d.do(t.Context(), l, func(context.Context) error { w.wipe(); return nil }), redlock.ErrLost)
 		w.free(t)
-	})
-}
-
-// The usual end of a function whose context ended: it returns the cause.
-func TestDoReportsALossOnce(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-		err := d.do(t.Context(), l, func(ctx context.Context) error {
-			w.wipe()
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		require.ErrorIs(t, err, redlock.ErrLost)
-		assert.Equal(t, 1, strings.Count(err.Error(), "redlock:"), err)
 	})
 }
 

@@ -42,17 +42,6 @@ func (w *world) rounds() (n int) {
 	return n
 }
 
-func TestWithoutFencingThereIsNoToken(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk := lock(t, w.locker(t, "a"), "x")
-		assert.Zero(t, lk.Fence())
-		unlock(t, lk)
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
 func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -149,22 +138,6 @@ func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 		}
-	})
-}
-
-func TestAfterTotalLossTheClockCarriesTheTokenOn(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := fenced(t, l, "x")
-		for _, m := range w.Masters() {
-			m.Crash()
-			m.Restart()
-		}
-		time.Sleep(2 * ttl)
-		next, err := l.Lock(within(t, time.Minute), "x", redlock.WithFencing())
-		require.NoError(t, err)
-		assert.Greater(t, next.Fence(), lk.Fence())
 	})
 }
 
@@ -383,41 +356,6 @@ func TestTheFirstHoldThatAsksGetsTheToken(t *testing.T) {
 		two := reenter(t, l, "x", "me", redlock.WithFencing())
 		assert.Greater(t, one.Fence(), earlier.Fence())
 		assert.Equal(t, one.Fence(), two.Fence())
-	})
-}
-
-func TestInspectShowsEveryKind(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
-		r1, r2 := rlock(t, a, "r"), rlock(t, b, "r")
-		o1, _ := reenter(t, a, "o", "me"), reenter(t, b, "o", "me")
-		writer, err := a.RW("w").TryLock(t.Context())
-		require.NoError(t, err)
-		synctest.Wait()
-		for name, want := range map[string]struct {
-			kind    string
-			holders int
-			depth   int
-			fence   uint64
-		}{
-			"r": {"reader", 2, 1, r1.Fence()}, "o": {"reentrant", 2, 2, o1.Fence()}, "w": {"writer", 1, 1, writer.Fence()},
-			"free": {},
-		} {
-			h, err := b.Inspect(t.Context(), name)
-			require.NoError(t, err)
-			assert.EqualValues(t, want.kind, h.Kind)
-			assert.Len(t, h.Holders, want.holders, name)
-			assert.Equal(t, want.depth, h.Depth, name)
-			assert.Equal(t, want.fence, h.Fence, name)
-			for _, n := range h.Nodes {
-				assert.EqualValues(t, want.kind, n.Kind)
-				assert.Len(t, n.Holders, want.holders)
-			}
-		}
-		h, err := b.Inspect(t.Context(), "r")
-		require.NoError(t, err)
-		assert.ElementsMatch(t, []string{r1.Token(), r2.Token()}, []string{h.Holders[0].Token, h.Holders[1].Token})
 	})
 }
 

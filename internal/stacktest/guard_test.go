@@ -1,7 +1,6 @@
 package stacktest_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,22 +97,6 @@ func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestLockWaitsForTheRestartWindowToPass(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.Master(0).Crash()
-		w.Master(1).Restart()
-		_, err := l.Lock(within(t, 5*time.Second), "x")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, err, "restarted a moment ago")
-		lk, err := l.Lock(within(t, ttl), "x")
-		require.NoError(t, err)
-		unlock(t, lk)
-	})
 }
 
 func TestAllMastersRestartedAtOnce(t *testing.T) {
@@ -249,21 +232,5 @@ func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
 		assert.Contains(t, said[0], "master="+w.Addr(1))
 		assert.Contains(t, said[0], "other=10.9.9.9:6379")
 		assert.NotContains(t, said[0], "secret")
-	})
-}
-
-func TestTheSameServerTwiceEndsTheWaiting(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		w.Alias("10.9.9.8:6379", 0)
-		w.Alias("10.9.9.9:6379", 0)
-		l := w.over(t, "a", w.nodes(t, "a", w.Master(0).URL(), "redis://10.9.9.8", "redis://10.9.9.9"))
-		began := time.Now()
-		_, err := l.Lock(within(t, time.Minute), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, err, "same server")
-		assert.Less(t, time.Since(began), time.Second)
-		time.Sleep(time.Second)
-		assert.Zero(t, w.keys())
 	})
 }

@@ -84,9 +84,8 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 }
 
 // For some names a Cluster can keep no intent. A mutex without fencing works there as with any other name.
-func TestAMutexWaitsForANameWithoutSiblingKeysOverACluster(t *testing.T) {
-	t.Parallel()
-	c := startCluster(t)
+func aMutexWaitsForANameWithoutSiblingKeys(t *testing.T, c *cluster) {
+	t.Helper()
 	slow := redlock.WithRetry(time.Minute, time.Minute)
 	var refused atomic.Int32
 	trace := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
@@ -98,7 +97,7 @@ func TestAMutexWaitsForANameWithoutSiblingKeysOverACluster(t *testing.T) {
 	plain, err := redlock.Open([]string{"redis://" + c.shards[0].Options().Addr}, redlock.WithoutRestartGuard(), slow)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, plain.Close()) })
-	odd := "a{}b"
+	odd := "c{}d"
 	for _, l := range []*redlock.Locker{others, plain} {
 		if l == plain {
 			for !canLock(t, plain, odd) {

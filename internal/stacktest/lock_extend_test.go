@@ -2,7 +2,6 @@ package stacktest_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,51 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 )
-
-func TestExtendMovesUntilAsAnAcquireDoes(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk := lock(t, l, "x")
-		require.NoError(t, lk.Extend(t.Context())) // the masters learn the script
-		time.Sleep(5 * time.Second)
-		for _, m := range w.Masters() {
-			m.Delay(50*time.Millisecond, 0)
-		}
-		asked := time.Now()
-		require.NoError(t, lk.Extend(t.Context()))
-		assert.Equal(t, 100*time.Millisecond, time.Since(asked))
-		assert.Equal(t, asked.Add(ttl-drift), lk.Until())
-		for _, m := range w.Masters() {
-			assert.Equal(t, ttl-50*time.Millisecond, m.TTL("x").Round(time.Millisecond))
-		}
-		w.Heal()
-		unlock(t, lk)
-	})
-}
-
-func TestExtendWithoutAMajorityLeavesTheLockHeld(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		until := lk.Until()
-		for _, m := range w.some(0, 3) {
-			m.BlackHole()
-		}
-		err := lk.Extend(t.Context())
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.Len(t, redlock.NodeErrors(err), 3)
-		require.NoError(t, lk.Err())
-		assert.Equal(t, until, lk.Until())
-		assert.False(t, ends(lk.Context()))
-		w.Heal()
-		time.Sleep(time.Second)
-		require.NoError(t, lk.Extend(t.Context()), "and can be extended later")
-		unlock(t, lk)
-	})
-}
 
 func TestExtendThatComesTooLateIsALoss(t *testing.T) {
 	t.Parallel()
@@ -465,44 +419,6 @@ func TestTheFirstExtensionComesInTime(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, lk.Err())
 		unlock(t, lk)
-	})
-}
-
-func TestLocksOutliveManyTTLsWithAMasterDead(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		locks := make([]*redlock.Lock, 100)
-		for i := range locks {
-			locks[i] = lock(t, l, fmt.Sprint(i))
-		}
-		w.Master(1).Crash()
-		for range 5 {
-			time.Sleep(ttl)
-			for _, lk := range locks {
-				require.NoError(t, lk.Err())
-			}
-		}
-		for _, lk := range locks {
-			unlock(t, lk)
-		}
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
-func TestWithoutKeepaliveTheLockEndsAtUntil(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l, other := w.locker(t, "a"), w.locker(t, "b")
-		lk := lock(t, l, "x", redlock.WithoutKeepalive())
-		until := lk.Until()
-		time.Sleep(time.Until(until))
-		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-		assert.ErrorContains(t, lk.Err(), "TTL of 10s ended")
-		synctest.Wait()
-		unlock(t, lock(t, other, "x"))
 	})
 }
 

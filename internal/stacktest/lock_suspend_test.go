@@ -93,23 +93,6 @@ func TestALockThatOutlastsASuspensionIsKept(t *testing.T) {
 	})
 }
 
-func TestAnExtensionDuringASuspensionRevivesNothing(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x", redlock.WithoutKeepalive())
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0)
-		}
-		out := make(chan error, 1)
-		go func() { out <- lk.Extend(context.Background()) }()
-		synctest.Wait() // on its way
-		w.suspend("a", 2*ttl)
-		require.ErrorIs(t, <-out, redlock.ErrLost)
-		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-	})
-}
-
 // An extension counts from when it was asked for. The suspension is shorter than the node timeout, which counts it.
 func TestASuspensionDuringAnExtensionCounts(t *testing.T) {
 	t.Parallel()
@@ -130,31 +113,6 @@ func TestASuspensionDuringAnExtensionCounts(t *testing.T) {
 	})
 }
 
-func TestASuspensionDuringAnAcquireCounts(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0)
-		}
-		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-		synctest.Wait()
-		w.suspend("a", ttl)
-		require.ErrorIs(t, ended(t, out, time.Second).err, redlock.ErrNoQuorum, "no lock that has already ended")
-	})
-}
-
-// Unlock goes by what the masters say, too: nothing is left there.
-func TestUnlockRightAfterASuspensionReportsTheLoss(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk := lock(t, w.locker(t, "a"), "x")
-		w.suspend("a", ttl)
-		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-	})
-}
-
 func TestALockAcquiredAfterASuspensionLastsItsTTL(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -169,42 +127,6 @@ func TestALockAcquiredAfterASuspensionLastsItsTTL(t *testing.T) {
 		time.Sleep(3 * ttl)
 		require.NoError(t, next.Err())
 		unlock(t, next)
-	})
-}
-
-func TestASuspensionCountsTowardTheMaximumHold(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithMaxHold(2*ttl))
-		lk := lock(t, l, "x")
-		for range 3 {
-			w.suspend("a", ttl/4)
-			time.Sleep(ttl / 2)
-		}
-		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-		require.ErrorContains(t, lk.Err(), "WithMaxHold")
-	})
-}
-
-// Not even for the second within which its holder would be notified. The next waiter asks the masters.
-func TestALockThatEndedDuringASuspensionIsNotHandedOver(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		w.warm(t, a)
-		first := lock(t, a, "x")
-		next := locking(t.Context(), a, "x")
-		w.Host("a").Suspend()
-		time.Sleep(2 * ttl)
-		other := lock(t, b, "x")
-		w.Host("a").Resume()
-		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrLost)
-		time.Sleep(2 * time.Second)
-		waiting(t, next, "another has it")
-		unlock(t, other)
-		got := ended(t, next, 2*time.Second)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
 	})
 }
 

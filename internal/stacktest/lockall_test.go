@@ -1,7 +1,6 @@
 package stacktest_test
 
 import (
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -96,21 +95,6 @@ func TestOverlappingLockAllsDoNotDeadlock(t *testing.T) {
 	})
 }
 
-func TestLockAllLostWithOneOfItsNames(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		all, err := l.LockAll(t.Context(), []string{"a", "b"})
-		require.NoError(t, err)
-		w.foreign("b", time.Minute)
-		time.Sleep(ttl)
-		require.ErrorIs(t, all.Err(), redlock.ErrLost)
-		require.ErrorIs(t, all.Unlock(t.Context()), redlock.ErrLost)
-		assert.Zero(t, w.holders("a", all.Token()), "what was left of it is released")
-		assert.Equal(t, 3, w.holders("b", "foreign"))
-	})
-}
-
 // A holder of "a" and "b" may also lock "a,b" and "a\x00b".
 func TestNamesThatJoinAlikeHaveSeparateQueues(t *testing.T) {
 	t.Parallel()
@@ -122,20 +106,6 @@ func TestNamesThatJoinAlikeHaveSeparateQueues(t *testing.T) {
 			unlock(t, lock(t, l, name))
 		}
 		unlock(t, all)
-	})
-}
-
-func TestAnEmptyListIsRefused(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		for _, names := range [][]string{nil, {}, {"a", ""}} {
-			_, err := l.LockAll(t.Context(), names)
-			require.ErrorContains(t, err, "empty")
-			_, err = l.TryLockAll(t.Context(), slices.Clone(names))
-			require.ErrorContains(t, err, "empty")
-		}
-		assert.Empty(t, w.asked())
 	})
 }
 

@@ -46,6 +46,7 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"an unknown scheme", append(three[:2:2], "http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
 		{"no scheme", append(three[:2:2], "10.0.0.3"), nil, []string{"scheme"}},
 		{"no URL at all", append(three[:2:2], ""), nil, []string{"URL of master 3 of 3 is empty"}},
+		{"a blank URL", []string{three[0], " ", three[1]}, nil, []string{"URL of master 2 of 3 is empty"}},
 		{"a URL that cannot be read", append(three[:2:2], "redis://u:secret@10.0.0.3:port"), nil, []string{"URL"}},
 
 		{"TTL 0", three, with(redlock.WithTTL(0)), []string{"TTL 0s", "at least a millisecond"}},

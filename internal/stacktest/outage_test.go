@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,17 +191,4 @@ func TestLinesThatRepeatAreBounded(t *testing.T) {
 		assert.Positive(t, n)
 		assert.LessOrEqual(t, n, 21)
 	})
-}
-
-func TestAnEmptyListOfMastersIsNamed(t *testing.T) {
-	t.Parallel()
-	for want, urls := range map[string][]string{
-		"no masters":                           nil,
-		"the URL of master 1 of 1 is empty":    strings.Split("", ","),
-		"the URL of master 2 of 3 is empty":    {"redis://a", " ", "redis://b"},
-		"the URL of master 3 of 3 is empty: i": {"redis://a", "redis://b", ""},
-	} {
-		_, err := redlock.Open(urls)
-		assert.ErrorContains(t, err, want)
-	}
 }

@@ -314,15 +314,6 @@ func TestCloseSaysWhatItCouldNotConfirm(t *testing.T) {
 	})
 }
 
-func TestCloseOfALockerThatWasNeverUsed(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		require.NoError(t, l.Close())
-		assert.Zero(t, w.Master(0).Dials())
-	})
-}
-
 // No call hangs, no key is left, and every lock has ended.
 func TestCloseAmongEverythingElse(t *testing.T) {
 	t.Parallel()
@@ -331,11 +322,21 @@ func TestCloseAmongEverythingElse(t *testing.T) {
 			for _, m := range w.Masters() {
 				m.Delay(0, time.Millisecond)
 			}
-			l := w.locker(t, "a", redlock.WithTTL(time.Second))
+			var acquisitions atomic.Int64 // and holds, that have not ended
+			l := w.locker(t, "a", redlock.WithTTL(time.Second), redlock.WithTrace(&redlock.Trace{
+				AcquireStart: func(context.Context, redlock.AcquireStartEvent) { acquisitions.Add(1) },
+				AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
+					if e.Err != nil {
+						acquisitions.Add(-1)
+					}
+				},
+				HoldEnd: func(context.Context, redlock.HoldEndEvent) { acquisitions.Add(-1) },
+			}))
 			var wg sync.WaitGroup
 			for i := range 10 {
 				wg.Go(func() {
 					for {
+						assertSnapshotAddsUp(t, l.Stats())
 						lk, err := l.Lock(t.Context(), fmt.Sprint(i%3))
 						if err != nil {
 							assert.ErrorIs(t, err, redlock.ErrClosed)
@@ -357,6 +358,8 @@ func TestCloseAmongEverythingElse(t *testing.T) {
 			w.Heal()
 			time.Sleep(100 * time.Millisecond)
 			assert.Zero(t, w.keys(), "seed %d", seed)
+			assert.Zero(t, acquisitions.Load(), "each has one end")
+			assertSnapshotAddsUp(t, l.Stats())
 		})
 	}
 }

@@ -204,15 +204,3 @@ func TestManyOwnersTakeTurns(t *testing.T) {
 		assert.Empty(t, w.leftovers("x"))
 	})
 }
-
-func TestAnEmptyOwnerIsRefused(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		_, err := l.Reentrant("x", "").Lock(t.Context())
-		require.ErrorContains(t, err, "owner is empty")
-		_, err = l.RW("").RLock(t.Context())
-		require.ErrorContains(t, err, "name is empty")
-		assert.Empty(t, w.asked())
-	})
-}

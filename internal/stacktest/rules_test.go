@@ -105,20 +105,6 @@ func TestTokenIsTheSameEverywhereAndFreshForEveryAttempt(t *testing.T) {
 	})
 }
 
-func TestTokensDoNotRepeat(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		seen := make(map[string]bool)
-		for range 1000 {
-			lk := lock(t, l, "x")
-			require.False(t, seen[lk.Token()])
-			seen[lk.Token()] = true
-			unlock(t, lk)
-		}
-	})
-}
-
 // A client that sends SET NX again after a lost reply reads its own key as another's.
 func TestTheRedisClientRepeatsNoCommand(t *testing.T) {
 	t.Parallel()
@@ -260,23 +246,6 @@ func TestCancelDuringAnAcquireLeavesNoKeys(t *testing.T) {
 	}
 }
 
-func TestCancelWhileMastersAreFrozenLeavesNoKeysAfterTheThaw(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithTTL(time.Minute))
-		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Freeze()
-		}
-		_, err := l.Lock(within(t, 100*time.Millisecond), "x")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		time.Sleep(5 * time.Second)
-		w.Heal()
-		time.Sleep(2 * time.Second)
-		assert.Zero(t, w.keys())
-	})
-}
-
 // The release reaches a frozen master after everything that was sent before, however long the master is frozen.
 func TestAFrozenMasterKeepsNoGhost(t *testing.T) {
 	t.Parallel()
@@ -342,49 +311,6 @@ func TestAFrozenMasterKeepsNoGhost(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				assert.Zero(t, w.keys())
 			})
-		})
-	}
-}
-
-// The next lock needs its vote.
-func TestAMasterThatThawedVotesAgain(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		w.Master(0).Freeze()
-		unlock(t, lock(t, l, "x"))
-		time.Sleep(5 * time.Second)
-		w.Heal()
-		time.Sleep(2 * time.Second)
-		w.Master(1).Crash()
-		unlock(t, lock(t, l, "x"))
-	})
-}
-
-func TestEverythingHoldsWithAMinorityDead(t *testing.T) {
-	t.Parallel()
-	for n, dead := range map[int]int{3: 1, 5: 2, 7: 3} {
-		inWorld(t, n, func(t *testing.T, w *world) {
-			for _, m := range w.some(0, dead) {
-				m.Crash()
-			}
-			l, other := w.locker(t, "a"), w.locker(t, "b")
-			lk := lock(t, l, "x")
-			_, err := other.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrHeld)
-			require.NoError(t, lk.Extend(t.Context()))
-			time.Sleep(3 * ttl)
-			require.NoError(t, lk.Err())
-			unlock(t, lk)
-			unlock(t, lock(t, other, "x"))
-			synctest.Wait()
-			assert.Zero(t, w.keys())
-
-			w.Master(dead).Crash()
-			_, err = l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.GreaterOrEqual(t, len(redlock.NodeErrors(err)), dead+1)
 		})
 	}
 }

@@ -51,37 +51,6 @@ func TestReadersShareAndAWriterWaitsForTheLast(t *testing.T) {
 	})
 }
 
-func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		in := rlock(t, a, "x")
-		ctx, cancel := context.WithCancel(t.Context())
-		writer := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(ctx) })
-		for range 10 { // longer than an intent lives, at every point between two of the writer's attempts
-			time.Sleep(700 * time.Millisecond)
-			waiting(t, writer)
-			for _, l := range []*redlock.Locker{a, b} {
-				_, err := l.RW("x").TryRLock(t.Context())
-				var he *redlock.HeldError
-				require.ErrorAs(t, err, &he)
-				assert.EqualValues(t, "writer", he.Kind)
-			}
-		}
-		require.NoError(t, in.Extend(t.Context()), "who is in stays in")
-		reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context()) })
-		time.Sleep(2 * time.Second)
-		waiting(t, reader)
-		cancel()
-		require.ErrorIs(t, ended(t, writer, 0).err, redlock.ErrHeld)
-		got := ended(t, reader, 50*time.Millisecond)
-		require.NoError(t, got.err, "the writer gave up")
-		unlock(t, got.lock)
-		unlock(t, in)
-		assert.Empty(t, w.leftovers("x"))
-	})
-}
-
 // The head of a queue leaves its own intent, so a writer after it in the queue is not starved either, and each intent
 // goes with the waiter that left it.
 func TestAWriterBehindAMutexKeepsNewReadersOut(t *testing.T) {
@@ -108,40 +77,6 @@ func TestAWriterBehindAMutexKeepsNewReadersOut(t *testing.T) {
 		require.NoError(t, got.err)
 		unlock(t, got.lock)
 		assert.Empty(t, w.leftovers("x"))
-	})
-}
-
-func TestAnIntentDiesWithTheWriterThatSetIt(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		in := rlock(t, a, "x")
-		writer := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(t.Context()) })
-		time.Sleep(5 * time.Second)
-		w.Host("b").Freeze()
-		began := time.Now()
-		got, err := a.RW("x").RLock(within(t, time.Minute))
-		require.NoError(t, err)
-		assert.Greater(t, time.Since(began), 10*time.Millisecond, "the intent was there")
-		assert.LessOrEqual(t, time.Since(began), 4*time.Second)
-		unlock(t, got)
-		unlock(t, in)
-		w.Host("b").Thaw()
-		late := ended(t, writer, time.Minute)
-		require.NoError(t, late.err)
-		unlock(t, late.lock)
-	})
-}
-
-func TestADeniedTryLockKeepsNoReaderOut(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		in := rlock(t, a, "x")
-		_, err := b.RW("x").TryLock(t.Context())
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		unlock(t, rlock(t, b, "x"))
-		unlock(t, in)
 	})
 }
 

@@ -460,6 +460,7 @@ func TestEventsSayWhatHappened(t *testing.T) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				assert.Equal(t, s.result, s.ended, "the errors of the calls are those of the events")
+				assertSnapshotAddsUp(t, s.l.Stats())
 				slices.SortStableFunc(s.lines, line.compare)
 				var got []string
 				for _, l := range s.lines {

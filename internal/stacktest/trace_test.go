@@ -279,29 +279,6 @@ func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
 	})
 }
 
-func TestVotesOnLocksWithoutFencingHaveNoToken(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var votes atomic.Int64
-		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
-			votes.Add(1)
-			assert.Zero(t, e.Fence, "%s of a %s", e.Op, e.Kind)
-		}}))
-		for _, acquire := range []func() (*redlock.Lock, error){
-			func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
-			func() (*redlock.Lock, error) { return l.RW("x").TryRLock(t.Context()) },
-			func() (*redlock.Lock, error) { return l.Reentrant("x", "me").TryLock(t.Context()) },
-			func() (*redlock.Lock, error) { return l.TryLockAll(t.Context(), []string{"x", "y"}) },
-			func() (*redlock.Lock, error) { return l.Semaphore("s", 2).TryAcquire(t.Context()) },
-		} {
-			lk, err := acquire()
-			require.NoError(t, err)
-			unlock(t, lk)
-		}
-		assert.Positive(t, votes.Load())
-	})
-}
-
 // A majority agrees on one token only after the write-back, so each master's own token is told.
 func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
 	t.Parallel()

@@ -19,10 +19,11 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		retry redlock.LockOption
+		looks int           // they outlast every pause between two probes
 		life  time.Duration // of what a dead waiter leaves
 	}{
-		"rarely":     {redlock.WithRetry(time.Hour, time.Hour), time.Second + 3*timeout},
-		"very often": {redlock.WithRetry(time.Millisecond, 5*time.Millisecond), 5*time.Millisecond + 3*timeout},
+		"rarely":     {redlock.WithRetry(time.Hour, time.Hour), 30, time.Second + 3*timeout},
+		"very often": {redlock.WithRetry(time.Millisecond, 5*time.Millisecond), 5, 5*time.Millisecond + 3*timeout},
 	} {
 		for kind, call := range exclusive() {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -32,7 +33,7 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 					in := rlock(t, a, "x")
 					synctest.Wait()
 					waiter := inBackground(func() (*redlock.Lock, error) { return call(context.Background(), b, tt.retry) })
-					for range 100 { // it outlives every pause between two probes
+					for range tt.looks {
 						time.Sleep(97 * time.Millisecond)
 						require.Len(t, w.intents(), 5)
 					}

@@ -22,63 +22,6 @@ import (
 // patient waits by messages and TTLs alone: its backoff is longer than any test.
 var patient = redlock.WithRetry(time.Hour, time.Hour)
 
-func TestWaitersOfOneLockerAreServedInTheirOrder(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		held := lock(t, l, "x")
-		const n = 20
-		var order []int
-		var wg sync.WaitGroup
-		for i := range n {
-			wg.Go(func() {
-				lk, err := l.Lock(t.Context(), "x")
-				if assert.NoError(t, err) {
-					order = append(order, i) // guarded by the lock
-					time.Sleep(time.Millisecond)
-					assert.NoError(t, lk.Unlock(t.Context()))
-				}
-			})
-			synctest.Wait()
-		}
-		time.Sleep(time.Second)
-		unlock(t, held)
-		wg.Wait()
-		for i := range n {
-			assert.Equal(t, i, order[i])
-		}
-	})
-}
-
-func TestOnlyTheHeadOfAQueueAsksTheMasters(t *testing.T) {
-	t.Parallel()
-	commands := func(waiters int) (sets, all int) {
-		inWorld(t, 3, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			w.warm(t, l)
-			w.foreign("x", 0)
-			ctx, cancel := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			for range waiters {
-				wg.Go(func() {
-					_, err := l.Lock(ctx, "x", redlock.WithRetry(time.Second, time.Second))
-					assert.ErrorIs(t, err, redlock.ErrHeld)
-				})
-			}
-			time.Sleep(10 * time.Second)
-			cancel()
-			wg.Wait()
-			sets, all = len(w.sets()), len(w.asked())
-		})
-		return sets, all
-	}
-	sets, all := commands(1)
-	manySets, manyAll := commands(50)
-	assert.InDelta(t, sets, manySets, 6)
-	assert.InDelta(t, all, manyAll, 20)
-	assert.Less(t, sets, 20, "three at first, then the first node once a second")
-}
-
 func TestNoWaiterAsksTheMastersWhileThisProcessHoldsTheName(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -693,46 +636,6 @@ func TestOfManyTryLocksOneWins(t *testing.T) {
 		require.NotNil(t, won)
 		assert.Len(t, w.sets(), 3, "one asked")
 		unlock(t, won)
-	})
-}
-
-func TestTryLocksTakeTurnsUntilOneWins(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.foreign("x", time.Minute)
-		outs := make([]<-chan attempt, 5)
-		for i := range outs {
-			outs[i] = inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-		}
-		for _, out := range outs {
-			require.ErrorIs(t, ended(t, out, time.Second).err, redlock.ErrHeld)
-		}
-		for _, m := range w.Masters() {
-			m.Wipe()
-		}
-		unlock(t, lock(t, l, "x"))
-	})
-}
-
-// The next waiter gets the turn.
-func TestATryLockThatIsCanceledInTheQueueLeavesNothing(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0)
-		}
-		first := locking(t.Context(), l, "x")
-		ctx, cancel := context.WithCancel(t.Context())
-		try := inBackground(func() (*redlock.Lock, error) { return l.TryLock(ctx, "x") })
-		cancel()
-		require.ErrorIs(t, ended(t, try, 0).err, context.Canceled)
-		a := ended(t, first, time.Second)
-		require.NoError(t, a.err)
-		unlock(t, a.lock)
-		unlock(t, lock(t, l, "x"))
 	})
 }
 
