@@ -427,16 +427,23 @@ var scripts = map[string]func(t *testing.T, s *script){
 	},
 }
 
+// sections returns the parts of a file by their titles.
+func sections(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	all := make(map[string]string)
+	for _, part := range strings.Split(string(text), "\n# ")[1:] {
+		name, lines, _ := strings.Cut(part, "\n")
+		all[name] = strings.TrimSpace(lines)
+	}
+	return all
+}
+
 // testdata/events.txt has the events of each scenario with all of their fields, and what Stats has counted.
 func TestEventsSayWhatHappened(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/events.txt")
-	require.NoError(t, err)
-	want := make(map[string]string)
-	for _, part := range strings.Split(string(text), "\n# ")[1:] {
-		name, lines, _ := strings.Cut(part, "\n")
-		want[name] = strings.TrimSpace(lines)
-	}
+	want := sections(t, "testdata/events.txt")
 	require.Len(t, want, len(scripts))
 	for name, play := range scripts {
 		t.Run(name, func(t *testing.T) {
