@@ -25,53 +25,6 @@ func use(t *testing.T, ours, others *redlock.Locker, name string) {
 	unlock(t, l)
 }
 
-func TestTwoOfFiveKilled(t *testing.T) {
-	masters := masters(t)
-	ours, others := open(t, masters), open(t, masters)
-	before := lock(t, ours, "before")
-	use(t, ours, others, "during")
-
-	all(t, (*redisbox.Master).Kill, masters[0], masters[1])
-	for range 5 {
-		use(t, ours, others, "during")
-	}
-	_, err := others.Lock(within(t, ttl+ttl/2), "before")
-	require.ErrorIs(t, err, redlock.ErrHeld, "the lock of before lives on, past its TTL")
-	require.NoError(t, before.Err())
-	unlock(t, before)
-
-	// A third: no majority, and it is said at once, with what each of the dead answered.
-	held := lock(t, ours, "held", redlock.WithoutKeepalive())
-	all(t, (*redisbox.Master).Kill, masters[2])
-	_, err = ours.TryLock(within(t, patience), "during")
-	require.ErrorIs(t, err, redlock.ErrNoQuorum)
-	for _, m := range masters[:3] {
-		assert.ErrorContains(t, err, m.Addr())
-	}
-	_, err = ours.Lock(within(t, time.Second), "during")
-	require.ErrorIs(t, err, redlock.ErrNoQuorum)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorIs(t, held.Extend(t.Context()), redlock.ErrNoQuorum)
-	assert.NoError(t, held.Err(), "and is held until its deadline")
-
-	// It comes back empty. With it there would be three of five; but it may not vote for as long as a lock may live.
-	back := time.Now()
-	all(t, (*redisbox.Master).Start, masters[2])
-	eventually(t, settled, func() error {
-		rows, err := ours.Nodes(within(t, patience))
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		if row := rows[2]; !row.Reachable || row.MayVote || row.VoteIn <= 0 {
-			return fmt.Errorf("it does not say when it may vote: %+v", row)
-		}
-		return nil
-	})
-	l, err := ours.Lock(within(t, patience), "during")
-	require.NoError(t, err)
-	assert.Greater(t, time.Since(back), largest)
-	unlock(t, l)
-	requireEmpty(t, settled, masters[2:]...)
-}
-
 const (
 	outlast    = 3 * nodeTimeout // how long a fault lasts: every request to a silent master meets its deadline
 	outlasting = 30              // how many locks are acquired in that time
@@ -137,27 +90,6 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A frozen master carries out, when it wakes up, what was sent to it meanwhile. Two seconds later nothing of that may
-// be left: such a ghost would vote for a lock that no client holds.
-func TestNoGhostsAfterAPause(t *testing.T) {
-	masters := masters(t)
-	frozen := masters[4]
-	locker := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())
-	unlock(t, lock(t, locker, "warm")) // it is connected everywhere
-	requireEmpty(t, settled, masters...)
-	ask(t, frozen, "CONFIG", "RESETSTAT")
-
-	all(t, (*redisbox.Master).Freeze, frozen)
-	for i := range outlasting {
-		unlock(t, lock(t, locker, fmt.Sprintf("ghost:%d", i)))
-		time.Sleep(outlast / outlasting)
-	}
-	all(t, (*redisbox.Master).Thaw, frozen)
-	requireNoGhosts(t, settled, masters...)
-	assert.Contains(t, ask(t, frozen, "INFO", "commandstats"), "cmdstat_set:",
-		"the control: it did carry out a SET when it woke, so there was a ghost to lay")
 }
 
 // A lock is held on masters A, B and C only. C crashes and comes back empty; D and E never knew. They would be a

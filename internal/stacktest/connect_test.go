@@ -54,15 +54,9 @@ func (w *world) far(t *testing.T, host string, n int, trip time.Duration, handsh
 // at every distance at which a later one does, for every kind of lock.
 func TestTheFirstTryLockAtADistance(t *testing.T) {
 	t.Parallel()
-	tries := append(triesOfX[:len(triesOfX):len(triesOfX)], struct {
-		name string
-		try  func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error)
-	}{"permit", func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.Semaphore("x", 3).TryAcquire(t.Context(), opts...)
-	}})
 	for _, d := range distances {
 		for how, handshake := range handshakes {
-			for _, k := range tries {
+			for _, k := range kinds {
 				for _, fenced := range []bool{false, true} {
 					t.Run(fmt.Sprint(d.trip, " ", how, " ", k.name, " fenced ", fenced), func(t *testing.T) {
 						t.Parallel()
@@ -76,7 +70,7 @@ func TestTheFirstTryLockAtADistance(t *testing.T) {
 							}
 							l := w.over(t, "here", w.far(t, "here", 3, d.trip, handshake), opts...)
 							began := time.Now()
-							lock, err := k.try(t, l)
+							lock, err := k.try(t.Context(), l)
 							require.NoError(t, err)
 							trips := handshake + 3
 							if fenced || k.name != "mutex" {

@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,35 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 )
-
-type option = redlock.LockOption
-
-// taker takes a lock of one kind.
-type taker struct {
-	kind  string
-	names []string
-	take  func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error)
-}
-
-var takers = []taker{
-	{"mutex", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-		return l.TryLock(ctx, "x", opts...)
-	}},
-	{"mutex", []string{"w", "x", "y"}, func(
-		ctx context.Context, l *redlock.Locker, opts ...option,
-	) (*redlock.Lock, error) {
-		return l.TryLockAll(ctx, []string{"y", "x", "w"}, opts...)
-	}},
-	{"writer", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-		return l.RW("x").TryLock(ctx, opts...)
-	}},
-	{"reader", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-		return l.RW("x").TryRLock(ctx, opts...)
-	}},
-	{"reentrant", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-		return l.Reentrant("x", fmt.Sprintf("%p", l)).TryLock(ctx, opts...)
-	}},
-}
 
 // heldError asserts that err is about a lock that another holds, and nothing else, and returns its HeldError.
 func heldError(t *testing.T, err error) *redlock.HeldError {
@@ -60,24 +30,24 @@ func heldError(t *testing.T, err error) *redlock.HeldError {
 // Each kind is refused what each other kind holds, with fencing, where a script reports the holder, and without.
 func TestHeldErrorSaysWhoHoldsTheLock(t *testing.T) {
 	t.Parallel()
-	for _, holder := range takers {
-		for _, asker := range takers {
+	for _, holder := range permitless {
+		for _, asker := range permitless {
 			for _, opts := range [][]redlock.LockOption{nil, {redlock.WithFencing()}} {
 				if holder.kind == "reader" && asker.kind == "reader" {
 					continue
 				}
-				name := holder.kind + " " + holder.names[0] + ", " + asker.kind + " " + asker.names[0]
+				name := holder.name + ", " + asker.name
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					inWorld(t, 3, func(t *testing.T, w *world) {
-						lk, err := holder.take(t.Context(), w.locker(t, "a"), opts...)
+						lk, err := holder.try(t.Context(), w.locker(t, "a"), opts...)
 						require.NoError(t, err)
 						synctest.Wait()
-						_, err = asker.take(t.Context(), w.locker(t, "b"), opts...)
+						_, err = asker.try(t.Context(), w.locker(t, "b"), opts...)
 						got := heldError(t, err)
 						assert.Contains(t, holder.names, got.Name)
 						assert.Contains(t, asker.names, got.Name)
-						if asker.kind == "mutex" && len(asker.names) == 1 && opts == nil { // a plain SET NX PX
+						if asker.name == "mutex" && opts == nil { // a plain SET NX PX
 							assert.Empty(t, got.Kind)
 							assert.Zero(t, got.Retry)
 						} else {
@@ -140,11 +110,11 @@ func TestHeldErrorOfLockAllNamesTheOneThatIsHeld(t *testing.T) {
 // A caller that waited has looked, and so knows more than SET NX PX reports.
 func TestHeldErrorOfALockThatWaited(t *testing.T) {
 	t.Parallel()
-	for _, holder := range takers {
-		t.Run(holder.kind+" "+holder.names[0], func(t *testing.T) {
+	for _, holder := range permitless {
+		t.Run(holder.name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
-				lk, err := holder.take(t.Context(), w.locker(t, "a"))
+				lk, err := holder.try(t.Context(), w.locker(t, "a"))
 				require.NoError(t, err)
 				_, err = w.locker(t, "b").Lock(within(t, time.Second), "x")
 				require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -57,41 +57,7 @@ func TestNodeErrors(t *testing.T) {
 }
 
 // failing are operations of which the masters of a majority failed, 1, 3 and 4 of five.
-var failing = []struct {
-	name string
-	op   string // of the masters
-	fail func(t *testing.T, w *world, l *redlock.Locker, down func()) error
-}{
-	{"lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		down()
-		_, err := l.TryLock(t.Context(), "x")
-		return err
-	}},
-	{"lock all", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		down()
-		_, err := l.TryLockAll(t.Context(), []string{"x", "y"})
-		return err
-	}},
-	{"read lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		down()
-		_, err := l.RW("x").TryRLock(t.Context())
-		return err
-	}},
-	{"write lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		down()
-		_, err := l.RW("x").TryLock(t.Context())
-		return err
-	}},
-	{"reentrant lock", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		down()
-		_, err := l.Reentrant("x", "us").TryLock(t.Context())
-		return err
-	}},
+var failing = append(failingTries(), []failure{
 	{"lock that waited", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
 		t.Helper()
 		down()
@@ -132,28 +98,30 @@ var failing = []struct {
 		_, err := l.Nodes(t.Context())
 		return err
 	}},
+}...)
+
+// failure is an operation that fails after down, and what the masters were asked.
+type failure struct {
+	name, op string
+	fail     func(t *testing.T, w *world, l *redlock.Locker, down func()) error
 }
 
-// holding are the ways to have each kind of lock.
-var holding = map[string]func(context.Context, *redlock.Locker, ...redlock.LockOption) (*redlock.Lock, error){
-	"reader": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.RW("x").TryRLock(ctx, opts...)
-	},
-	"writer": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.RW("x").TryLock(ctx, opts...)
-	},
-	"reentrant": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.Reentrant("x", "us").TryLock(ctx, opts...)
-	},
-	"several names": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.TryLockAll(ctx, []string{"x", "y"}, opts...)
-	},
+func failingTries() (all []failure) {
+	for _, k := range permitless {
+		all = append(all, failure{k.name, "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
+			t.Helper()
+			down()
+			_, err := k.try(t.Context(), l)
+			return err
+		}})
+	}
+	return all
 }
 
 // Every kind of lock names the masters that did not extend or release it.
 func TestNodeErrorsOfEveryKindOfLock(t *testing.T) {
 	t.Parallel()
-	for kind, take := range holding {
+	for _, k := range permitless {
 		for op, do := range map[string]func(lk *redlock.Lock, ctx context.Context) error{
 			"extend": (*redlock.Lock).Extend, "release": (*redlock.Lock).Unlock,
 		} {
@@ -175,10 +143,10 @@ func TestNodeErrorsOfEveryKindOfLock(t *testing.T) {
 					},
 				},
 			} {
-				t.Run(kind+", "+op+", "+name, func(t *testing.T) {
+				t.Run(k.name+", "+op+", "+name, func(t *testing.T) {
 					t.Parallel()
 					inWorld(t, 5, func(t *testing.T, w *world) {
-						lk, err := take(t.Context(), w.locker(t, "a"), redlock.WithoutKeepalive())
+						lk, err := k.try(t.Context(), w.locker(t, "a"), redlock.WithoutKeepalive())
 						require.NoError(t, err)
 						synctest.Wait()
 						down := []int{0, 2, 3}

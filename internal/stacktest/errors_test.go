@@ -172,7 +172,9 @@ var texts = map[string]func(s fixture) error{
 		return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
 	},
 
-	"Lock, a long name":       func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
+	"Lock, a long name": func(s fixture) error {
+		return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000)))
+	},
 	"Lock, a reserved name":   func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
 	"LockAll, too many names": func(s fixture) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
 	"LockAll, a long name": func(s fixture) error {

@@ -72,7 +72,7 @@ func TestNoKindWaitsForAMinority(t *testing.T) {
 		"frozen": (*simnet.Master).Freeze, "down": (*simnet.Master).Crash,
 		"cut off": func(m *simnet.Master) { m.BlackHole() },
 	} {
-		for _, k := range triesOfX {
+		for _, k := range permitless {
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				for i := range 5 {
 					w.Master(i).Delay(way, 0)
@@ -91,7 +91,7 @@ func TestNoKindWaitsForAMinority(t *testing.T) {
 				for range 3 {
 					var l *redlock.Lock
 					timed("lock", func() (err error) {
-						l, err = k.try(t, ours)
+						l, err = k.try(t.Context(), ours)
 						return err
 					})
 					timed("extend", func() error { return l.Extend(t.Context()) })

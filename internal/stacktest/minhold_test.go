@@ -2,7 +2,6 @@ package stacktest_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,34 +18,15 @@ import (
 func TestAMinHoldKeepsTheName(t *testing.T) {
 	t.Parallel()
 	const d = 8 * time.Second
-	acquire := map[string]func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error){
-		"mutex": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			t.Helper()
-			return l.TryLock(t.Context(), "x", opts...)
-		},
-		"names": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			t.Helper()
-			return l.TryLockAll(t.Context(), []string{"x", "y"}, opts...)
-		},
-		"writer": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			t.Helper()
-			return l.RW("x").TryLock(t.Context(), opts...)
-		},
-		"reentrant": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			t.Helper()
-			return l.Reentrant("x", fmt.Sprintf("owner %p", l)).TryLock(t.Context(), opts...)
-		},
-		"semaphore": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			t.Helper()
-			return l.Semaphore("x", 1).TryAcquire(t.Context(), opts...)
-		},
-	}
-	for name, acquire := range acquire {
+	for _, k := range kinds {
+		if k.name == "reader" {
+			continue
+		}
 		for _, end := range []string{"Unlock", "Unlock and Close", "Close"} {
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				a, b := w.locker(t, "a"), w.locker(t, "b")
-				lk, err := acquire(t, a, redlock.WithMinHold(d), redlock.WithFencing())
-				require.NoError(t, err, name)
+				lk, err := k.try(t.Context(), a, redlock.WithMinHold(d), redlock.WithFencing())
+				require.NoError(t, err, k.name)
 				acquired := time.Now()
 				time.Sleep(3 * time.Second)
 				if end != "Close" {
@@ -55,8 +35,8 @@ func TestAMinHoldKeepsTheName(t *testing.T) {
 				if end != "Unlock" {
 					require.NoError(t, a.Close())
 				}
-				_, err = acquire(t, b)
-				require.ErrorIs(t, err, redlock.ErrHeld, name)
+				_, err = k.try(t.Context(), b)
+				require.ErrorIs(t, err, redlock.ErrHeld, k.name)
 				h, err := b.Inspect(t.Context(), "x")
 				require.NoError(t, err)
 				require.Len(t, h.Holders, 1)
@@ -64,8 +44,8 @@ func TestAMinHoldKeepsTheName(t *testing.T) {
 				out := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
 				got := ended(t, out, d)
 				require.NoError(t, got.err)
-				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", name, end)
-				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond, "%s, %s", name, end)
+				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", k.name, end)
+				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond, "%s, %s", k.name, end)
 				unlock(t, got.lock)
 			})
 		}

@@ -10,33 +10,11 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// triesOfX try to lock "x" as each kind.
-var triesOfX = []struct {
-	name string
-	try  func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error)
-}{
-	{"mutex", func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.TryLock(t.Context(), "x", opts...)
-	}},
-	{"several names", func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.TryLockAll(t.Context(), []string{"x", "y", "z"}, opts...)
-	}},
-	{"writer", func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.RW("x").TryLock(t.Context(), opts...)
-	}},
-	{"reader", func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.RW("x").TryRLock(t.Context(), opts...)
-	}},
-	{"reentrant", func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return l.Reentrant("x", "us").TryLock(t.Context(), opts...)
-	}},
-}
-
 // With one master every kind works, fencing included, and each call is one command and one round trip.
 func TestOneMasterIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	const way = 10 * time.Millisecond
-	for _, k := range triesOfX {
+	for _, k := range permitless {
 		for _, fencing := range []bool{false, true} {
 			inWorld(t, 1, func(t *testing.T, w *world) {
 				w.Master(0).Delay(way, 0)
@@ -63,7 +41,7 @@ func TestOneMasterIsOneRoundTrip(t *testing.T) {
 				round := func(once func(string, func() error) error) {
 					var l *redlock.Lock
 					require.NoError(t, once("lock", func() (err error) {
-						l, err = k.try(t, ours, opts...)
+						l, err = k.try(t.Context(), ours, opts...)
 						return err
 					}))
 					require.NoError(t, once("extend", func() error { return l.Extend(t.Context()) }))

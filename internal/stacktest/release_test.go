@@ -13,50 +13,27 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// releasable are locks of each kind, and what another holder has on the name.
-func releasable() map[string]func(t *testing.T, l *redlock.Locker) (name, token string) {
-	of := func(t *testing.T, lk *redlock.Lock, err error) (string, string) {
-		t.Helper()
-		require.NoError(t, err)
-		return lk.Name(), lk.Token()
-	}
-	return map[string]func(t *testing.T, l *redlock.Locker) (name, token string){
-		"mutex": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.Lock(t.Context(), "x", redlock.WithoutKeepalive())
-			return of(t, lk, err)
+// releasable are locks on x of each kind. They return their token.
+func releasable() map[string]func(t *testing.T, l *redlock.Locker) (token string) {
+	all := map[string]func(t *testing.T, l *redlock.Locker) string{
+		"mutex with a fence": func(t *testing.T, l *redlock.Locker) string {
+			return lock(t, l, "x", redlock.WithoutKeepalive(), redlock.WithFencing()).Token()
 		},
-		"mutex with a fence": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.Lock(t.Context(), "x", redlock.WithoutKeepalive(), redlock.WithFencing())
-			return of(t, lk, err)
-		},
-		"reader": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.RW("x").RLock(t.Context(), redlock.WithoutKeepalive())
-			return of(t, lk, err)
-		},
-		"writer": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.RW("x").Lock(t.Context(), redlock.WithoutKeepalive())
-			return of(t, lk, err)
-		},
-		"reentrant": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.Reentrant("x", "owner").Lock(t.Context(), redlock.WithoutKeepalive())
-			return of(t, lk, err)
-		},
-		"permit": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.Semaphore("x", 3).Acquire(t.Context(), redlock.WithoutKeepalive())
-			return of(t, lk, err)
-		},
-		"a name of a LockAll": func(t *testing.T, l *redlock.Locker) (string, string) {
-			lk, err := l.LockAll(t.Context(), []string{"x", "y"}, redlock.WithoutKeepalive())
-			_, token := of(t, lk, err)
-			return "x", token
-		},
-		"a minimum hold": func(t *testing.T, l *redlock.Locker) (string, string) {
+		"a minimum hold": func(t *testing.T, l *redlock.Locker) string {
 			lk := lock(t, l, "x", redlock.WithMinHold(ttl))
-			token := lk.Token()
 			unlock(t, lk)
-			return "x", "min-hold:" + token
+			return "min-hold:" + lk.Token()
 		},
 	}
+	for _, k := range kinds {
+		all[k.name] = func(t *testing.T, l *redlock.Locker) string {
+			t.Helper()
+			lk, err := k.lock(t.Context(), l, redlock.WithoutKeepalive())
+			require.NoError(t, err)
+			return lk.Token()
+		}
+	}
+	return all
 }
 
 func TestReleaseFreesALockOfAnyKind(t *testing.T) {
@@ -66,19 +43,19 @@ func TestReleaseFreesALockOfAnyKind(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				holder, operator, waiter := w.locker(t, "holder"), w.locker(t, "operator"), w.locker(t, "waiter", patient)
-				locked, token := take(t, holder)
+				token := take(t, holder)
 				synctest.Wait()
-				waits := locking(t.Context(), waiter, locked)
+				waits := locking(t.Context(), waiter, "x")
 				time.Sleep(time.Second)
 				waiting(t, waits)
 
-				require.ErrorIs(t, operator.Release(t.Context(), locked, "x"+token), redlock.ErrLost, "another token")
+				require.ErrorIs(t, operator.Release(t.Context(), "x", "x"+token), redlock.ErrLost, "another token")
 				time.Sleep(time.Second)
 				waiting(t, waits)
-				require.NoError(t, operator.Release(t.Context(), locked, token))
+				require.NoError(t, operator.Release(t.Context(), "x", token))
 				got := ended(t, waits, 100*time.Millisecond) // it is woken
 				require.NoError(t, got.err)
-				require.ErrorIs(t, operator.Release(t.Context(), locked, token), redlock.ErrLost, "once more")
+				require.ErrorIs(t, operator.Release(t.Context(), "x", token), redlock.ErrLost, "once more")
 				require.NoError(t, got.lock.Err(), "the next holder keeps it")
 				unlock(t, got.lock)
 			})
@@ -88,23 +65,26 @@ func TestReleaseFreesALockOfAnyKind(t *testing.T) {
 
 func TestReleaseLeavesTheOtherHolders(t *testing.T) {
 	t.Parallel()
-	for name, take := range releasable() {
-		if name != "reader" && name != "reentrant" && name != "permit" {
-			continue
-		}
+	for name, take := range map[string]func(l *redlock.Locker) ctxLock{
+		"reader":    func(l *redlock.Locker) ctxLock { return l.RW("x").RLock },
+		"reentrant": func(l *redlock.Locker) ctxLock { return l.Reentrant("x", "owner").Lock },
+		"permit":    func(l *redlock.Locker) ctxLock { return l.Semaphore("x", 3).Acquire },
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
-				_, stays := take(t, w.locker(t, "one"))
+				stays, err := take(w.locker(t, "one"))(t.Context())
+				require.NoError(t, err)
 				synctest.Wait() // all masters have answered
-				_, goes := take(t, w.locker(t, "two"))
+				goes, err := take(w.locker(t, "two"))(t.Context())
+				require.NoError(t, err)
 				operator := w.locker(t, "operator")
-				require.NoError(t, operator.Release(t.Context(), "x", goes))
+				require.NoError(t, operator.Release(t.Context(), "x", goes.Token()))
 				synctest.Wait() // it is connected to all masters
 				holding, err := operator.Inspect(t.Context(), "x")
 				require.NoError(t, err)
 				require.Len(t, holding.Holders, 1)
-				assert.Equal(t, stays, holding.Holders[0].Token)
+				assert.Equal(t, stays.Token(), holding.Holders[0].Token)
 				assert.Equal(t, 3, holding.Holders[0].Votes)
 			})
 		})
@@ -127,7 +107,7 @@ func TestReleaseOfALockOfAnotherClient(t *testing.T) {
 func TestReleaseWithoutAMajorityContinues(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		_, token := releasable()["mutex"](t, w.locker(t, "holder", redlock.WithTTL(time.Hour)))
+		token := releasable()["mutex"](t, w.locker(t, "holder", redlock.WithTTL(time.Hour)))
 		synctest.Wait()
 		operator := w.locker(t, "operator")
 		w.warm(t, operator)
@@ -153,7 +133,7 @@ func TestReleaseWithoutAMajorityContinues(t *testing.T) {
 func TestReleaseOfALockThatIsLost(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
-		_, token := releasable()["mutex"](t, w.locker(t, "holder"))
+		token := releasable()["mutex"](t, w.locker(t, "holder"))
 		synctest.Wait()
 		for _, m := range w.some(0, 3) {
 			m.Wipe()

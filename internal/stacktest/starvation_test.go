@@ -15,26 +15,6 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// exclusive are the calls that wait for the name x alone, by kind.
-func exclusive() map[string]func(
-	ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption,
-) (*redlock.Lock, error) {
-	return map[string]func(context.Context, *redlock.Locker, ...redlock.LockOption) (*redlock.Lock, error){
-		"mutex": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			return l.Lock(ctx, "x", opts...)
-		},
-		"several": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			return l.LockAll(ctx, []string{"w", "x", "y"}, opts...)
-		},
-		"writer": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			return l.RW("x").Lock(ctx, opts...)
-		},
-		"reentrant": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			return l.Reentrant("x", "me").Lock(ctx, opts...)
-		},
-	}
-}
-
 // intents are the keys of waiters' intents on all masters.
 func (w *world) intents() (keys []string) {
 	synctest.Wait()
@@ -80,7 +60,8 @@ func readOn(t *testing.T, names []string, lockers ...*redlock.Locker) (stop func
 // A stream of readers that overlap starves no exclusive waiter, whether they are of its own Locker or of others.
 func TestReadersDoNotStarveAnExclusiveWaiter(t *testing.T) {
 	t.Parallel()
-	for kind, call := range exclusive() {
+	for _, k := range exclusive {
+		kind, call := k.name, k.lock
 		for _, where := range []string{"in other processes", "in its process"} {
 			t.Run(kind+", "+where, func(t *testing.T) {
 				t.Parallel()
@@ -110,7 +91,8 @@ func TestReadersDoNotStarveAnExclusiveWaiter(t *testing.T) {
 // Every exclusive waiter keeps new readers out while one is in, for as long as it waits, and no longer.
 func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 	t.Parallel()
-	for kind, call := range exclusive() {
+	for _, k := range exclusive {
+		kind, call := k.name, k.lock
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 5, func(t *testing.T, w *world) {
@@ -147,7 +129,8 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 // A waiter that gets the lock takes its intent back on every master, and wakes no reader for that.
 func TestAnIntentIsWithdrawnWithTheGrant(t *testing.T) {
 	t.Parallel()
-	for kind, call := range exclusive() {
+	for _, k := range exclusive {
+		kind, call := k.name, k.lock
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 5, func(t *testing.T, w *world) {
@@ -181,7 +164,8 @@ func TestAnIntentIsWithdrawnWithTheGrant(t *testing.T) {
 // Mutexes that wait for each other, and owners that do, leave no intents, and send nothing to take any back.
 func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 	t.Parallel()
-	for kind, call := range exclusive() {
+	for _, k := range exclusive {
+		kind, call := k.name, k.lock
 		if kind == "writer" {
 			continue // it keeps readers out whatever the holder
 		}
@@ -247,7 +231,8 @@ func TestADeniedTryLockOfAnyKindKeepsNoReaderOut(t *testing.T) {
 // back right after it.
 func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 	t.Parallel()
-	for kind, call := range exclusive() {
+	for _, k := range exclusive {
+		kind, call := k.name, k.lock
 		for _, grant := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, granted %v", kind, grant), func(t *testing.T) {
 				t.Parallel()

@@ -25,7 +25,8 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 		"rarely":     {redlock.WithRetry(time.Hour, time.Hour), 30, time.Second + 3*timeout},
 		"very often": {redlock.WithRetry(time.Millisecond, 5*time.Millisecond), 5, 5*time.Millisecond + 3*timeout},
 	} {
-		for kind, call := range exclusive() {
+		for _, k := range exclusive {
+			kind, call := k.name, k.lock
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
 				inWorld(t, 5, func(t *testing.T, w *world) {

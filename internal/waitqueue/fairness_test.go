@@ -141,7 +141,7 @@ func TestAPassedPermitLetsTheNextCallerAsk(t *testing.T) {
 func TestSharesAreEqual(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ slots, others, share int }{
-		{8, 0, 8}, {8, 1, 4}, {8, 3, 2}, {8, 4, 1}, {8, 7, 1}, {8, 8, 0}, {1, 1, 0}, {3, 1, 1},
+		{8, 0, 8}, {8, 3, 2}, {8, 8, 0}, // the others are in TestShare
 	} {
 		p := newProcess(t)
 		held, first := p.wanted(tt.slots)

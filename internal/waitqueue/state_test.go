@@ -31,21 +31,3 @@ func TestEveryTransition(t *testing.T) {
 	}
 	assert.PanicsWithValue(t, "waitqueue: event take in state waiting", func() { waiting.after(take) })
 }
-
-// Only a caller that asks, or was given a lease, can take the lock; and nothing brings back a caller that is gone.
-func TestHowACallerEnds(t *testing.T) {
-	t.Parallel()
-	for s := range states {
-		for e := range events {
-			if e == take {
-				assert.Equal(t, s == asking || s == given, transitions[s][e] == gone, "%v in %v", e, s)
-			}
-		}
-		if s != outside {
-			assert.Equal(t, gone, transitions[s][leave], "%v", s)
-		}
-	}
-	for e := range events {
-		assert.Contains(t, []state{outside, gone}, transitions[gone][e], "%v", e)
-	}
-}

@@ -36,9 +36,7 @@ func (s silent) Take() bool { return s.rnd != nil && s.rnd.IntN(4) == 0 }
 // queue counts is true of its callers, and nothing remains at the end.
 func TestARandomWalk(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := rand.New(rand.NewPCG(1, 0))
 	seen := make(map[state]bool)
 	for range 200 {
 		qs := New(Config{
