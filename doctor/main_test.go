@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		_ = p.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))) // most tests wait, and need no processor
+	}
 	dir, err := os.MkdirTemp("", "doctor-")
 	if err != nil {
 		panic(err)

@@ -103,55 +103,6 @@ func TestAnInvalidLockerFailsTheTest(t *testing.T) {
 	)
 }
 
-// What the package is for: to see code under locks meet masters that fail.
-func TestALockOutlivesAMinorityOfItsMasters(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, start start) {
-		masters := start(t, 5)
-		locker := open(t, masters, redlock.WithTTL(3*time.Second), redlock.WithNodeTimeout(time.Second))
-		lock, err := locker.Lock(t.Context(), "name")
-		require.NoError(t, err)
-
-		masters[0].Stop()
-		masters[1].Freeze()
-		require.NoError(t, lock.Extend(t.Context()))
-		require.NoError(t, lock.Err())
-
-		masters[2].Wipe()
-		masters[3].Wipe()
-		masters[4].Wipe()
-		select {
-		case <-lock.Context().Done():
-			require.ErrorIs(t, context.Cause(lock.Context()), redlock.ErrLost)
-		case <-time.After(patience):
-			t.Fatal("the loss was not noticed")
-		}
-	})
-}
-
-func TestARestartedMasterMayNotVoteYet(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, start start) {
-		masters := start(t, 1)
-		ttl := redlock.WithTTL(500 * time.Millisecond)
-		one, another := open(t, masters, ttl), open(t, masters, ttl)
-		first, err := one.Lock(t.Context(), "name")
-		require.NoError(t, err)
-
-		masters[0].Stop()
-		masters[0].Start()
-		back := time.Now()
-
-		_, err = another.TryLock(t.Context(), "name")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum, "it has forgotten that the name is held")
-		second, err := another.Lock(t.Context(), "name")
-		require.NoError(t, err, "in the end it votes")
-		assert.Greater(t, time.Since(back), 500*time.Millisecond)
-		require.Error(t, first.Err(), "the first holder is not one any more")
-		require.NoError(t, second.Unlock(t.Context()))
-	})
-}
-
 func TestAWipeIsWhatNoGuardSees(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
@@ -187,60 +138,6 @@ func TestAThawedMasterExecutesTheReleasesOfThePause(t *testing.T) {
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return votes(t, locker) == 5 }, patience, look, "they vote again")
 		require.NoError(t, next.Unlock(t.Context()))
-	})
-}
-
-func TestALockWaitsForAMajority(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]struct{ begin, end func(*redlocktest.Master) }{
-		"that is frozen":  {(*redlocktest.Master).Freeze, (*redlocktest.Master).Thaw},
-		"that is stopped": {(*redlocktest.Master).Stop, (*redlocktest.Master).Start},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			masters := redlocktest.Start(t, 3)
-			locker := open(t, masters, redlock.WithTTL(time.Second), redlock.WithNodeTimeout(200*time.Millisecond))
-			for _, m := range masters[1:] {
-				fault.begin(m)
-			}
-			_, err := locker.TryLock(t.Context(), "name")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-
-			ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
-			defer cancel()
-			got := make(chan error, 1)
-			go func() {
-				got <- locker.Do(ctx, "name", func(context.Context) error { return nil })
-			}()
-			for _, m := range masters[1:] {
-				require.Empty(t, got, "it waits")
-				fault.end(m)
-			}
-			require.NoError(t, <-got)
-		})
-	}
-}
-
-func TestAnExtensionPutsBackWhatAWipeLost(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, start start) {
-		masters := start(t, 3)
-		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(5*time.Second),
-			redlock.WithoutKeepalive())
-		lock, err := locker.Lock(t.Context(), "name")
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return votes(t, locker) == 3 }, patience, look)
-
-		masters[0].Wipe()
-		assert.Equal(t, 2, votes(t, locker))
-		require.NoError(t, lock.Extend(t.Context()), "two of three have it")
-		require.Eventually(t, func() bool { return votes(t, locker) == 3 }, patience, look)
-
-		masters[1].Freeze()
-		masters[1].Wipe() // takes effect as it thaws
-		masters[1].Thaw()
-		assert.Equal(t, 2, votes(t, locker))
-		require.NoError(t, lock.Unlock(t.Context()))
 	})
 }
 

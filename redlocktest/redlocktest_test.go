@@ -159,6 +159,11 @@ func TestWipe(t *testing.T) {
 		m.Wipe()
 
 		assert.Zero(t, c.DBSize(t.Context()).Val())
+		require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
+		m.Freeze()
+		m.Wipe() // takes effect as it thaws
+		m.Thaw()
+		assert.Zero(t, c.DBSize(t.Context()).Val())
 		_, after := uptimeAndID(t, c)
 		assert.Equal(t, before, after)
 	})

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +31,10 @@ var binary, testBinary string
 func TestMain(m *testing.M) {
 	asHelper()
 	heedSignals()
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		_ = p.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))) // most tests wait for processes, and need no processor
+	}
 	testBinary, _ = os.Executable()
 	redis.SetLogger(silent{}) // refused connections are what is tested
 	dir, err := os.MkdirTemp("", "redlock-test-")

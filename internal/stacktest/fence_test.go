@@ -1,6 +1,7 @@
 package stacktest_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,64 +31,6 @@ func count(m *simnet.Master, name, fence string) {
 func counted(m *simnet.Master, name string) string {
 	last, _ := m.Redis().Get(kind.FenceKey(name))
 	return last
-}
-
-// rounds is how many operations of a lock the first master was asked, releases aside.
-func (w *world) rounds() (n int) {
-	for _, e := range w.asked() {
-		if e.Master == 0 && strings.HasPrefix(strings.ToLower(e.Args[0]), "eval") && !strings.Contains(e.Reply, "NOSCRIPT") {
-			n++
-		}
-	}
-	return n
-}
-
-func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		const trip = 20 * time.Millisecond
-		for _, m := range w.Masters() {
-			m.Delay(trip/2, 0)
-		}
-		w.Master(1).Delay(trip/4, 0) // so that it is of every majority
-		timed := func() (lk *redlock.Lock, took time.Duration, rounds int) {
-			w.forget()
-			began := time.Now()
-			lk = fenced(t, l, "x")
-			took = time.Since(began)
-			time.Sleep(time.Second)
-			return lk, took, w.rounds()
-		}
-		differ := func(largest uint64) { // ahead of every clock, and no three of them alike
-			for i, m := range w.Masters()[:3] {
-				count(m, "x", fmt.Sprint([]uint64{largest - 2, largest, largest - 1}[i]))
-			}
-		}
-		differ(2000000000000000)
-		lk, _, _ := timed() // connects, and the masters learn the scripts
-		unlock(t, lk)
-
-		lk, took, rounds := timed()
-		assert.Equal(t, trip, took)
-		assert.Equal(t, 1, rounds)
-		unlock(t, lk)
-
-		differ(3000000000000000)
-		ahead, took, rounds := timed()
-		assert.Equal(t, 2*trip, took)
-		assert.Equal(t, 2, rounds)
-		assert.Equal(t, uint64(3000000000000001), ahead.Fence())
-		n := 0
-		for _, m := range w.Masters() {
-			if counted(m, "x") == "3000000000000001" {
-				n++
-			}
-		}
-		assert.Equal(t, 5, n, "it was written back")
-		unlock(t, ahead)
-		assert.Greater(t, fenced(t, l, "x").Fence(), ahead.Fence())
-	})
 }
 
 // A master would take the write-back of a permit's token even if it granted the permit with more. So a master whose
@@ -163,42 +106,6 @@ func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 		assert.Zero(t, w.keys(), "nothing was counted")
 		time.Sleep(2 * ttl)
 		assert.Greater(t, rlock(t, slow, "x").Fence(), before.Fence())
-	})
-}
-
-func TestCountersEndADayAfterTheirLastLock(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithTTL(time.Hour))
-		lk := fenced(t, l, "x")
-		time.Sleep(30 * time.Hour)
-		require.NoError(t, lk.Err())
-		for _, m := range w.Masters() {
-			assert.NotEmpty(t, counted(m, "x"), "an extension keeps it")
-		}
-		unlock(t, lk)
-		time.Sleep(24*time.Hour + 2*time.Hour)
-		assert.Zero(t, w.keys())
-		assert.Greater(t, fenced(t, l, "x").Fence(), lk.Fence())
-	})
-}
-
-func TestAHealedMasterGetsTheTokenToo(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		for _, lk := range []*redlock.Lock{
-			fenced(t, l, "x"), rlock(t, l, "y", redlock.WithFencing()), reenter(t, l, "z", "me", redlock.WithFencing()),
-		} {
-			synctest.Wait()
-			w.Master(0).Redis().FlushAll()
-			require.NoError(t, lk.Extend(t.Context()))
-			synctest.Wait()
-			for _, m := range w.Masters() {
-				assert.Equal(t, counted(w.Master(1), lk.Name()), counted(m, lk.Name()))
-			}
-			unlock(t, lk)
-		}
 	})
 }
 
@@ -301,23 +208,6 @@ func TestAReaderThatJoinsOneWithoutATokenMayFallBehindAPermit(t *testing.T) {
 	}
 }
 
-func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithFencing())
-		for _, m := range w.Masters() {
-			count(m, "b", "4000000000000000")
-		}
-		all, err := l.TryLockAll(t.Context(), []string{"a", "b", "c"})
-		require.NoError(t, err)
-		assert.Equal(t, uint64(4000000000000001), all.Fence())
-		unlock(t, all)
-		for _, name := range []string{"a", "b", "c"} {
-			assert.Greater(t, lock(t, l, name).Fence(), all.Fence(), name)
-		}
-	})
-}
-
 // Masters that lost the counter answer first, with new tokens. The hold waits for the majority that knows the owner's
 // token.
 func TestAnInnerHoldOverMastersWithoutCountersKeepsItsOwnersToken(t *testing.T) {
@@ -338,24 +228,6 @@ func TestAnInnerHoldOverMastersWithoutCountersKeepsItsOwnersToken(t *testing.T) 
 		assert.Equal(t, outer.Fence(), inner.Fence())
 		unlock(t, inner)
 		unlock(t, outer)
-	})
-}
-
-// The counter has the token of an earlier ownership, which does not count.
-func TestTheFirstHoldThatAsksGetsTheToken(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		earlier := reenter(t, l, "x", "me", redlock.WithFencing())
-		unlock(t, earlier)
-		synctest.Wait()
-		outer := reenter(t, l, "x", "me")
-		assert.Zero(t, outer.Fence())
-		one := reenter(t, l, "x", "me", redlock.WithFencing())
-		time.Sleep(time.Second) // the hint of the second one is larger
-		two := reenter(t, l, "x", "me", redlock.WithFencing())
-		assert.Greater(t, one.Fence(), earlier.Fence())
-		assert.Equal(t, one.Fence(), two.Fence())
 	})
 }
 
@@ -419,5 +291,78 @@ func TestReadersTogetherMayHaveDifferentFences(t *testing.T) {
 		require.NoError(t, err)
 		assert.Greater(t, after.Fence(), second.Fence())
 		unlock(t, after)
+	})
+}
+
+const largest = 1<<53 - 1 // the largest fencing token
+
+func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]struct {
+		ahead time.Duration
+		year  string
+	}{
+		"past the year 2255": {290 * 365 * 24 * time.Hour, "2289"},
+		"before 1970":        {-31 * 365 * 24 * time.Hour, "1969"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l, sound := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+				before := fenced(t, sound, "x")
+				unlock(t, before)
+				synctest.Wait() // the third master has answered, too
+				w.Host("a").Clock().SetAhead(at.ahead)
+				w.forget()
+				plain := w.locker(t, "a")
+				for what, acquire := range ways {
+					for _, err := range []error{
+						acquire(within(t, time.Minute), l, "x", func(*redlock.Lock) {}),
+						acquire(within(t, time.Minute), plain, "x", func(*redlock.Lock) {}, redlock.WithFencing()),
+					} {
+						require.ErrorContains(t, err, "clock", what)
+						require.ErrorContains(t, err, at.year, what)
+						require.ErrorContains(t, err, "2255", what)
+					}
+				}
+				assert.Empty(t, w.asked(), "nothing was sent")
+				assert.Greater(t, fenced(t, sound, "x").Fence(), before.Fence(), "the tokens of the name continue to grow")
+			})
+		})
+	}
+	t.Run("without fencing it does not matter", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			w.Host("a").Clock().SetAhead(290 * 365 * 24 * time.Hour)
+			unlock(t, lock(t, l, "x"))
+		})
+	})
+}
+
+func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		for _, m := range w.Masters() {
+			count(m, "x", fmt.Sprint(int64(largest)))
+		}
+		for what, take := range map[string]func() (*redlock.Lock, error){
+			"TryLock":   func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
+			"Lock":      func() (*redlock.Lock, error) { return l.Lock(within(t, time.Minute), "x") },
+			"LockAll":   func() (*redlock.Lock, error) { return l.LockAll(within(t, time.Minute), []string{"x", "y"}) },
+			"RLock":     func() (*redlock.Lock, error) { return l.RW("x").RLock(within(t, time.Minute)) },
+			"RW.Lock":   func() (*redlock.Lock, error) { return l.RW("x").Lock(within(t, time.Minute)) },
+			"Reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").Lock(within(t, time.Minute)) },
+		} {
+			_, err := take()
+			require.ErrorIs(t, err, redlock.ErrNoQuorum, what)
+			require.NotErrorIs(t, err, context.DeadlineExceeded, what)
+			require.ErrorContains(t, err, "delete the key on every master", what)
+		}
+		for _, m := range w.Masters() { // as the error says
+			m.Redis().Del(kind.FenceKey("x"))
+		}
+		assert.NotZero(t, fenced(t, l, "x").Fence())
 	})
 }

@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,61 +192,6 @@ func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
 		unlock(t, lock(t, other, "x"))
 		synctest.Wait()
 		assert.Zero(t, w.keys())
-	})
-}
-
-func TestALockHandedOverWhileItsLockerClosesIsReleased(t *testing.T) {
-	t.Parallel()
-	for range 20 { // in either order
-		inWorld(t, 3, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			w.warm(t, l)
-			lk := lock(t, l, "x")
-			out := locking(t.Context(), l, "x")
-			var both sync.WaitGroup
-			both.Go(func() { _ = lk.Unlock(context.Background()) })
-			both.Go(func() { assert.NoError(t, l.Close()) })
-			both.Wait()
-			if got := ended(t, out, time.Second); got.err == nil {
-				require.ErrorIs(t, got.lock.Err(), redlock.ErrClosed)
-			}
-			time.Sleep(time.Second)
-			assert.Zero(t, w.keys())
-		})
-	}
-}
-
-// A cohort is bounded, so that a busy process does not keep a name from the others.
-func TestOtherProcessesGetTheirTurn(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		counts := make([]int, 2)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		var all sync.WaitGroup
-		for i, host := range []string{"a", "b"} {
-			l := w.locker(t, host)
-			for _, m := range w.Masters() {
-				w.Host(host).To(m.Index()).Delay(200*time.Microsecond, 100*time.Microsecond)
-			}
-			for range 4 {
-				all.Go(func() {
-					for {
-						lk, err := l.Lock(ctx, "x")
-						if err != nil {
-							return
-						}
-						counts[i]++
-						time.Sleep(time.Millisecond)
-						assert.NoError(t, lk.Unlock(ctx))
-					}
-				})
-			}
-		}
-		all.Wait()
-		assert.Greater(t, counts[0]+counts[1], 3000, "it is handed over")
-		assert.Greater(t, 3*counts[0], counts[1])
-		assert.Greater(t, 3*counts[1], counts[0])
 	})
 }
 

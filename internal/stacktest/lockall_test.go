@@ -1,7 +1,6 @@
 package stacktest_test
 
 import (
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,42 +55,6 @@ func TestLockAllWaitsForTheLastOfItsNames(t *testing.T) {
 		got := ended(t, all, 100*time.Millisecond)
 		require.NoError(t, got.err)
 		unlock(t, got.lock)
-	})
-}
-
-func TestOverlappingLockAllsDoNotDeadlock(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		inside := make(map[string]bool)
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for i, names := range [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}, {"c", "b", "a"}} {
-			l := w.locker(t, string(rune('p'+i)))
-			wg.Go(func() {
-				for range 20 {
-					lk, err := l.LockAll(t.Context(), names)
-					if !assert.NoError(t, err) {
-						return
-					}
-					mu.Lock()
-					for _, name := range names {
-						assert.False(t, inside[name], name)
-						inside[name] = true
-					}
-					mu.Unlock()
-					time.Sleep(time.Millisecond)
-					mu.Lock()
-					for _, name := range names {
-						inside[name] = false
-					}
-					mu.Unlock()
-					assert.NoError(t, lk.Unlock(t.Context()))
-				}
-			})
-		}
-		wg.Wait()
-		synctest.Wait()
-		assert.Zero(t, w.keys())
 	})
 }
 

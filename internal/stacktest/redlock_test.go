@@ -222,25 +222,6 @@ func TestEverythingSaysClosedAfterClose(t *testing.T) {
 	})
 }
 
-func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-		for i := range 20 {
-			lock(t, a, fmt.Sprint(i))
-		}
-		out := locking(t.Context(), b, "7")
-		began := time.Now()
-		require.NoError(t, a.Close())
-		assert.Zero(t, time.Since(began), "nothing had to be waited for")
-		e := ended(t, out, 20*time.Millisecond)
-		require.NoError(t, e.err)
-		unlock(t, e.lock)
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
 // stoppingClock blocks the first reader after the end of a lock until the test lets it continue.
 type stoppingClock struct {
 	clock.Clock

@@ -1,7 +1,6 @@
 package stacktest_test
 
 import (
-	"context"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -47,27 +46,6 @@ func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestLockThatFrozeWhileItWasAcquiredIsNotHeld(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithTTL(time.Second))
-		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0)
-		}
-		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-		time.Sleep(15 * time.Millisecond)
-		synctest.Wait()
-		assert.Equal(t, 5, w.keys(), "all have granted")
-		w.Host("a").Freeze()
-		time.Sleep(2 * time.Second)
-		w.Host("a").Thaw()
-		a := ended(t, out, time.Second)
-		require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
-		assert.Nil(t, a.lock)
-	})
 }
 
 func TestTokenIsTheSameEverywhereAndFreshForEveryAttempt(t *testing.T) {
@@ -125,46 +103,6 @@ func TestTheRedisClientRepeatsNoCommand(t *testing.T) {
 	})
 }
 
-func TestReleaseAndExtendLeaveAnothersKeyAlone(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk := lock(t, l, "x")
-		for _, m := range w.some(0, 2) {
-			m.Set("x", "another's", time.Minute)
-		}
-		require.NoError(t, lk.Extend(t.Context()), "three of five still have it")
-		for _, m := range w.some(0, 2) {
-			assert.Equal(t, "another's", m.Get("x"))
-			assert.Greater(t, m.TTL("x"), 50*time.Second, "its TTL neither")
-		}
-		unlock(t, lk)
-		time.Sleep(time.Second)
-		for _, m := range w.some(0, 2) {
-			assert.Equal(t, "another's", m.Get("x"))
-		}
-		assert.Equal(t, 2, w.keys())
-	})
-}
-
-func TestReleaseAndExtendLeaveAKeyOfAnotherTypeAlone(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk := lock(t, l, "x")
-		w.Master(0).Redis().Del("x")
-		w.Master(0).Redis().HSet("x", "f", "v")
-		require.NoError(t, lk.Extend(t.Context()))
-		unlock(t, lk)
-		time.Sleep(time.Second)
-		assert.Equal(t, "v", w.Master(0).Redis().HGet("x", "f"))
-
-		w.Master(1).Redis().HSet("x", "f", "v")
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld, "not WRONGTYPE")
-	})
-}
-
 // A holder that was frozen past its deadline must not take the lock back when it wakes, with its keepalive or by
 // Extend.
 func TestLockIsNeverRecreatedAfterItsOwnDeadline(t *testing.T) {
@@ -184,66 +122,6 @@ func TestLockIsNeverRecreatedAfterItsOwnDeadline(t *testing.T) {
 		assert.Empty(t, w.sets())
 		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
 	})
-}
-
-func TestFailureIsReleasedOnEveryMasterThatWasAsked(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0) // so that all are sent the SET before the first of them denies
-		}
-		w.foreign("x", time.Minute, 0, 1, 2)
-		w.forget()
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		time.Sleep(time.Second)
-		assert.Equal(t, 3, w.keys(), "the foreign ones")
-		assert.Equal(t, 3, w.holders("x", "foreign"))
-		asked, released := make(map[int]bool), make(map[int]bool)
-		for _, e := range w.asked() {
-			switch strings.ToUpper(e.Args[0]) {
-			case "SET":
-				asked[e.Master] = true
-			case "EVAL", "EVALSHA":
-				released[e.Master] = true
-			}
-		}
-		require.Len(t, asked, 5)
-		assert.Equal(t, asked, released, "those that denied too")
-	})
-}
-
-func TestCancelDuringAnAcquireLeavesNoKeys(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		at   time.Duration // of a round trip of 20 ms
-	}{
-		{"while the commands travel", 5 * time.Millisecond},
-		{"while the replies travel", 15 * time.Millisecond},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a", redlock.WithTTL(time.Minute))
-				w.warm(t, l)
-				for _, m := range w.Masters() {
-					m.Delay(10*time.Millisecond, 0)
-				}
-				ctx, cancel := context.WithCancelCause(t.Context())
-				out := locking(ctx, l, "x")
-				time.Sleep(tt.at)
-				cancel(errOwn)
-				a := ended(t, out, 0)
-				require.ErrorIs(t, a.err, context.Canceled)
-				time.Sleep(time.Second)
-				assert.Zero(t, w.keys())
-				assert.Len(t, w.sets(), 5, "they had been sent")
-			})
-		})
-	}
 }
 
 // The release reaches a frozen master after everything that was sent before, however long the master is frozen.

@@ -463,25 +463,6 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-// Every vote may be split, and only messages announce a release.
-func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{3, 5} {
-		t.Run(fmt.Sprint("of ", n), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, n, func(t *testing.T, w *world) {
-				for _, m := range w.Masters() {
-					m.Delay(2*time.Millisecond, 2*time.Millisecond)
-				}
-				for _, m := range w.some(0, n/2) {
-					m.Crash()
-				}
-				assert.Less(t, contend(t, w, 6, 20, patient, redlock.WithTTL(time.Hour)), 20*time.Second)
-			})
-		})
-	}
-}
-
 func TestAHeadThatGivesUpPassesTheTurnToTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

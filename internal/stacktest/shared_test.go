@@ -1,6 +1,7 @@
 package stacktest_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 func reenter(t testing.TB, l *redlock.Locker, name, owner string, opts ...redlock.LockOption) *redlock.Lock {
@@ -108,99 +110,69 @@ func TestAnInnerLockNeverWaitsForAnotherOwner(t *testing.T) {
 	})
 }
 
-func TestACrashedHoldersHoldEndsByItself(t *testing.T) {
+func rlock(t testing.TB, l *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lk, err := l.RW(name).TryRLock(t.Context(), opts...)
+	require.NoError(t, err)
+	return lk
+}
+
+// leftovers are the keys on all masters but for the fences, which are meant to stay.
+func (w *world) leftovers(name string) (keys []string) {
+	synctest.Wait() // an Unlock returns at the majority
+	for _, m := range w.Masters() {
+		for _, key := range m.Keys() {
+			if key != kind.FenceKey(name) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+func TestReadersShareAndAWriterWaitsForTheLast(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
-		lives := reenter(t, a, "x", "me")
-		reenter(t, b, "x", "me")
-		require.Equal(t, 2, depth(t, a, "x"))
-		w.Host("b").Freeze()
-		time.Sleep(2 * ttl)
-		assert.Equal(t, 1, depth(t, a, "x"))
-		unlock(t, lives)
-		unlock(t, reenter(t, c, "x", "you"))
+		a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c", patient)
+		one, two, three := rlock(t, a, "x"), rlock(t, a, "x"), rlock(t, b, "x")
+		writer := inBackground(func() (*redlock.Lock, error) { return c.RW("x").Lock(t.Context()) })
+		for _, lk := range []*redlock.Lock{one, three, two} {
+			time.Sleep(20 * time.Second) // keepalive holds them
+			waiting(t, writer)
+			unlock(t, lk)
+		}
+		got := ended(t, writer, 100*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+		assert.Empty(t, w.leftovers("x"))
 	})
 }
 
-func TestAnInnerHoldWithAShorterTTLDoesNotShortenTheOuters(t *testing.T) {
+// The head of a queue leaves its own intent, so a writer after it in the queue is not starved either, and each intent
+// goes with the waiter that left it.
+func TestAWriterBehindAMutexKeepsNewReadersOut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
-		outer := reenter(t, a, "x", "me", redlock.WithoutKeepalive())
-		inner := reenter(t, a, "x", "me", redlock.WithoutKeepalive(), redlock.WithTTL(2*time.Second))
-		time.Sleep(3 * time.Second)
-		require.ErrorIs(t, inner.Err(), redlock.ErrLost)
-		require.NoError(t, outer.Err())
-		assert.Equal(t, 1, depth(t, b, "x"))
-		_, err := b.Reentrant("x", "you").TryLock(t.Context())
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		unlock(t, outer)
-	})
-}
-
-func TestDepthIsTheUnionOfWhatAMajorityKnows(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		var holds []*redlock.Lock
-		for _, away := range [][]int{{0, 1}, {2, 3}, {4, 0}} { // each hold sits on a majority of its own
-			for _, i := range away {
-				w.Master(i).BlackHole()
-			}
-			holds = append(holds, reenter(t, l, "x", "me"))
-			for _, i := range away {
-				w.Master(i).Heal()
-			}
-			time.Sleep(time.Second)
-		}
-		w.Master(2).Redis().Del("x")
-		w.foreign("x", time.Minute, 2) // a stranger's, on one master
-		seen, err := l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.EqualValues(t, "reentrant", seen.Kind)
-		assert.Equal(t, 3, seen.Depth)
-		for _, lk := range holds {
-			unlock(t, lk)
-		}
-	})
-}
-
-func TestManyOwnersTakeTurns(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		holds := make(map[string]int) // by owner
-		for _, host := range []string{"a", "b"} {
-			l := w.locker(t, host)
-			for _, owner := range []string{"one", "two", "three"} {
-				wg.Go(func() {
-					for range 10 {
-						outer, err := l.Reentrant("x", owner).Lock(t.Context())
-						if !assert.NoError(t, err) {
-							return
-						}
-						mu.Lock()
-						holds[owner]++
-						for other, n := range holds {
-							assert.True(t, other == owner || n == 0, "%s together with %s", owner, other)
-						}
-						mu.Unlock()
-						inner, err := l.Reentrant("x", owner).Lock(t.Context())
-						if assert.NoError(t, err) {
-							time.Sleep(time.Millisecond)
-							assert.NoError(t, inner.Unlock(t.Context()))
-						}
-						mu.Lock()
-						holds[owner]--
-						mu.Unlock()
-						assert.NoError(t, outer.Unlock(t.Context()))
-					}
-				})
+		in := rlock(t, a, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		mutex := inBackground(func() (*redlock.Lock, error) { return b.Lock(ctx, "x") })
+		writer := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(t.Context()) })
+		keptOut := func() {
+			for range 10 {
+				time.Sleep(700 * time.Millisecond)
+				_, err := a.RW("x").TryRLock(t.Context())
+				require.ErrorIs(t, err, redlock.ErrHeld)
 			}
 		}
-		wg.Wait()
+		keptOut()
+		cancel()
+		require.Error(t, ended(t, mutex, 0).err)
+		keptOut() // by the writer, which is the head now
+		unlock(t, in)
+		got := ended(t, writer, 50*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
 		assert.Empty(t, w.leftovers("x"))
 	})
 }
