@@ -194,50 +194,6 @@ func TestSignalsAreForwardedToTheGroup(t *testing.T) {
 	}
 }
 
-func TestASignalThatEndsTheCommandIsItsStatus(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	p, _ := hold(t, masters, "name")
-	p.signal(syscall.SIGTERM)
-	assert.Equal(t, 128+15, p.wait())
-	assert.Empty(t, p.stderr.String())
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n, "unlocked")
-}
-
-func TestASignalEndsTheWait(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	hold(t, masters, "held")
-	down := redlocktest.Start(t, 3)
-	for _, m := range down {
-		m.Stop()
-	}
-	for name, tc := range map[string]struct {
-		masters []*redlocktest.Master
-		signal  syscall.Signal
-	}{
-		"INT, for a holder":     {masters, syscall.SIGINT},
-		"TERM, for a holder":    {masters, syscall.SIGTERM},
-		"HUP, for a holder":     {masters, syscall.SIGHUP},
-		"TERM, for the masters": {down, syscall.SIGTERM},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := launch(t, tc.masters, "run", "held", "--", "echo", "must not run")
-			p.await("redlock: waiting", &p.stderr)
-			p.signal(tc.signal)
-			assert.Equal(t, 128+int(tc.signal), p.wait())
-			assert.Empty(t, p.stdout.String())
-			assert.Equal(t, 1, strings.Count(p.stderr.String(), "\n"), "only that it waits: %s", &p.stderr)
-		})
-	}
-	t.Cleanup(func() {
-		n, _ := votes(t, masters, "held")
-		assert.Equal(t, 3, n, "the lock is still held")
-	})
-}
-
 func TestAnIgnoredSignalIsNotForwarded(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)

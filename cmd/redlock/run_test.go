@@ -146,15 +146,6 @@ func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {
 	assert.Contains(t, p.stdout.String(), "read a line\n")
 }
 
-func TestRunWorksWithAMinorityDownOrFrozen(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 5)
-	masters[0].Stop()
-	masters[1].Freeze()
-	got := redlock(t, masters, "run", "name", "--", "echo", "runs")
-	assert.Equal(t, result{0, "runs\n", ""}, got)
-}
-
 func TestRunWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)

@@ -58,7 +58,7 @@ func TestEverySignalReachesTheCommandOnce(t *testing.T) {
 func TestASignalThatTheCommandDoesNotCatch(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	for _, s := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR1, unix.SIGALRM, unix.SIGABRT, unix.SIGSEGV} {
+	for _, s := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR1, unix.SIGTERM, unix.SIGABRT, unix.SIGSEGV} {
 		p := launchWith(t, masters, withoutTerminal, "run", "name", "--", "sh", "-c", "ulimit -c 0; echo runs; exec sleep 40")
 		p.says("runs")
 		p.signal(s)
@@ -74,21 +74,30 @@ func TestWhichSignalsEndTheWait(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	_, end := hold(t, masters, "name")
-	waits := func() *process {
+	down := redlocktest.Start(t, 3)
+	for _, m := range down {
+		m.Stop()
+	}
+	waits := func(masters []*redlocktest.Master) *process {
 		p := launchWith(t, masters, withoutTerminal, "run", "name", "--", "echo", "my turn")
 		p.await("redlock: waiting", &p.stderr)
 		return p
 	}
-	patient := waits()
+	patient := waits(masters)
 	for _, s := range []syscall.Signal{unix.SIGWINCH, unix.SIGCONT, unix.SIGTSTP} {
 		patient.signal(s)
 	}
-	for _, s := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR2, unix.SIGALRM} {
+	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGHUP, unix.SIGTERM, unix.SIGQUIT, unix.SIGUSR2, unix.SIGALRM} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
-			p := waits()
+			over := masters
+			if s == unix.SIGTERM {
+				over = down
+			}
+			p := waits(over)
 			p.signal(s)
 			assert.Equal(t, 128+int(s), p.wait())
+			assert.Empty(t, p.stdout.String())
 			assert.Equal(t, 1, strings.Count(p.stderr.String(), "\n"), "no dump: %s", &p.stderr)
 		})
 	}

@@ -203,14 +203,3 @@ func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 	p.signal(syscall.SIGCONT)
 	assert.Equal(t, 3, p.wait())
 }
-
-func TestACommandThatIsKilledReleasesItsLock(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	p := launch(t, masters, "run", "name", "--", "sh", "-c", `echo "$$"; exec sleep 40`)
-	p.says("\n")
-	require.NoError(t, syscall.Kill(number(t, p.stdout.String()), syscall.SIGKILL))
-	assert.Equal(t, 128+9, p.wait())
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n, "unlocked")
-}
