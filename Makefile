@@ -67,7 +67,7 @@ integration: image ## the tests against five real masters in containers, alone
 	@$(call RUNTESTS,./integration/... ./internal/redisbox/...)
 
 sim: ## the real stack in virtual time, natively, under random faults (SCHEDULES=5000)
-	go run ./chaos -backend simulation -schedules $(SCHEDULES) $(if $(SEED),-seed $(SEED))
+	go test ./chaos/internal/simulation -run "^TestSchedules$$" -count=1 -timeout=0 -schedules=$(SCHEDULES) $(if $(SEED),-seed=$(SEED))
 
 exact: ## the same, so that a seed and an order repeat everything (SCHEDULES=5000 SEED=random ORDERS=1)
 	go run ./chaos -exact -schedules $(SCHEDULES) -orders $(ORDERS) $(if $(SEED),-seed $(SEED))
@@ -108,8 +108,8 @@ chaos: image ## inject faults, play schedules exactly, and catch broken locks (S
 chaos-soak: image ## play random scenarios for DURATION=2h
 	go run ./chaos -soak $(DURATION) -lanes 2
 
-guarantees: image ## play the scenarios of docs/guarantees.md and write its table
-	go run ./chaos -guarantees docs/guarantees.md
+guarantees: ## write the table of docs/guarantees.md as the scenarios declare it
+	go test ./chaos/internal/scenarios -run TestTheTableOfGuaranteesIsUpToDate -update
 
 bench: ## the benchmark: latency, far masters, contention, slots, faults; 17 minutes; needs redis-server
 	go run ./bench

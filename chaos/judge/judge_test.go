@@ -150,9 +150,8 @@ func TestTheJudgeAgrees(t *testing.T) {
 				within = 2
 			}
 			for _, s := range simulation.Schedules(c.profile, within) {
-				o, err := exact.Start(t).Play(exact.Job{Schedule: s, Lock: c.lock, Order: 1, Whole: true})
+				r, err := exact.Start(t).Play(exact.Job{Schedule: s, Lock: c.lock, Order: 1, Whole: true})
 				require.NoError(t, err)
-				r := &o.Result
 				status, out := judge(t, r.Events)
 				if c.lock == "" {
 					require.True(t, r.OK(), r.Report())

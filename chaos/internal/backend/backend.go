@@ -34,14 +34,6 @@ func Check(name string) error {
 	return nil
 }
 
-// Options of the masters.
-type Options struct {
-	// Masters is the number of masters.
-	Masters int
-	// Persistence says what a master keeps on disk. The zero value is [None].
-	Persistence Persistence
-}
-
 // Persistence says what a master keeps on disk.
 type Persistence string
 
@@ -57,11 +49,11 @@ const (
 // A Backend is a set of real masters that it can harm. A master keeps its addresses when it crashes and starts again.
 // Operations on different masters may overlap. Each master may have one fault at a time.
 type Backend struct {
-	options   Options
-	host      host
-	masters   []*master
-	inspector Inspector
-	noClocks  error // why clocks cannot be moved
+	persistence Persistence
+	host        host
+	masters     []*master
+	inspector   Inspector
+	noClocks    error // why clocks cannot be moved
 }
 
 // A server is the backend's side of one master.
@@ -99,23 +91,23 @@ type master struct {
 	clock *wallclock.Clock // nil: the master uses the machine's clock
 }
 
-// Open starts masters on the named backend. The caller must close the backend.
-func Open(ctx context.Context, name string, o Options) (*Backend, error) {
+// Open starts n masters on the named backend. The caller must close the backend.
+func Open(ctx context.Context, name string, n int, p Persistence) (*Backend, error) {
 	if err := Check(name); err != nil {
 		return nil, err
 	}
 	args := []string{"--repl-diskless-sync-delay", "0"} // so that a replica synchronizes at once
-	switch o.Persistence {
+	switch p {
 	case None:
 	case Always, EverySecond:
-		args = append(args, aof.Args(string(o.Persistence))...)
+		args = append(args, aof.Args(string(p))...)
 	default:
 		return nil, fmt.Errorf("no persistence is called %q: there are %q (none), %q and %q",
-			o.Persistence, None, Always, EverySecond)
+			p, None, Always, EverySecond)
 	}
-	b := &Backend{options: o, masters: make([]*master, o.Masters)}
+	b := &Backend{persistence: p, masters: make([]*master, n)}
 	if err := b.open(ctx, name, args); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %d masters as %s: %w", o.Masters, name, err), b.Close())
+		return nil, errors.Join(fmt.Errorf("start %d masters as %s: %w", n, name, err), b.Close())
 	}
 	return b, nil
 }
@@ -167,6 +159,12 @@ func (b *Backend) Direct() []string {
 	}
 	return urls
 }
+
+// Prefix returns the beginning of all names that the run locks.
+func (b *Backend) Prefix() string { return "storm:" }
+
+// Notes returns remarks on the masters for the report: none.
+func (b *Backend) Notes() []string { return nil }
 
 // Log returns the log of a master.
 func (b *Backend) Log(ctx context.Context, m int) (string, error) { return b.masters[m].log(ctx) }

@@ -35,7 +35,7 @@ func harm(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
 	defer cancel()
-	b, err := backend.Open(ctx, name, backend.Options{Masters: 2})
+	b, err := backend.Open(ctx, name, 2, backend.None)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
 	urls, direct := b.URLs(), b.Direct()
@@ -91,13 +91,13 @@ func harm(t *testing.T, name string) {
 
 func TestAnUnknownBackendIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := backend.Open(t.Context(), "clouds", backend.Options{Masters: 5})
+	_, err := backend.Open(t.Context(), "clouds", 5, backend.None)
 	require.ErrorContains(t, err, `no backend is called "clouds": there are ["containers" "processes"]`)
 }
 
 func TestAnUnknownPersistenceIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := backend.Open(t.Context(), backend.Processes, backend.Options{Masters: 1, Persistence: "hourly"})
+	_, err := backend.Open(t.Context(), backend.Processes, 1, "hourly")
 	require.ErrorContains(t, err, `no persistence is called "hourly"`)
 }
 

@@ -25,6 +25,14 @@ type hold struct {
 // clean reports whether the unlock was confirmed.
 func (h *hold) clean() bool { return h.returned != nil && h.returned.Err == "" }
 
+// ends returns the event that ended the last belief, or the acquisition if there was none.
+func (h *hold) ends() *history.Event {
+	if len(h.beliefs) == 0 {
+		return h.acquired
+	}
+	return h.beliefs[len(h.beliefs)-1].to
+}
+
 // An Interval is a time in which a holder believed that it held its lock. [Exclusion] judges these intervals.
 type Interval struct {
 	Who history.ID

@@ -12,13 +12,14 @@ import (
 // Exclusion checks that no two holders believed that they held one name at the same time, unless they may share it:
 // readers share, and so do the holds of one owner of a reentrant lock, and the holders of a semaphore with one number
 // of slots ([Slots] counts those). A lock of several names is held in each of them. One interval may end in the
-// nanosecond in which the next begins.
+// nanosecond in which the next begins. Between two beliefs of one hold, whose extension came late, no other may hold.
 func Exclusion(events []history.Event) Verdict {
 	v := on(events, ByExclusion)
 	all := holds(events)
 	names := byName(all)
 	for _, n := range names {
 		overlaps(&v, n.name, n.beliefs())
+		interrupted(&v, n)
 	}
 	v.Looked = fmt.Sprintf("%d holds of %d names", len(all), len(names))
 	return v
@@ -37,6 +38,37 @@ func overlaps(v *Verdict, name string, all []Interval) {
 				holderText(last), moment(last.Begin), moment(last.End), holderText(b), moment(b.Begin), moment(b.End))
 		}
 		latest.add(g, int64(b.End), b)
+	}
+}
+
+// interrupted finds holds that others had between two of their beliefs (a reader may come back after a writer), or from
+// before the request of another hold until after its return, which was past its deadline.
+func interrupted(v *Verdict, n nameHolds) {
+	for _, h := range n.holds {
+		if len(h.beliefs) == 0 && h.asked != h.acquired {
+			within(v, n, h)
+		}
+		for i := 1; i < len(h.beliefs) && !reads(h); i++ {
+			from, to := h.beliefs[i-1], h.beliefs[i]
+			for _, o := range n.beliefs() {
+				if o.Begin >= from.End && o.End <= to.Begin && groupOf(o.Mode, o.hold) != groupOf(from.Mode, h) {
+					v.find(n.name, []history.Event{*from.to, *o.from, *o.to, *to.from},
+						"%q: %s held it again from %s on, although %s had held it from %s to %s", n.name, who(h.who),
+						moment(to.Begin), holderText(o), moment(o.Begin), moment(o.End))
+				}
+			}
+		}
+	}
+}
+
+// within finds the beliefs in which h was asked for and returned.
+func within(v *Verdict, n nameHolds, h *hold) {
+	for _, o := range n.beliefs() {
+		if o.Begin <= h.asked.T && h.acquired.T < o.End && groupOf(o.Mode, o.hold) != groupOf(h.acquired.Mode, h) {
+			v.find(n.name, []history.Event{*o.from, *h.asked, *h.acquired, *o.to},
+				"%q: %s got it, until %s, while it was held by %s from %s to %s", n.name, who(h.who),
+				moment(h.acquired.Until), holderText(o), moment(o.Begin), moment(o.End))
+		}
 	}
 }
 

@@ -14,7 +14,11 @@ import (
 //   - B's token must be larger than A's if B is exclusive;
 //   - B's token must not be smaller than A's if B is a reader and A is exclusive. [ReadersInOrder] compares readers.
 //
-// A permit of a semaphore counts as exclusive here. No two exclusive holds may have the same token, in whatever order
+// The same holds if B was acquired after A had ended, whenever B was asked for, unless one of the faults in reordering
+// was injected: then a token is only as recent as the request. This does not hold for permits of a semaphore, whose
+// tokens need not follow the order in which slots were free.
+//
+// A permit counts as exclusive here. No two exclusive holds may have the same token, in whatever order
 // they came, except holds of one owner of a reentrant lock.
 //
 // An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
@@ -25,7 +29,9 @@ import (
 //
 // lasting are the faults after which a master may, for the time lingers after the heal, not vote or lack tokens that it
 // granted.
-func Fencing(events []history.Event, masters int, lasting []string, lingers time.Duration) Verdict {
+func Fencing(
+	events []history.Event, masters int, lasting []string, lingers time.Duration, reordering []string,
+) Verdict {
 	v := on(events, ByFencing)
 	var fenced []*hold
 	for _, h := range holds(events) {
@@ -40,8 +46,12 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 	}
 	unoverlapped, faults := alone(events), troublesOf(events, masters, lasting, lingers)
 	names := byName(fenced)
+	reordered := injected(events, reordering)
 	for _, n := range names {
 		rising(&v, n, faults)
+		if !reordered {
+			following(&v, n)
+		}
 		unique(&v, n)
 		owned(&v, n, unoverlapped, faults)
 	}
@@ -57,19 +67,49 @@ func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
 // rising compares the token of each hold with the largest token that was returned before the hold was asked for.
 func rising(v *Verdict, n nameHolds, faults *troubles) {
-	compare(n.holds, func(h *hold, largest *best[*hold]) {
+	compare(n.holds, askedAt, acquiredAt, func(h *hold, largest *best[*hold]) {
 		g, fence := fenceGroup(h), h.acquired.Fence
-		last, ok := largest.outside(g) // for a reader: of those that exclude readers
-		switch {
-		case ok && reads(h) && fence < last.acquired.Fence:
-			stale(v, n.name, last, h, "smaller than")
-		case ok && !reads(h) && fence <= last.acquired.Fence:
-			stale(v, n.name, last, h, "not larger than")
+		if last, than := stale(h, largest); last != nil {
+			v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
+				"%q: %s got the token %d, %s the %d that %s had %s before it asked", n.name, who(h.who), fence, than,
+				last.acquired.Fence, who(last.who), secs(h.asked.T-last.acquired.T))
 		}
 		if last, ok := largest.of(g); ok && !reads(h) && faults.judgeOrder(last, h) && fence < last.acquired.Fence {
-			stale(v, n.name, last, h, "smaller than")
+			v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
+				"%q: %s got the token %d, smaller than the %d that its owner had", n.name, who(h.who), fence, last.acquired.Fence)
 		}
 	})
+}
+
+// following compares the token of each hold with the largest token of the holds that had ended when it came.
+func following(v *Verdict, n nameHolds) {
+	compare(n.holds, comesAt, endedAt, func(h *hold, largest *best[*hold]) {
+		last, than := stale(h, largest)
+		switch {
+		case last == nil || kinds.Of(h.acquired.Mode).Slotted():
+		case h.asked.T >= last.acquired.T: // rising finds it
+		case h.acquired.Fence == last.acquired.Fence && !reads(last): // unique finds it
+		default:
+			v.find(n.name, []history.Event{*last.acquired, *last.ends(), *h.asked, *h.acquired},
+				"%q: %s got the token %d, %s the %d of %s, which had ended at %s", n.name, who(h.who), h.acquired.Fence, than,
+				last.acquired.Fence, who(last.who), moment(last.ended))
+		}
+	})
+}
+
+// comesAt is when the hold has begun for certain: a lock may be returned after its deadline.
+func comesAt(h *hold) time.Duration { return min(h.acquired.T, h.acquired.Until) }
+
+// stale returns the hold with a token that h must have exceeded, and how it compares; nil if there is none.
+func stale(h *hold, largest *best[*hold]) (last *hold, than string) {
+	last, ok := largest.outside(fenceGroup(h)) // for a reader: of those that exclude readers
+	switch {
+	case ok && reads(h) && h.acquired.Fence < last.acquired.Fence:
+		return last, "smaller than"
+	case ok && !reads(h) && h.acquired.Fence <= last.acquired.Fence:
+		return last, "not larger than"
+	}
+	return nil, ""
 }
 
 // ReadersInOrder checks that no reader has a smaller token than a reader that had returned when it was asked for.
@@ -79,9 +119,11 @@ func ReadersInOrder(events []history.Event) Verdict {
 	readers := slices.DeleteFunc(holds(events), func(h *hold) bool { return !reads(h) || h.acquired.Fence == 0 })
 	names := byName(readers)
 	for _, n := range names {
-		compare(n.holds, func(h *hold, largest *best[*hold]) {
+		compare(n.holds, askedAt, acquiredAt, func(h *hold, largest *best[*hold]) {
 			if last, ok := largest.of(fenceGroup(h)); ok && h.acquired.Fence < last.acquired.Fence {
-				stale(&v, n.name, last, h, "smaller than")
+				v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
+					"%q: the reader %s got the token %d, smaller than the %d that the reader %s had before it asked",
+					n.name, who(h.who), h.acquired.Fence, last.acquired.Fence, who(last.who))
 			}
 		})
 	}
@@ -89,19 +131,13 @@ func ReadersInOrder(events []history.Event) Verdict {
 	return v
 }
 
-// compare calls judge for each hold, with the largest tokens that had been returned when the hold was asked for. A
-// token that was returned in that very moment is one of them: the masters had decided on it before.
-func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
+// compare calls judge for each hold, in the order of comes, with the largest tokens of the holds that counted by then. A
+// token that was returned in the very moment of a request is one of them: the masters had decided on it before.
+func compare(all []*hold, comes, counts func(*hold) time.Duration, judge func(h *hold, largest *best[*hold])) {
 	var largest best[*hold]
-	judgeInOrder(all, askedAt, acquiredAt,
+	judgeInOrder(all, comes, counts,
 		func(h *hold) { largest.add(fenceGroup(h), int64(h.acquired.Fence), h) },
 		func(h *hold) { judge(h, &largest) })
-}
-
-func stale(v *Verdict, name string, before, after *hold, than string) {
-	v.find(name, []history.Event{*before.acquired, *after.asked, *after.acquired},
-		"%q: %s got the token %d, %s the %d that %s had %s before it asked", name, who(after.who), after.acquired.Fence, than,
-		before.acquired.Fence, who(before.who), secs(after.asked.T-before.acquired.T))
 }
 
 // unique finds holds that exclude each other and share a token.

@@ -20,8 +20,11 @@ func TestFencing(t *testing.T) {
 		"larger than the one before": {
 			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(6)), "",
 		},
-		"asked for before the other returned: no order": {
-			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(9, 30, 40, "b", 1, fence(5)), "",
+		"asked for before the other returned, which had ended": {
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(9, 30, 40, "b", 1, fence(5)), "which had ended at 0.020 s",
+		},
+		"the same where a fault reorders tokens: no order": {
+			new(builder).down(1, 5, "evict", 0).held(0, 10, 20, "a", 1, fence(6)).held(9, 30, 40, "b", 1, fence(5)), "",
 		},
 		"asked for in the moment in which the other returned": {
 			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "not larger than the 6",
@@ -226,7 +229,7 @@ func TestFencing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.builder.events, 5, []string{"kill"}, 10*time.Second)
+			v := check.Fencing(tt.builder.events, 5, []string{"kill"}, 10*time.Second, []string{"evict"})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -306,7 +309,7 @@ func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			looked := check.Fencing(tt.builder.events, 5, []string{"kill"}, 0).Looked
+			looked := check.Fencing(tt.builder.events, 5, []string{"kill"}, 0, nil).Looked
 			if tt.says[0] == ';' {
 				assert.Contains(t, looked, tt.says)
 				return

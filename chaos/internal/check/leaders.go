@@ -24,15 +24,13 @@ import (
 func Leaders(events []history.Event, reordering []string) Verdict {
 	v := on(events, ByLeaders)
 	led := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Elected() })
-	reordered := slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Kind == history.Inject && slices.Contains(reordering, e.Fault)
-	})
+	reordered := injected(events, reordering)
 	elections := byName(led)
 	for _, n := range elections {
 		unequal(&v, n)
 		growing(&v, n, askedAt, acquiredAt)
 		if !reordered {
-			growing(&v, n, acquiredAt, endedAt)
+			growing(&v, n, comesAt, endedAt)
 		}
 	}
 	writes := deposed(&v, events, led)

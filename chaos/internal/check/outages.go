@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -49,4 +50,11 @@ func Outages(events []history.Event, end history.Kind) []Outage {
 		all[i].To = last
 	}
 	return all
+}
+
+// injected reports whether one of the faults was injected.
+func injected(events []history.Event, faults []string) bool {
+	return slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.Inject && slices.Contains(faults, e.Fault)
+	})
 }

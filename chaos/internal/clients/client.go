@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -99,10 +98,7 @@ func (c *client) open() error {
 	c.lockClock.SetAhead(c.ClockAhead)
 	c.lockClock.Rate(c.rate)
 	var err error
-	c.Locker, err = openLocker(c.Config, locker.Settings{
-		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), MaxTTL: c.MaxTTL,
-		Clock: c.lockClock,
-	}, votes)
+	c.Locker, err = c.openLocker(votes)
 	return err
 }
 

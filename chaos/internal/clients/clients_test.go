@@ -72,11 +72,11 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *r
 	}
 	log := &recorder{}
 	f := &clients.Fleet{
-		Runner: clients.Processes{Command: func() *exec.Cmd {
+		Command: func() *exec.Cmd {
 			c := exec.Command(self)
 			c.Env = append(os.Environ(), asClient+"=1")
 			return c
-		}},
+		},
 		Configure: func(int) traffic.Config { return config },
 		Size:      size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
 	}
@@ -212,12 +212,12 @@ func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
 // processesOf are the processes that the fleet starts.
 func processesOf(f *clients.Fleet) <-chan *exec.Cmd {
 	started := make(chan *exec.Cmd, f.Size)
-	command := f.Runner.(clients.Processes).Command
-	f.Runner = clients.Processes{Command: func() *exec.Cmd {
+	command := f.Command
+	f.Command = func() *exec.Cmd {
 		c := command()
 		started <- c
 		return c
-	}}
+	}
 	return started
 }
 

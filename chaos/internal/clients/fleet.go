@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -17,8 +18,8 @@ import (
 
 // A Fleet is the harness's side of the client processes.
 type Fleet struct {
-	// Runner starts the clients.
-	Runner Runner
+	// Command makes the command that runs a client (see [RunClient]).
+	Command func() *exec.Cmd
 	// Configure returns the configuration of a client's next life. The fleet sets Client, Life and History.
 	Configure func(client int) traffic.Config
 	// Size is the number of clients.
@@ -81,14 +82,14 @@ func (f *Fleet) launch(client int, c traffic.Config) (*proc, error) {
 	defer stderr.Close() // the child has its own
 
 	p := &proc{name: c.Client, life: life, answers: make(chan string, 16), gone: make(chan struct{})}
-	if p.run, err = f.Runner.Start(file, f.Dir, stderr); err != nil {
+	if p.run, err = startProcess(f.Command(), stderr); err != nil {
 		return nil, err
 	}
 	f.procs[client] = p
 	go func() {
 		defer close(p.gone)
-		p.listen(p.run.Out(), func(held int) { f.count(client, life, held) })
-		if p.err = p.run.Wait(); !p.expected() {
+		p.listen(p.run.out, func(held int) { f.count(client, life, held) })
+		if p.err = p.run.cmd.Wait(); !p.expected() {
 			kind := history.Failed
 			if !p.began { // it could not begin: there was no lock yet
 				kind = history.Broken
@@ -98,7 +99,7 @@ func (f *Fleet) launch(client int, c traffic.Config) (*proc, error) {
 			f.log(p, kind, err)
 		}
 	}()
-	if _, err := p.run.In().Write(append(config, '\n')); err != nil {
+	if _, err := p.run.in.Write(append(config, '\n')); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
 	return p, nil
@@ -126,16 +127,16 @@ func (f *Fleet) Kill(_ context.Context, client int) error { return f.do(client, 
 
 // Freeze stops a client process at whatever point it is.
 func (f *Fleet) Freeze(_ context.Context, client int) error {
-	return f.do(client, func(p *proc) error { return p.run.Freeze() })
+	return f.do(client, func(p *proc) error { return p.run.freeze() })
 }
 
 // Thaw continues a frozen client process, also one that has frozen itself at a crash point.
 func (f *Fleet) Thaw(_ context.Context, client int) error {
-	return f.do(client, func(p *proc) error { return p.run.Thaw() })
+	return f.do(client, func(p *proc) error { return p.run.thaw() })
 }
 
 // CanFreeze returns nil, or why clients cannot be frozen here.
-func (f *Fleet) CanFreeze() error { return f.Runner.CanFreeze() }
+func (f *Fleet) CanFreeze() error { return canFreeze() }
 
 // CanSetCrashPoint returns nil: clients know how to end themselves.
 func (f *Fleet) CanSetCrashPoint() error { return nil }
@@ -240,7 +241,7 @@ func (f *Fleet) End(ctx context.Context) error {
 		if p == nil {
 			return nil
 		}
-		_ = p.run.In().Close() // if the process has ended, it is closed already
+		_ = p.run.in.Close() // if the process has ended, it is closed already
 		if err := p.wait(ctx, quitTimeout); err != nil {
 			return f.hung(p, err)
 		}

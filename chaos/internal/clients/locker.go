@@ -3,40 +3,45 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"os"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// openLocker opens the lock that the configuration names.
-func openLocker(c traffic.Config, s locker.Settings, v *traffic.Votes) (locker.Locker, error) {
-	if c.Lock == traffic.Quorum {
-		return openQuorum(s, v)
-	}
-	if b, ok := broken.Find(c.Lock); ok {
-		return openBroken(b, s, v)
-	}
-	return nil, fmt.Errorf("no lock is called %q", c.Lock)
-}
+// NodeTimeout is what one master may take: generous, as the machine is shared by everything in the run.
+const NodeTimeout = 200 * time.Millisecond
 
-// openBroken opens the lock under test, broken from outside.
-func openBroken(b broken.Lock, s locker.Settings, v *traffic.Votes) (locker.Locker, error) {
+// openLocker opens the lock that the configuration names: the lock under test, as a stranger would, or the same broken
+// from outside.
+func (c *client) openLocker(v *traffic.Votes) (locker.Locker, error) {
+	b, ok := broken.Find(c.Lock)
+	if !ok && c.Lock != traffic.Quorum {
+		return nil, fmt.Errorf("no lock is called %q", c.Lock)
+	}
 	w := b.Wrap()
-	l, err := openQuorum(s, v, w.Options()...)
-	l.Ask, l.Hold = w.Ask, w.Hold
+	l, err := redlock.Open(c.URLs, append([]redlock.Option{
+		redlock.WithTTL(traffic.TTL), redlock.WithMaxTTL(c.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
+		redlock.WithOwner(fmt.Sprintf("%s.%d", c.Client, c.Config.Life)), redlock.WithClock(c.lockClock),
+		redlock.WithTrace(v.Trace()), redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
+	}, w.Options()...)...)
+	product := locker.Product{Locker: l, Ask: w.Ask, Hold: w.Hold}
 	switch {
 	case err != nil:
 		return nil, err
 	case b.Unclosed:
-		return unclosed{l}, nil
+		return unclosed{product}, nil
 	case b.Connected:
-		return &connected{Locker: l, url: s.URLs[0]}, nil
+		return &connected{Locker: product, url: c.URLs[0]}, nil
 	default:
-		return l, nil
+		return product, nil
 	}
 }
 

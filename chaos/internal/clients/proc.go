@@ -17,7 +17,7 @@ import (
 type proc struct {
 	name    string
 	life    int
-	run     Running
+	run     *process
 	answers chan string   // what is done
 	gone    chan struct{} // closed when the process has ended
 	err     error         // how it ended; valid when gone is closed
@@ -71,7 +71,7 @@ func (p *proc) send(c traffic.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.run.In().Write(append(line, '\n')); err != nil {
+	if _, err := p.run.in.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("client %s.%d takes no command: %w", p.name, p.life, err)
 	}
 	return nil
@@ -141,7 +141,7 @@ func (p *proc) kill() error {
 		return nil
 	default:
 	}
-	if err := p.run.Kill(); err != nil {
+	if err := p.run.kill(); err != nil {
 		return fmt.Errorf("kill client %s.%d: %w", p.name, p.life, err)
 	}
 	<-p.gone
@@ -182,7 +182,7 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 		tick := time.NewTicker(thawEvery)
 		defer tick.Stop()
 		for {
-			if p.run.Thaw() != nil {
+			if p.run.thaw() != nil {
 				return // it has ended
 			}
 			select {

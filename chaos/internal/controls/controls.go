@@ -1,8 +1,8 @@
 // Package controls proves the checkers: each must catch locks and histories that are broken on purpose. One table says
-// what is broken, where it is tried, with which harm, and by which checker it must be caught.
+// what is broken, where it is tried, and by which checker it must be caught.
 //
-// If a flaw takes harm on real masters to show, the lock under test gets the same traffic and the same harm, and the
-// checker must find nothing. Otherwise the checker would have caught the harm, not the flaw.
+// What is played with a broken lock is a scenario of the harness, or a profile of the simulation, both of which are also
+// played with the lock under test. There the checker finds nothing, so it is the flaw that it catches, and not the harm.
 package controls
 
 import (
@@ -11,12 +11,13 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redlock-go/redlock/chaos/internal/clients"
-	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -32,7 +33,7 @@ type Control struct {
 // place is where a control is tried: [real] masters, [simulated] ones, or a [written] history.
 type place interface {
 	set() int
-	try(ctx context.Context, o Options, c Control) (report.Control, error)
+	try(ctx context.Context, o Options, c Control) (Result, error)
 }
 
 // The sets of controls, in the order in which they are tried.
@@ -44,33 +45,51 @@ const (
 
 // A Set has the controls that are tried in one place.
 type Set struct {
-	Title, About string
-	Controls     []Control
+	Title    string
+	Controls []Control
 
 	atOnce int
 }
 
-// Options say what to run the controls with.
+// Result is the result of a control.
+type Result struct {
+	Control
+	// Caught reports whether the checker caught it.
+	Caught bool
+	// Text is the finding, or the reason why the control does not count as caught.
+	Text string
+	// After is how long that took.
+	After time.Duration
+	// Where says where to look at it.
+	Where string
+}
+
+// Options say what to run the controls with. Those of a scenario have the folder, the seed, the command of clients and
+// what plays schedules.
 type Options struct {
-	// Dir is a folder for histories and logs. Each trial creates its own folder in it, which must not exist yet.
-	Dir string
-	// Runner starts the clients.
-	Runner clients.Runner
-	// Seed determines what the clients draw, and which masters are harmed first.
-	Seed uint64
+	scenarios.Options
 	// Playing returns what plays schedules with a broken lock, in Order.
 	Playing func(ctx context.Context) (func(lock string) simulation.Play, error)
-	Order   uint64
-	// Say prints progress. Several goroutines may call it at the same time.
-	Say func(format string, args ...any)
+}
+
+// of returns the result for a verdict on what is broken.
+func (c Control) of(v check.Verdict, where string) Result {
+	r := Result{Control: c, Text: strings.TrimSuffix("nothing found: "+v.Looked, ": "), Where: where}
+	if len(v.Findings) > 0 {
+		r.Text = v.Findings[0].Text
+		if r.Caught = strings.Contains(r.Text, c.Says); !r.Caught {
+			r.Text = "something else was found: " + r.Text
+		}
+	}
+	return r
 }
 
 // Find returns the controls whose names match one of the patterns, in their sets.
 func Find(patterns ...string) []Set {
 	sets := []Set{
-		{Title: "Our lock on real masters", About: "Broken from outside, on masters in processes.", atOnce: 4},
-		{Title: "Our lock in virtual time", About: "Broken from outside, in the simulation.", atOnce: runtime.GOMAXPROCS(0)},
-		{Title: "Broken runs", About: "In histories written by hand.", atOnce: 1},
+		{Title: "Our lock on real masters", atOnce: 4},
+		{Title: "Our lock in virtual time", atOnce: runtime.GOMAXPROCS(0)},
+		{Title: "Broken runs", atOnce: 1},
 	}
 	for _, c := range all {
 		if slices.ContainsFunc(patterns, func(p string) bool { ok, err := path.Match(p, c.Lock); return err == nil && ok }) {
@@ -88,15 +107,15 @@ func Named(lock string) Control {
 
 // Try tries all controls, several at a time, and calls done with each result. A control that could not be tried has
 // none, and is an error.
-func (s Set) Try(ctx context.Context, o Options, done func(report.Control)) error {
-	results, errs := make([]report.Control, len(s.Controls)), make([]error, len(s.Controls))
+func (s Set) Try(ctx context.Context, o Options, done func(Result)) error {
+	results, errs := make([]Result, len(s.Controls)), make([]error, len(s.Controls))
 	var group errgroup.Group
 	group.SetLimit(s.atOnce)
 	for i, c := range s.Controls {
 		group.Go(func() error {
 			begin := time.Now()
 			r, err := c.in.try(ctx, o, c)
-			r.Lock, r.Checker, r.After = c.Lock, c.Checker, time.Since(begin)
+			r.After = time.Since(begin)
 			results[i], errs[i] = r, err
 			return nil
 		})

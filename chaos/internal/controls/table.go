@@ -6,62 +6,20 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // all has every control, those on real masters first.
 var all = slices.Concat(onMasters, inSimulation, byHand)
 
-// onMasters are controls of what only real masters show: processes that die, connections and keys that remain, a
-// register behind a socket, and notifications on a machine's clock.
+// onMasters are controls of what only real masters show: keys, connections and goroutines that remain, and that a broken
+// lock is noticed at all when processes use it.
 var onMasters = []Control{
-	{"lock without a TTL", check.ByLiveness, "did not acquire", real{
-		groups: fenced(traffic.TTL, short), harm: dies(traffic.Holding), rounds: 1, proof: true,
-	}},
-	{"no release after failure", check.ByResidue, "still holds ", real{
-		groups: mutex(traffic.ShortTTL, short), longest: outlasting, harm: refuse, rounds: 1, proof: true,
-	}},
-	{"counters that never expire", check.ByResidue, "still holds ", real{
-		groups: fenced(traffic.TTL, short), lasts: traffic.TTL / 2, proof: true,
-	}},
-	{"nothing closed", check.ByLeaks, "goroutines of it are left", real{
-		groups: mutex(traffic.TTL, short), lasts: traffic.TTL / 2,
-	}},
+	{"no token compared", check.ByExclusion, "was held by two", real("only-flush-scripts")},
+	{"counters that never expire", check.ByResidue, "still holds ", real("only-flush-scripts")},
+	{"nothing closed", check.ByLeaks, "goroutines of it are left", real("only-flush-scripts")},
 	// The connection has no goroutine.
-	{"connection left open", check.ByLeaks, "connections of clients", real{
-		groups: mutex(traffic.TTL, short), lasts: traffic.TTL / 2,
-	}},
-	{"loss notified 4 s late", check.ByLossNotified, "notified ", real{
-		groups: outliving, harm: cutOff, rounds: 1, proof: true,
-	}},
-	// Nothing tells the holder. It unlocks when it is done.
-	{"loss never notified", check.ByLossNotified, "was not notified ", real{groups: outliving, harm: cutOff, rounds: 1}},
-	// A late holder overwrites the value of the next holder, which has the same fencing token.
-	{"fence that is always 1", check.ByRegister, "an update is lost", real{
-		clients: 3, groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
-	}},
-	// A late holder presents a larger token than the next holder, so the register takes its write.
-	{"new fence for each request", check.ByRegister, "an update is lost", real{
-		clients: 3, groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
-	}},
-	// Every client holds for 1.6 times the TTL. A second one gets in when the TTL of the first is over, and the first
-	// one's unlock lets a third one in.
-	{"no token compared", check.ByLinearizability, "no single lock could have been held like this", real{
-		clients: 3, groups: mutex(traffic.ShortTTL, overstay),
-	}},
-	// No mutex overlaps another one: only a model that knows readers and writers finds it.
-	{"readers admitted despite a writer", check.ByLinearizability, "no single lock could have been held like this", real{
-		clients: 3, groups: readers(traffic.TTL, short),
-	}},
-	// A deposed leader presents the term of its successor, so the register takes its write.
-	{"term looked up for each write", check.ByLeaders, "the register took a write of ", real{
-		clients: 3, groups: elections(sometimesLate),
-	}},
-	// Holders of three slots come in together with holders of two. No number of slots is exceeded by holders who asked
-	// for that number.
-	{"number of slots not compared", check.BySlots, "holders of 2 slots", real{clients: 3, groups: permits(2, 3)}},
+	{"connection left open", check.ByLeaks, "connections of clients", real("only-flush-scripts")},
 }
 
 // inSimulation are played exactly: each is caught by the same schedule every time.
@@ -80,6 +38,8 @@ var inSimulation = []Control{
 	{"keepalive that does not extend", check.ByLiveness, "in spite of its keepalive", simulated{"calm", 60}},
 	{"release before the deadline", check.ByExclusion, "", simulated{"far away", 50}},
 	{"deadline moved to the loss", check.ByExclusion, "was held by two", simulated{"far away", 50}},
+	// Nothing tells the holder. It unlocks when it is done.
+	{"loss never notified", check.ByLossNotified, "was not notified ", simulated{"calm", 40}},
 	{"loss notified 100 ms late", check.ByLossNotified, "was notified of the loss only at", simulated{"far away", 20}},
 	{"fence raised without a token check", check.ByFencing, "", simulated{"split counters", 100}},
 	{"fence counted from one", check.ByFencing, "", simulated{"total loss", 60}},
@@ -102,12 +62,25 @@ var inSimulation = []Control{
 	{"writer that lets readers in", check.ByExclusion, "", simulated{"calm", 50}},
 	{"any owner is the same", check.ByExclusion, "", simulated{"calm", 50}},
 	{"owner is a stranger to itself", check.ByLiveness, "was refused to", simulated{"dead holders", 50}},
+	{"lock without a TTL", check.ByLiveness, "did not acquire", simulated{"only-kill-client-holding", 40}},
+	// A late holder overwrites the value of the next holder, which has the same fencing token.
+	{"fence that is always 1", check.ByRegister, "an update is lost", simulated{"fenced", 40}},
+	// A late holder presents a larger token than the next holder, so the register takes its write.
+	{"new fence for each request", check.ByRegister, "an update is lost", simulated{"fenced", 40}},
+	// A deposed leader presents the term of its successor, so the register takes its write.
+	{"term looked up for each write", check.ByLeaders, "the register took a write of ", simulated{"elections", 40}},
+	// Holders of three slots come in together with holders of two. No number of slots is exceeded by holders who asked
+	// for that number.
+	{"number of slots not compared", check.BySlots, "holders of 2 slots", simulated{"semaphores", 100}},
 	{"pauses of 50 µs", simulation.ByLoad, "", simulated{"calm", 20}},
 	{"pauses of a millisecond", simulation.ByLoad, "", simulated{"calm", 20}},
 }
 
-// byHand are the controls of the checkers that do not judge the lock.
+// byHand are the controls of the checkers that do not judge the lock, and of what a lock can hardly be made to show.
 var byHand = []Control{
+	{"key that stays", check.ByResidue, "", written{with: history.Event{
+		T: settledAt + time.Second, Kind: history.Keys, Held: []history.Key{{Name: "a", Left: -1}},
+	}}},
 	{"fault never injected", check.ByCoverage, "", written{without: func(e history.Event) bool {
 		return e.Kind == history.Inject
 	}}},
@@ -135,62 +108,4 @@ var byHand = []Control{
 	{"register that hangs up", check.ByHarness, "", written{with: history.Event{
 		T: 4 * time.Second, Kind: history.Broken, Client: "c0", Op: 1, Name: "a", Err: "register: it hung up",
 	}}},
-}
-
-// outlasting is a TTL with which a key that was not released still exists at the last inspection.
-const outlasting = 5 * time.Second
-
-var (
-	short    = traffic.Hold{Usual: traffic.Span{Least: 5 * time.Millisecond, Below: 50 * time.Millisecond}}
-	overstay = traffic.Hold{Usual: traffic.Span{Least: 8 * traffic.ShortTTL / 5}}
-	// sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
-	sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
-)
-
-// outliving is traffic with holds that outlive a lock that is not extended.
-var outliving = []traffic.Group{{
-	Names: []string{"one"}, TTL: traffic.TTL, Keepalive: true, Workers: 1,
-	Hold: traffic.Hold{Usual: traffic.Span{Least: 8 * traffic.TTL}},
-}}
-
-// mutex returns traffic on one contended name. Its holders hold for as long as they want: some broken locks never
-// report a loss.
-func mutex(ttl time.Duration, hold traffic.Hold) []traffic.Group {
-	return []traffic.Group{{Names: []string{"one"}, TTL: ttl, Hold: hold, Careless: true, Workers: 2}}
-}
-
-func readers(ttl time.Duration, hold traffic.Hold) []traffic.Group {
-	g := mutex(ttl, hold)
-	g[0].Mode, g[0].Writers = traffic.ReadersWriters, 0.4
-	return g
-}
-
-// permits returns traffic on one semaphore for each number of slots, all on one name.
-func permits(slots ...int) []traffic.Group {
-	var all []traffic.Group
-	for _, n := range slots {
-		g := mutex(traffic.TTL, short)[0]
-		g.Mode, g.Slots = kinds.Semaphore, n
-		all = append(all, g)
-	}
-	return all
-}
-
-// elections is traffic with leaders that write under their terms.
-func elections(hold traffic.Hold) []traffic.Group {
-	g := guarded(fenced(traffic.ShortTTL, hold))
-	g[0].Mode = kinds.Leader
-	return g
-}
-
-func fenced(ttl time.Duration, hold traffic.Hold) []traffic.Group {
-	g := mutex(ttl, hold)
-	g[0].Fencing = true
-	return g
-}
-
-// guarded makes holders write to a register that checks fencing tokens.
-func guarded(groups []traffic.Group) []traffic.Group {
-	groups[0].Register = history.Fenced
-	return groups
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/report"
 )
 
 // written is a history, written by hand, of a run whose harness or client is broken.
@@ -19,8 +18,8 @@ type written struct {
 
 func (written) set() int { return histories }
 
-func (w written) try(_ context.Context, _ Options, c Control) (report.Control, error) {
-	return report.Control{Where: "history: chaos/internal/controls/table.go"}.Of(w.judge(c.Checker)), nil
+func (w written) try(_ context.Context, _ Options, c Control) (Result, error) {
+	return c.of(w.judge(c.Checker), "history: chaos/internal/controls/table.go"), nil
 }
 
 // judge returns the verdict of a checker.
@@ -35,7 +34,7 @@ func (w written) judge(checker string) check.Verdict {
 	}
 	by, _ := check.Lookup(checker)
 	return by.Judge(events, check.Terms{
-		Clients: []string{"c0", "c1"}, Names: []string{"a"}, Planned: []string{"kill-master"},
+		Clients: []string{"c0", "c1"}, Names: []string{"a"}, Planned: []string{"kill-master"}, Masters: 1,
 	})
 }
 
@@ -61,6 +60,8 @@ func sound() []history.Event {
 		},
 		held(2*time.Second, "c0", 1), held(5*time.Second, "c1", 1),
 		[]history.Event{{T: calmAt, Kind: history.Phase, Phase: history.Calm}}, held(calmAt+time.Second, "c1", 2),
-		[]history.Event{{T: settledAt, Kind: history.Phase, Phase: history.Settled}},
+		[]history.Event{
+			{T: settledAt, Kind: history.Phase, Phase: history.Settled}, {T: settledAt + time.Second, Kind: history.Keys},
+		},
 	)
 }

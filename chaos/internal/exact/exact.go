@@ -105,10 +105,10 @@ func open(ctx context.Context, say func(format string, args ...any), how string,
 }
 
 // Play plays a job.
-func (p *Player) Play(j Job) (Outcome, error) {
+func (p *Player) Play(j Job) (*simulation.Result, error) {
 	text, err := json.Marshal(j)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
 	var out, log bytes.Buffer
 	status, err := p.module.run(instance{
@@ -117,24 +117,24 @@ func (p *Player) Play(j Job) (Outcome, error) {
 	if err == nil && status != 0 {
 		err = fmt.Errorf("exit status %d", status)
 	}
-	var o Outcome
+	r := &simulation.Result{}
 	if err == nil {
-		err = json.Unmarshal(out.Bytes(), &o)
+		err = json.Unmarshal(out.Bytes(), r)
 	}
 	if err != nil {
-		return o, fmt.Errorf("seed %d in order %d: %w: %s", j.Schedule.Seed, j.Order, err, tail(log.Bytes()))
+		return nil, fmt.Errorf("seed %d in order %d: %w: %s", j.Schedule.Seed, j.Order, err, tail(log.Bytes()))
 	}
-	return o, nil
+	return r, nil
 }
 
 // Playing returns what plays schedules with a lock. If the guest fails, the result says so as a problem.
 func (p *Player) Playing(lock string) simulation.Play {
 	return func(s simulation.Schedule, order uint64) *simulation.Result {
-		o, err := p.Play(Job{Schedule: s, Lock: lock, Order: order})
+		r, err := p.Play(Job{Schedule: s, Lock: lock, Order: order})
 		if err != nil {
 			return simulation.Failed(s, err)
 		}
-		return &o.Result
+		return r
 	}
 }
 

@@ -22,36 +22,27 @@ type Job struct {
 	Whole bool `json:",omitempty"`
 }
 
-// An Outcome is what a job showed.
-type Outcome struct {
-	// Result is the result. It lacks the history and the commands unless the job asks for them, and then or if something
-	// was found its Text is the report.
-	Result simulation.Result
-	// Hash identifies everything that happened: every event of the history, every command that a master executed with
-	// its time and its reply, and every finding.
-	Hash string
-}
-
-// Play plays the job in this process. It is exact only where the host of a guest calls it.
-func (j Job) Play() (Outcome, error) {
+// Play plays the job in this process. It is exact only where the host of a guest calls it. The result lacks the history
+// and the commands unless the job asks for them. Then, or if something was found, its Text is the report.
+func (j Job) Play() (*simulation.Result, error) {
 	redis.SetLogger(silent{})
 	open := simulation.Product()
 	if j.Lock != "" {
 		lock, ok := broken.Find(j.Lock)
 		if !ok {
-			return Outcome{}, fmt.Errorf("no broken lock is called %q", j.Lock)
+			return nil, fmt.Errorf("no broken lock is called %q", j.Lock)
 		}
 		open = simulation.Broken(lock)
 	}
 	r := simulation.InBubble(j.Schedule, open)
-	out := Outcome{Result: *r, Hash: r.Hash()}
+	r.Hash = r.Sum()
 	if !r.OK() || j.Whole {
-		out.Result.Text = r.Report()
+		r.Text = r.Report()
 	}
 	if !j.Whole {
-		out.Result.Events, out.Result.Executed, out.Result.Labels = nil, nil, nil
+		r.Events, r.Executed, r.Labels = nil, nil, nil
 	}
-	return out, nil
+	return r, nil
 }
 
 type silent struct{}

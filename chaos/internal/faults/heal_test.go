@@ -26,7 +26,7 @@ func TestEveryFaultIsHealedWhenTheRunIsInterrupted(t *testing.T) {
 	} {
 		t.Run(c.backend+" "+string(c.persistence), func(t *testing.T) {
 			t.Parallel()
-			s := open(t, c.backend, backend.Options{Masters: 3, Persistence: c.persistence})
+			s := open(t, c.backend, options{Masters: 3, Persistence: c.persistence})
 			for _, f := range s.nemesis.Faults {
 				if err := f.Available(); err != nil {
 					t.Logf("%s: %v", f.Name(), err)
@@ -79,7 +79,7 @@ func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			const masters = 5
-			s := open(t, backend.Processes, backend.Options{Masters: masters, Persistence: backend.EverySecond})
+			s := open(t, backend.Processes, options{Masters: masters, Persistence: backend.EverySecond})
 			terms := faults.Terms{
 				Mode: mode, Duration: 10 * time.Second, Masters: masters, Window: 500 * time.Millisecond,
 				TTL: 500 * time.Millisecond,

@@ -100,7 +100,7 @@ func TestLocksAreEvicted(t *testing.T) {
 
 func TestAMasterThatFollowedAnotherHasTheOthersLocks(t *testing.T) {
 	t.Parallel()
-	on(t, backend.Options{Masters: 3}, func(t *testing.T, s *site) {
+	on(t, options{Masters: 3}, func(t *testing.T, s *site) {
 		c := s.client()
 		s.set(c, "own")
 		_, err := s.masters.Do(t.Context(), 1, "SET", "other's", "1", "PX", "3600000")
@@ -114,7 +114,7 @@ func TestAMasterThatFollowedAnotherHasTheOthersLocks(t *testing.T) {
 
 func TestAMajorityThatFollowsLeavesOneToBeFollowed(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, backend.Options{Masters: 3})
+	s := open(t, backend.Processes, options{Masters: 3})
 	_, err := s.masters.Do(t.Context(), 2, "SET", "lock", "1")
 	require.NoError(t, err)
 	step := s.only(faults.FollowMaster)

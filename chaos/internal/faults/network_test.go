@@ -17,7 +17,7 @@ import (
 	box "github.com/redlock-go/redlock/internal/redisbox"
 )
 
-var one = backend.Options{Masters: 1}
+var one = options{Masters: 1}
 
 func TestASlowLinkDelaysAnswersAlone(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ func TestAKilledMasterRefusesAndComesBackEmpty(t *testing.T) {
 	t.Parallel()
 	for _, p := range []backend.Persistence{backend.None, backend.Always} {
 		t.Run("appendfsync "+string(p), func(t *testing.T) {
-			on(t, backend.Options{Masters: 1, Persistence: p}, func(t *testing.T, s *site) {
+			on(t, options{Masters: 1, Persistence: p}, func(t *testing.T, s *site) {
 				c := s.client()
 				s.set(c, "lock")
 				s.inject(faults.KillMaster)
@@ -32,7 +32,7 @@ func TestAKilledMasterRefusesAndComesBackEmpty(t *testing.T) {
 
 func TestAMasterThatSyncsAlwaysComesBackWithEverything(t *testing.T) {
 	t.Parallel()
-	on(t, backend.Options{Masters: 1, Persistence: backend.Always}, func(t *testing.T, s *site) {
+	on(t, options{Masters: 1, Persistence: backend.Always}, func(t *testing.T, s *site) {
 		s.set(s.client(), "lock")
 		s.inject(faults.KillMasterKept)
 		s.heal(faults.KillMasterKept)
@@ -43,7 +43,7 @@ func TestAMasterThatSyncsAlwaysComesBackWithEverything(t *testing.T) {
 
 func TestAMasterThatSyncsEverySecondLosesTheLastOne(t *testing.T) {
 	t.Parallel()
-	on(t, backend.Options{Masters: 1, Persistence: backend.EverySecond}, func(t *testing.T, s *site) {
+	on(t, options{Masters: 1, Persistence: backend.EverySecond}, func(t *testing.T, s *site) {
 		c := s.client()
 		second := func() int64 {
 			now, err := c.Time(t.Context()).Result()
@@ -73,7 +73,7 @@ func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 	for p, not := range want {
 		t.Run("appendfsync "+string(p), func(t *testing.T) {
 			t.Parallel()
-			s := open(t, backend.Processes, backend.Options{Masters: 1, Persistence: p})
+			s := open(t, backend.Processes, options{Masters: 1, Persistence: p})
 			var missing []string
 			for _, f := range s.nemesis.Faults[:3] {
 				if err := f.Available(); err != nil {
@@ -88,7 +88,7 @@ func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 
 func TestAPausedMasterIsSilentAndThenDoesWhatItWasAsked(t *testing.T) {
 	t.Parallel()
-	on(t, backend.Options{Masters: 1}, func(t *testing.T, s *site) {
+	on(t, options{Masters: 1}, func(t *testing.T, s *site) {
 		c := s.client()
 		s.inject(faults.PauseMaster)
 		begin := time.Now()

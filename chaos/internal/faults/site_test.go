@@ -32,8 +32,14 @@ type site struct {
 	inspector backend.Inspector
 }
 
+// options are those of the masters of a test.
+type options struct {
+	Masters     int
+	Persistence backend.Persistence
+}
+
 // on runs a test on both backends.
-func on(t *testing.T, o backend.Options, test func(t *testing.T, s *site)) {
+func on(t *testing.T, o options, test func(t *testing.T, s *site)) {
 	t.Helper()
 	for _, name := range backend.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +49,7 @@ func on(t *testing.T, o backend.Options, test func(t *testing.T, s *site)) {
 	}
 }
 
-func open(t *testing.T, name string, o backend.Options) *site {
+func open(t *testing.T, name string, o options) *site {
 	t.Helper()
 	if name == backend.Containers {
 		redisbox.Need(t)
@@ -52,7 +58,7 @@ func open(t *testing.T, name string, o backend.Options) *site {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
 	defer cancel()
-	b, err := backend.Open(ctx, name, o)
+	b, err := backend.Open(ctx, name, o.Masters, o.Persistence)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
 	clients, err := backend.NewInspector(b.URLs())

@@ -2,7 +2,10 @@
 // that all of them share. An operation that was invoked and has no return in the history may have happened or not.
 package history
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Kind is the kind of an event.
 type Kind string
@@ -181,3 +184,24 @@ func (e Event) Locked() []string {
 
 // ID returns the acquisition to which the event belongs.
 func (e Event) ID() ID { return ID{e.Client, e.Life, e.Worker, e.Op} }
+
+// Text describes the event in one line, with times since begin.
+func (e Event) Text(begin time.Duration) string {
+	text := fmt.Sprintf("%.6f %s", (e.T - begin).Seconds(), e.Kind)
+	add := func(is bool, format string, args ...any) {
+		if is {
+			text += fmt.Sprintf(format, args...)
+		}
+	}
+	add(e.Client != "", " %s.%d/%d/%d", e.Client, e.Life, e.Worker, e.Op)
+	add(e.Name != "", " %q", e.Name)
+	add(e.Mode != "", " %s", e.Mode)
+	add(e.Owner != "", " of %s", e.Owner)
+	add(e.Token != "", " token %s", e.Token)
+	add(e.Fence != 0, " fence %d", e.Fence)
+	add(e.Register != "", " %s register, %d made of %d", e.Register, e.Value, e.From)
+	add(e.Until != 0, " until %.6f", (e.Until - begin).Seconds())
+	add(e.Kind == Keys || e.Kind == Sockets, " at master %d", e.Master)
+	add(e.Err != "", ": %s", e.Err)
+	return text
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/clock"
 )
 
 // Request describes the lock that a caller wants.
@@ -73,7 +72,7 @@ type Locker interface {
 type Lock interface {
 	Token() string
 	Fence() uint64
-	// Until returns a time of the clock in [Settings].
+	// Until returns a time of the clock of the lock.
 	Until() time.Time
 	Context() context.Context
 	Err() error
@@ -111,16 +110,4 @@ func (p Product) Lock(ctx context.Context, r Request) (Lock, error) {
 	default:
 		return l, err
 	}
-}
-
-// Settings are the settings for opening any Locker.
-type Settings struct {
-	// URLs are the addresses of the masters.
-	URLs []string
-	// Owner is the readable part of tokens.
-	Owner string
-	// MaxTTL is the longest TTL or minimum hold of any client.
-	MaxTTL time.Duration
-	// Clock is the client's clock, which may be wrong.
-	Clock clock.Clock
 }

@@ -23,14 +23,8 @@ func (o Options) Tolerating(stall time.Duration) Options {
 	return o
 }
 
-// Without is what is said of faults, in pairs with the reasons why they cannot be had.
-func Without(pairs ...[2]string) []string {
-	var skips []skip
-	for _, p := range pairs {
-		skips = append(skips, skip{p[0], p[1]})
-	}
-	return without(skips)
-}
-
 // Ahead is how much longer than their TTL keys may live after a plan.
 var Ahead = ahead
+
+// SeedOf is the seed of a run.
+var SeedOf = seedOf

@@ -17,18 +17,16 @@ const (
 	// lingers is for how long a master that was restarted or emptied may not vote, or has lost what it granted: the
 	// restart window, and the time that a client takes to trust the master again.
 	lingers = 10 * time.Second
-	// modelTime bounds the linearizability check of a name.
-	modelTime = 20 * time.Second
 )
 
 // judge returns the verdicts of all checkers.
 func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
 	terms := check.Terms{
-		Masters: p.masters.Masters(), Clients: p.Fleet.Names(),
+		Masters: p.masters.Masters(), Clients: p.fleet.Names(),
 		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
 		Lasting: faults.Lasting(), Reordering: faults.Reordering(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
-		Grace: Grace, ModelTime: modelTime,
+		Grace: Grace,
 	}
 	var verdicts []check.Verdict
 	for _, c := range check.Catalog() {

@@ -1,20 +1,13 @@
 package scenarios
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/clock"
 )
@@ -26,100 +19,7 @@ const (
 	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
 	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
-	// longestStall is the longest stall of the harness with which a run still has a verdict. On a machine that stalls for
-	// longer, clients may miss [Scenario.Bound], too.
-	longestStall = 5 * time.Second
 )
-
-// A player plays the phases of a scenario.
-type player struct {
-	*environment.Environment
-	Options
-	scenario Scenario
-	masters  masters
-	plan     []faults.Step
-}
-
-// play plays the scenario, judges the history, and saves it. It returns what it has of the
-// history even if it could not be saved.
-func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) ([]history.Event, error) {
-	p := &player{Options: o, scenario: s, masters: m}
-	parts := filepath.Join(o.Dir, "parts")
-	var err error
-	p.Environment, err = environment.Open(environment.Settings{
-		Dir: parts, Logs: filepath.Join(o.Dir, "logs"), Masters: m, Runner: o.Runner, Clients: s.Clients,
-		Groups: s.Groups, Configure: p.configure, Say: o.Say, Announce: o.Say,
-	})
-	if err != nil {
-		return nil, err
-	}
-	p.prepare(out)
-	if len(s.Faults) > 0 && len(p.plan) == 0 {
-		out.Skipped = strings.Join(out.Without, "; ")
-		return nil, p.Close(ctx)
-	}
-	var longest time.Duration
-	unwatch := stalls.Watch(p.Log.Clock(), cmp.Or(o.tolerated, longestStall), func(_, stall time.Duration) {
-		longest = max(longest, stall)
-	})
-	err = p.run(ctx)
-	unwatch()
-	if ctx.Err() == nil { // an interrupted run is not broken, it has no verdict
-		p.Broken(err)
-		if longest > 0 {
-			p.Broken(fmt.Errorf("it stood still for %v: the machine is too busy", longest.Round(time.Millisecond)))
-		}
-	}
-	closing := p.Close(ctx)
-	events, err := history.ReadDir(parts)
-	if ctx.Err() != nil || len(events) == 0 {
-		return nil, errors.Join(ctx.Err(), closing, err)
-	}
-	out.Verdicts = p.judge(events) // they stand even if the history cannot be saved
-	err = errors.Join(closing, err, history.Save(filepath.Join(o.Dir, "history.jsonl"), events))
-	if err != nil {
-		return events, err // the parts are kept
-	}
-	return events, os.RemoveAll(parts)
-}
-
-// configure returns the configuration of a client.
-func (p *player) configure(client int) traffic.Config {
-	s := p.scenario
-	c := traffic.Config{
-		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
-		Workers: s.Workers, Seed: p.Seed,
-	}
-	if len(s.ClockRates) > 0 {
-		c.ClockRate = s.ClockRates[client%len(s.ClockRates)]
-	}
-	return c
-}
-
-// prepare draws the plan from the faults that are available.
-func (p *player) prepare(out *Outcome) {
-	s := p.scenario
-	var skipped []skip
-	var available []string
-	for _, f := range p.Nemesis.Faults {
-		name := f.Traits().Name
-		if !slices.Contains(s.Faults, name) {
-			continue
-		}
-		if err := f.Available(); err != nil {
-			skipped = append(skipped, skip{name, err.Error()})
-			continue
-		}
-		available = append(available, name)
-	}
-	out.Without = without(skipped)
-	for _, line := range out.Without {
-		p.Say("%s", line)
-	}
-	if len(available) > 0 {
-		p.plan = faults.Plan(p.Seed, s.terms(p.masters.Masters(), s.Clients, available))
-	}
-}
 
 // terms returns the terms of the plan for the available faults.
 func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
@@ -133,7 +33,7 @@ func (p *player) run(ctx context.Context) error {
 	if err := p.waitForVotes(ctx); err != nil {
 		return err
 	}
-	if err := p.Fleet.StartAll(ctx); err != nil {
+	if err := p.fleet.StartAll(ctx); err != nil {
 		return err
 	}
 	if err := p.firstLock(ctx); err != nil {
@@ -148,34 +48,34 @@ func (p *player) run(ctx context.Context) error {
 	}
 	// The keys of clients that were killed at the end of the storm expire a TTL after the thaw of the last master.
 	expired := calm + p.scenario.maxTTL() + rounding + p.lateness() + ahead(p.plan)
-	if err := clock.Sleep(ctx, clock.System, expired-p.Now()); err != nil {
+	if err := clock.Sleep(ctx, clock.System, expired-p.now()); err != nil {
 		return err
 	}
-	settled := p.Phase(history.Settled)
+	settled := p.phase(history.Settled)
 	p.Say("settled: %v from now no master may hold a key, and then no connection", Grace)
-	if err := p.Inspector.Watch(ctx, p.Log, history.Keys, settled+Grace); err != nil {
+	if err := p.inspector.Watch(ctx, p.log, history.Keys, settled+Grace); err != nil {
 		return err
 	}
-	if err := p.Fleet.CloseLockers(ctx); err != nil {
+	if err := p.fleet.CloseLockers(ctx); err != nil {
 		return err
 	}
-	if err := p.Inspector.Watch(ctx, p.Log, history.Sockets, p.Now()+Grace); err != nil {
+	if err := p.inspector.Watch(ctx, p.log, history.Sockets, p.now()+Grace); err != nil {
 		return err
 	}
-	return p.Fleet.End(ctx)
+	return p.fleet.End(ctx)
 }
 
 // waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a
 // lock, because a fresh master may have lost its locks.
 func (p *player) waitForVotes(ctx context.Context) error {
-	if err := p.Inspector.PingAll(ctx); err != nil {
+	if err := p.inspector.PingAll(ctx); err != nil {
 		return err
 	}
 	window := p.scenario.Window()
 	for said := false; ; said = true {
 		youngest := time.Duration(1<<63 - 1)
-		for m := range p.Inspector {
-			up, err := p.Inspector.Uptime(ctx, m)
+		for m := range p.inspector {
+			up, err := p.inspector.Uptime(ctx, m)
 			if err != nil {
 				return err
 			}
@@ -230,7 +130,7 @@ func ahead(plan []faults.Step) (most time.Duration) {
 }
 
 func (p *player) firstLock(ctx context.Context) error {
-	for end := time.Now().Add(firstLockTimeout); p.Fleet.Held() == 0; {
+	for end := time.Now().Add(firstLockTimeout); p.fleet.Held() == 0; {
 		if time.Now().After(end) {
 			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLockTimeout)
 		}
@@ -246,11 +146,11 @@ func (p *player) storm(ctx context.Context) error {
 	storm := p.scenario.Storm
 	p.Say("storm of %v: %d clients, %d groups of names, %d steps",
 		storm, p.scenario.Clients, len(p.scenario.Groups), len(p.plan))
-	p.Phase(history.Storm)
+	p.phase(history.Storm)
 	begin := time.Now()
 	raging := make(chan error, 1)
 	go func() {
-		err := p.Nemesis.Run(ctx, p.plan)
+		err := p.nemesis.Run(ctx, p.plan)
 		if err == nil {
 			err = clock.Sleep(ctx, clock.System, time.Until(begin.Add(storm)))
 		}
@@ -263,7 +163,7 @@ func (p *player) storm(ctx context.Context) error {
 		case err := <-raging:
 			return err
 		case <-tick.C:
-			p.Say("%v of %v: %d locks held so far", time.Since(begin).Round(time.Second), storm, p.Fleet.Held())
+			p.Say("%v of %v: %d locks held so far", time.Since(begin).Round(time.Second), storm, p.fleet.Held())
 		}
 	}
 }
@@ -271,21 +171,21 @@ func (p *player) storm(ctx context.Context) error {
 // calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at
 // which the calm began.
 func (p *player) calm(ctx context.Context) (time.Duration, error) {
-	if err := p.Inspector.PingAll(ctx); err != nil {
+	if err := p.inspector.PingAll(ctx); err != nil {
 		return 0, err
 	}
-	calm, bound := p.Phase(history.Calm), p.scenario.Bound()
+	calm, bound := p.phase(history.Calm), p.scenario.Bound()
 	p.Say("calm: every master answers; every client takes every name within %v from now", bound)
 	if err := clock.Sleep(ctx, clock.System, aftermath); err != nil {
 		return 0, err
 	}
-	if err := p.Fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
+	if err := p.fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
 		return 0, err
 	}
 	round := traffic.Command{
-		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.Now(),
+		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.now(),
 	}
-	return calm, p.Fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
+	return calm, p.fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
 }
 
 // only returns a function that makes a command without arguments.

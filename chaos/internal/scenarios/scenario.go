@@ -83,7 +83,6 @@ const (
 	Broken Promise = "not promised (seen broken)"
 
 	keptGiven Promise = "kept, given "
-	untried   Promise = "not tried"
 )
 
 // Given is the promise that must hold under an assumption.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,14 +30,6 @@ const (
 // pauses is the Rest of groups that set none. Without it workers would lock continuously, and a schedule would take
 // much of our time and hardly any virtual time.
 var pauses = traffic.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
-
-// inVirtualTime returns nil if the simulation can play the scenario, or why it cannot.
-func (s Scenario) inVirtualTime() error {
-	if s.Lock != "" && s.Lock != traffic.Quorum {
-		return fmt.Errorf("the lock %q needs real masters", s.Lock)
-	}
-	return nil
-}
 
 // Schedule translates the scenario: the schedule of a seed has the faults of the plan of that seed, at the same times.
 func (s Scenario) Schedule(seed uint64) simulation.Schedule {
@@ -95,45 +85,39 @@ func (s Scenario) part(seed uint64) []traffic.Group {
 
 func shared(g traffic.Group) bool { return !g.Own }
 
-// Virtual is a scenario played in virtual time.
-type Virtual struct {
-	Outcome
-	Summary simulation.Summary
-}
-
 // PlayVirtually plays schedules of the scenario, of the seed and those that follow. Findings that the scenario excuses
 // are counted, but their schedules are not shrunk. An error means that there is no verdict.
-func PlayVirtually(ctx context.Context, s Scenario, o Options, play simulation.Play) (v Virtual, err error) {
-	v.Outcome = o.outcome(s)
-	v.Backend, v.Index = Simulation, ""
+func PlayVirtually(ctx context.Context, s Scenario, o Options) (out Outcome, sum simulation.Summary, err error) {
+	o.Backend = Simulation
+	out = o.outcome(s)
 	if err := s.check(); err != nil {
-		return v, err
+		return out, sum, err
 	}
-	if err := s.inVirtualTime(); err != nil {
-		v.Skipped = err.Error()
-		return v, nil
+	play, err := o.Virtually()
+	if err != nil {
+		return out, sum, err
 	}
-	excused := s.excused()
-	v.Summary, err = simulation.Batch{
-		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Exact: o.Exact,
-		Say: o.Say, Replay: s.replay, Excused: func(c string) bool { return excused[c] != "" },
+	sum, err = simulation.Batch{
+		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Say: o.Say,
+		Replay: s.replay, Excused: func(c string) bool { return !s.promises(c) },
 	}.Run(ctx)
 	if err != nil {
-		return v, err
+		return out, sum, err
 	}
-	v.Took, v.Schedules = v.Summary.Wall, v.Summary.Schedules
-	for _, f := range v.Summary.Found {
-		v.Shown += fmt.Sprintf("\n%v", f)
+	out.Took, out.Schedules = sum.Wall, sum.Schedules
+	for _, f := range sum.Found {
+		out.Shown += fmt.Sprintf("\n%v", f)
 	}
-	v.Verdicts = append(verdicts(v.Summary), s.coverage(v.Summary))
-	return v, v.save(o.Dir)
+	out.Verdicts = append(verdicts(sum), s.coverage(sum))
+	return out, sum, out.save(out.Text(nil, fmt.Sprintf(
+		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that trust",
+		sum.Schedules, o.Seed, sum.Virtual.Round(time.Second), sum.Wall.Round(time.Millisecond), sum.Holds, sum.Commands,
+		sum.LostUpdates,
+	)))
 }
 
 // replay returns the command that plays a schedule again.
 func (s Scenario) replay(seed, order uint64) string {
-	if order == 0 {
-		return fmt.Sprintf("go run ./chaos -scenario %s -backend %s -schedules 1 -seed %d", s.Name, Simulation, seed)
-	}
 	return fmt.Sprintf("go run ./chaos -scenario %s -exact -seed %d -order %d", s.Name, seed, order)
 }
 
@@ -183,39 +167,3 @@ const (
 	// drawn at random: 20 schedules of the largest storms often lack one fault.
 	everything = 100
 )
-
-// Text is the outcome for a person: what was played, what each checker says, and every finding that is not excused.
-func (v Virtual) Text() string {
-	var b strings.Builder
-	sum := v.Summary
-	fmt.Fprintf(&b, "%s in virtual time: %s\n", v.Scenario.Name, v.Scenario.About)
-	fmt.Fprintf(
-		&b,
-		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that "+
-			"trust\n",
-		sum.Schedules,
-		v.Seed,
-		sum.Virtual.Round(time.Second),
-		sum.Wall.Round(time.Millisecond),
-		sum.Holds,
-		sum.Commands,
-		sum.LostUpdates,
-	)
-	excused := v.Scenario.excused()
-	for _, verdict := range v.Verdicts {
-		switch {
-		case verdict.Held():
-			fmt.Fprintf(&b, "%s: held\n", verdict.Checker)
-		default:
-			fmt.Fprintf(&b, "%s: %s\n", verdict.Checker, strings.TrimSpace(excused[verdict.Checker]+" "+why(verdict)))
-		}
-	}
-	return b.String() + v.Shown
-}
-
-func (v Virtual) save(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(dir, "verdict.txt"), []byte(v.Text()), 0o644)
-}

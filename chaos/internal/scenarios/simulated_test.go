@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -103,8 +102,11 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			if tt.faults != nil {
 				s.Faults = tt.faults
 			}
-			o := scenarios.Options{Seed: 1, Order: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf}
-			v, err := scenarios.PlayVirtually(t.Context(), s, o, exact.Start(t).Playing(tt.lock))
+			o := scenarios.Options{
+				Seed: 1, Order: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf,
+				Virtually: func() (simulation.Play, error) { return exact.Start(t).Playing(tt.lock), nil },
+			}
+			v, sum, err := scenarios.PlayVirtually(t.Context(), s, o)
 			require.NoError(t, err)
 			if tt.wrong == "" {
 				assert.Empty(t, v.Wrong(), v.Shown)
@@ -113,7 +115,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 				assert.Contains(t, strings.Join(v.Wrong(), "\n"), tt.wrong)
 			}
 			assert.Equal(t, schedules, v.Schedules)
-			assert.Equal(t, v.Summary.Planned, v.Summary.Injected, "every fault is injected, as often as it is planned")
+			assert.Equal(t, sum.Planned, sum.Injected, "every fault is injected, as often as it is planned")
 			text, err := os.ReadFile(filepath.Join(o.Dir, "verdict.txt"))
 			require.NoError(t, err)
 			assert.Contains(t, string(text), fmt.Sprintf("%d schedules from seed 1", schedules))
@@ -209,27 +211,6 @@ func TestSchedulesThatShowNothingOfANameOrAFaultAreFound(t *testing.T) {
 			assert.Equal(t, tt.says, v.Findings[0].Text)
 		})
 	}
-}
-
-func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
-	t.Parallel()
-	play := func(change func(*scenarios.Scenario)) scenarios.Outcome {
-		s := named(t, "mutexes")
-		change(&s)
-		v, err := scenarios.PlayVirtually(
-			t.Context(), s, scenarios.Options{Seed: 1, Schedules: 1, Say: t.Logf}, simulation.Natively(simulation.Product()),
-		)
-		require.NoError(t, err)
-		return v.Outcome
-	}
-	out := play(func(s *scenarios.Scenario) { s.Lock = "no token compared" })
-	assert.Contains(t, out.Skipped, "needs real masters")
-	assert.Zero(t, out.Schedules)
-
-	_, err := scenarios.PlayVirtually(
-		t.Context(), scenarios.Scenario{Clients: 2, Storm: time.Second}, scenarios.Options{Say: t.Logf}, nil,
-	)
-	assert.ErrorContains(t, err, "a storm takes at least")
 }
 
 func named(t *testing.T, name string) scenarios.Scenario {

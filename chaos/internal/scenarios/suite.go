@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // A Job is one scenario on one backend.
@@ -43,10 +40,8 @@ type Suite struct {
 	playOne func(context.Context, Scenario, Options) (Outcome, error) // nil: [Play]
 }
 
-// Play plays all jobs, each in a folder of its own. A job on real masters has a seed of its own, derived from the
-// suite's; a job of the simulation starts at the suite's seed. Play goes on after a scenario that was not as promised.
-// A scenario without a verdict is an error, and is not played again. What it found still counts. A failed client (see
-// [check.Clients]) is a verdict.
+// Play plays all jobs, each in a folder of its own. It goes on after a scenario that was not as promised. A scenario
+// without a verdict is an error, and is not played again. What it found still counts.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
@@ -85,9 +80,9 @@ func findingsError(lines []string) error {
 
 func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {
 	o := s.Options
-	o.Backend, o.Seed, o.ReplaySeed = j.Backend, seedOf(s.Seed, j.Name()), s.Seed
+	o.Backend = j.Backend
 	o.Dir = filepath.Join(s.Dir, j.Name())
-	o.Replay = s.ReplayOf(j, s.Seed)
+	o.Replay = s.ReplayOf(j, o.Seed)
 	o.Say = func(format string, args ...any) { s.Say("%s: %s", j.Name(), fmt.Sprintf(format, args...)) }
 	if s.Parallelism > 1 { // the lines of parallel scenarios would mix
 		o.Say = func(string, ...any) {}
@@ -96,56 +91,23 @@ func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return notPlayed, err
 	}
-	if j.Backend == Simulation {
+	if j.Backend == Simulation { // schedules have consecutive seeds, so that a finding names the seed that repeats it
 		o.Schedules = j.Schedules
-		o.Seed = s.Seed // schedules have consecutive seeds, so that a finding names the seed that repeats it
-		play := simulation.Natively(simulation.Product())
-		if o.Order > 0 {
-			var err error
-			if play, err = o.Exact(); err != nil {
-				return notPlayed, err
-			}
-		}
-		v, err := PlayVirtually(ctx, j.Scenario, o, play)
-		return v.Outcome, err
+		out, _, err := PlayVirtually(ctx, j.Scenario, o)
+		return out, err
 	}
 	play := s.playOne
 	if play == nil {
 		play = Play
 	}
 	out, err := play(ctx, j.Scenario, o)
-	if broke, is := out.found(check.ByHarness); is && err == nil {
-		if _, failed := out.found(check.ByClients); !failed { // a failed client is a verdict on the lock
-			err = fmt.Errorf("the harness itself failed: %s", broke)
-		}
-	}
 	if err == nil {
-		err = out.undecided()
+		err = out.Failed()
 	}
 	return out, err
 }
 
-// undecided returns an error if a checker that had to find nothing did so only because it could not decide.
-func (o Outcome) undecided() error {
-	for _, v := range o.Verdicts {
-		if v.Undecided != "" && len(v.Findings) == 0 && o.Scenario.promises(v.Checker) {
-			return fmt.Errorf("%s could not decide: %s", v.Checker, v.Undecided)
-		}
-	}
-	return nil
-}
-
-// found returns the first finding of a checker, and whether there is one.
-func (o Outcome) found(checker string) (first string, is bool) {
-	for _, v := range o.Verdicts {
-		if v.Checker == checker && !v.Held() {
-			return why(v), true
-		}
-	}
-	return "", false
-}
-
-// seedOf returns the seed of a job.
+// seedOf returns the seed of a run on real masters.
 func seedOf(seed uint64, name string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // never fails
@@ -154,21 +116,16 @@ func seedOf(seed uint64, name string) uint64 {
 
 // Soak plays rounds of Parallelism different random scenarios until the time is over or one is not as promised. It
 // removes the folder of every round that was as promised, so only that of a round that was not, or that ended with an
-// error, remains. On an error (ctx ended, or a scenario had no verdict) it returns what it had played.
-func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all Soaked, err error) {
+// error, remains. It returns what it has played, also on an error (ctx ended, or a scenario had no verdict).
+func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all []Outcome, err error) {
 	begin := time.Now()
-	defer func() { all.Took = time.Since(begin) }()
 	for round := 0; time.Since(begin) < d && ctx.Err() == nil; round++ {
 		one := s
 		one.Dir = filepath.Join(s.Dir, fmt.Sprintf("%04d", round))
 		one.Seed = s.Seed + uint64(round)
 		outcomes, err := one.Play(ctx, draw(pick, s.Parallelism))
-		good := true
-		for _, o := range outcomes {
-			all.add(o)
-			good = good && o.Good()
-		}
-		if err != nil || !good {
+		all = append(all, outcomes...)
+		if err != nil || slices.ContainsFunc(outcomes, func(o Outcome) bool { return !o.Good() }) {
 			return all, err
 		}
 		if err := os.RemoveAll(one.Dir); err != nil {
@@ -176,32 +133,6 @@ func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all 
 		}
 	}
 	return all, ctx.Err()
-}
-
-// Soaked is the result of a soak.
-type Soaked struct {
-	// Played counts scenarios with a verdict, Skipped those that could not be played, NoVerdict those without a verdict.
-	Played, Skipped, NoVerdict int
-	// Faults is the number of injected faults of the scenarios with a verdict; each target counts.
-	Faults int
-	Took   time.Duration
-}
-
-func (s *Soaked) add(o Outcome) {
-	switch {
-	case o.NoVerdict != "":
-		s.NoVerdict++
-	case o.Skipped != "":
-		s.Skipped++
-	default:
-		s.Played++
-		s.Faults += o.Faults
-	}
-}
-
-func (s Soaked) String() string {
-	return fmt.Sprintf("%d scenarios played in %v, with %d faults; %d skipped, %d without a verdict",
-		s.Played, s.Took.Round(time.Second), s.Faults, s.Skipped, s.NoVerdict)
 }
 
 // draw returns n different jobs, because each needs a folder of its own, or fewer if it does not find as many.

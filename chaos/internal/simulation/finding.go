@@ -3,90 +3,49 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // Finding is a schedule in which a checker found something.
 type Finding struct {
-	Seed uint64
-	// Order is the order in which it shows. Exact says that it shows in every run of that order.
-	Order uint64
-	Exact bool
-	By    []string
+	// Seed and Order are those in which it shows.
+	Seed, Order uint64
+	By          []string
 	// Report describes the run in which it was found.
 	Report string
-	// Minimal is the smallest schedule that shows it, in MinimalOrder; nil if there is none. Trace describes its run.
+	// Minimal is the smallest schedule that shows it, in MinimalOrder; nil if nothing could be left out. Trace describes
+	// its run.
 	Minimal      *Schedule
 	MinimalOrder uint64
 	Trace        string
 	// Replay is the command that plays the schedule again.
 	Replay string
-	// Tried is the number of orders in which a finding of a run that was not exact was searched for.
-	Tried int
 }
 
-// tried is the number of orders in which a finding of a run that was not exact is searched for.
-const tried = 20
+// enough is the number of findings of a batch that are shrunk.
+const enough = 5
 
-// pin pins the first findings.
-func (b Batch) pin(ctx context.Context, all []Finding) {
-	if b.Exact != nil && len(all) > 0 {
-		play, err := b.Exact()
-		if err != nil {
-			b.Say("findings are neither repeated nor shrunk: %v", err)
+// shrink shrinks the schedules of the first findings.
+func (b Batch) shrink(ctx context.Context, all []Finding) {
+	for i := range all {
+		f := &all[i]
+		if b.Replay != nil {
+			f.Replay = b.Replay(f.Seed, f.Order)
 		}
-		for i := 0; i < min(enough, len(all)) && err == nil; i++ {
-			all[i].pin(ctx, b, play)
+		if i >= enough || ctx.Err() != nil {
+			continue
 		}
-	}
-	if b.Replay != nil {
-		for i := range all {
-			all[i].Replay = b.Replay(all[i].Seed, all[i].Order)
+		b.Say("seed %d: looking for a smaller schedule", f.Seed)
+		if small, order, last := Shrink(ctx, b.Draw(f.Seed), f.Order, b.Play, f.By[0]); last != nil {
+			f.Minimal, f.MinimalOrder, f.Trace = &small, order, last.Report()
 		}
 	}
 }
 
-// pin searches for an order in which the finding shows, and shrinks its schedule.
-func (f *Finding) pin(ctx context.Context, b Batch, play Play) {
-	s := b.Draw(f.Seed)
-	b.Say("seed %d: the same exactly, and smaller", f.Seed)
-	from, to := f.Order, f.Order
-	if f.Order == 0 {
-		from, to = 1, tried
-	}
-	for order := from; order <= to; order++ {
-		if ctx.Err() != nil {
-			return
-		}
-		f.Tried++
-		if r := play(s, order); slices.Contains(r.By(), f.By[0]) {
-			f.Order, f.Exact, f.Report = order, true, r.Report()
-			break
-		}
-	}
-	if !f.Exact {
-		return
-	}
-	small, order, last := Shrink(ctx, s, f.Order, play, f.By[0])
-	f.Minimal, f.MinimalOrder = &small, order
-	if last != nil {
-		f.Trace = last.Report()
-	}
-}
-
-// String describes the finding: the order in which it shows, the smallest schedule with its trace, and the report.
+// String describes the finding: the smallest schedule with its trace, and the report.
 func (f Finding) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, found by %v", f.Seed, f.By)
-	switch {
-	case f.Exact:
-		fmt.Fprintf(&b, "; it shows in every run of order %d\n", f.Order)
-	case f.Tried > 0:
-		fmt.Fprintf(&b, " in a run on many threads; it shows in none of %d exact orders\n", f.Tried)
-	default:
-		b.WriteString(" in a run whose order is not fixed\n")
-	}
+	fmt.Fprintf(&b, "seed %d in order %d, found by %v\n", f.Seed, f.Order, f.By)
 	if f.Minimal != nil {
 		fmt.Fprintf(&b, "the smallest schedule that shows it, in order %d:\n%v%s\n%s\n",
 			f.MinimalOrder, f.Minimal, f.Minimal.JSON(), f.Trace)

@@ -14,12 +14,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-const (
-	// slack is how long after its deadline a running client must be notified of a loss.
-	slack = time.Millisecond
-	// modelTime bounds the linearizability check of a name.
-	modelTime = 20 * time.Second
-)
+// slack is how long after its deadline a running client must be notified of a loss.
+const slack = time.Millisecond
 
 // lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
 var lasting = append(faults.Lasting(), faults.Named(traitsOfExtras(), faults.Traits.Lasts)...)
@@ -33,7 +29,6 @@ func (r *Result) judge() {
 	terms := check.Terms{
 		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Reordering: reordering,
 		Lingers: s.Window() + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy,
-		ModelTime: modelTime,
 	}
 	for _, c := range s.Clients {
 		terms.Clients = append(terms.Clients, c.Name)
@@ -61,8 +56,6 @@ func (r *Result) judge() {
 // residue. Coverage and clients are judged on real masters only: a simulated client has no process.
 func (s Schedule) judgedBy(checker string) bool {
 	switch checker {
-	case check.ByLinearizability:
-		return s.inOrder()
 	case check.ByLiveness:
 		return len(s.Groups) > 0
 	case check.ByResidue, check.ByLeaks, check.ByCoverage, check.ByClients:

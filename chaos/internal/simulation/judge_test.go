@@ -153,8 +153,8 @@ func TestASmallerTermOfAnEarlierCampaignIsExcused(t *testing.T) {
 func TestAnUndecidedVerdictIsAProblem(t *testing.T) {
 	t.Parallel()
 	r := &Result{}
-	r.find(check.Verdict{Checker: check.ByLinearizability, Undecided: `"a" not decided`})
-	assert.Equal(t, []string{check.ByLinearizability}, r.By())
+	r.find(check.Verdict{Checker: check.ByFencing, Undecided: `"a" not decided`})
+	assert.Equal(t, []string{check.ByFencing}, r.By())
 }
 
 func TestAliveFindsLossesOfLivingClients(t *testing.T) {

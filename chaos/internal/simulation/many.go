@@ -20,6 +20,8 @@ import (
 type Summary struct {
 	Schedules int
 	Found     []Finding
+	// Hashes has a line for each schedule that was played exactly, with its seed, its order and [Result.Hash].
+	Hashes string
 	// Holds is the number of locks held, and Commands the number of commands that the masters executed.
 	Holds, Commands int64
 	// HandedOver is the number of locks that one holder passed to the next.
@@ -40,9 +42,6 @@ type Summary struct {
 	Planned, Injected map[string]int
 }
 
-// enough is the number of findings of a batch that are searched for exactly, and shrunk.
-const enough = 5
-
 // Play plays a schedule. An exact one repeats everything in the same order; others ignore the order.
 type Play func(s Schedule, order uint64) *Result
 
@@ -62,19 +61,15 @@ type Batch struct {
 	Play   Play
 	Order  uint64
 	Orders int
-	// Exact returns what plays a finding again and shrinks it. If it is nil, findings are only reported.
-	Exact func() (Play, error)
-	// Replay returns the command that plays a seed again, in an order unless that is 0.
+	// Replay returns the command that plays a seed again in an order. It may be nil.
 	Replay func(seed, order uint64) string
-	// Excused reports whether the findings of a checker are only counted.
+	// Excused reports whether the findings of a checker are only counted. It may be nil.
 	Excused func(string) bool
 	// Say receives a progress message from time to time.
 	Say func(format string, args ...any)
-	// Played receives each result, one at a time.
-	Played func(order uint64, r *Result)
 }
 
-// Run plays the schedules, as many at a time as there are processors, then searches and shrinks the first findings. If
+// Run plays the schedules, as many at a time as there are processors, then shrinks the first findings. If
 // ctx ends, Run returns an error and the summary of the schedules that were played.
 func (b Batch) Run(ctx context.Context) (Summary, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most allocations live only as long as their schedule
@@ -90,6 +85,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 		Injected:  make(map[string]int),
 	}
 	all := uint64(b.N) * uint64(b.Orders)
+	hashes := make([]string, all)
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -106,9 +102,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 				mu.Lock()
 				before := len(sum.Found)
 				sum.add(r, order, b.excused)
-				if b.Played != nil {
-					b.Played(order, r)
-				}
+				hashes[i] = fmt.Sprintf("%d %d %s\n", r.Schedule.Seed, order, r.Hash)
 				if n := len(sum.Found); n > before && n <= enough {
 					b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
 				}
@@ -125,7 +119,8 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	slices.SortFunc(sum.Found, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(x.Seed, y.Seed), cmp.Compare(x.Order, y.Order))
 	})
-	b.pin(ctx, sum.Found)
+	b.shrink(ctx, sum.Found)
+	sum.Hashes = strings.Join(hashes, "")
 	sum.Wall = time.Since(start)
 	if err := ctx.Err(); err != nil {
 		return sum, fmt.Errorf("%d of %d schedules were run: %w", sum.Schedules, all, err)

@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -55,36 +54,19 @@ func TestAFindingIsShrunk(t *testing.T) {
 	assert.Equal(t, small, again)
 }
 
-// A finding of a run on many threads is searched for in exact orders.
-func TestAFindingIsPinnedToAnOrder(t *testing.T) {
+func TestABatchShrinksWhatItFinds(t *testing.T) {
 	t.Parallel()
-	b := simulation.Batch{
-		From: 1, N: 1, Draw: simulation.Draw, Say: t.Logf,
-		Play:   func(s simulation.Schedule, _ uint64) *simulation.Result { return worse(s, 0) },
-		Exact:  func() (simulation.Play, error) { return worse, nil },
+	sum, err := simulation.Batch{
+		From: 1, N: 1, Draw: simulation.Draw, Say: t.Logf, Play: worse, Order: 1, Orders: 2,
 		Replay: func(seed, order uint64) string { return fmt.Sprintf("seed %d order %d", seed, order) },
-	}
-	sum, err := b.Run(t.Context())
+	}.Run(t.Context())
 	require.NoError(t, err)
 	require.Len(t, sum.Found, 1)
 	f := sum.Found[0]
-	assert.True(t, f.Exact)
 	assert.Equal(t, "seed 1 order 2", f.Replay)
 	assert.Len(t, f.Minimal.Clients, 2)
-	assert.Contains(t, f.String(), "every run of order 2")
-
-	never := func(s simulation.Schedule, _ uint64) *simulation.Result { return worse(s, 1) }
-	b.Exact = func() (simulation.Play, error) { return never, nil }
-	sum, err = b.Run(t.Context())
-	require.NoError(t, err)
-	require.Len(t, sum.Found, 1)
-	assert.False(t, sum.Found[0].Exact)
-	assert.Contains(t, sum.Found[0].String(), "in none of 20 exact orders")
-
-	b.Exact = func() (simulation.Play, error) { return nil, errors.New("no gcc") }
-	sum, err = b.Run(t.Context())
-	require.NoError(t, err)
-	assert.Contains(t, sum.Found[0].String(), "whose order is not fixed")
+	assert.Contains(t, f.String(), "seed 1 in order 2, found by [load]")
+	assert.Equal(t, "1 1 \n1 2 \n", sum.Hashes)
 }
 
 func TestWhatIsNoScheduleIsRefused(t *testing.T) {

@@ -41,8 +41,9 @@ type Result struct {
 	// executed.
 	Took     time.Duration
 	Commands int
-	// Text is the report of an exact run that found something, whose history is elsewhere.
-	Text string `json:",omitempty"`
+	// Text is the report of an exact run that found something, whose history is elsewhere. Hash identifies everything
+	// that happened in an exact run: every event, every command with its time and its reply, and every finding.
+	Text, Hash string `json:",omitempty"`
 
 	// Executed are the commands that the masters executed, Labels describe their scripts, and Start is when the run began.
 	Executed []simnet.Event `json:",omitempty"`
@@ -57,8 +58,8 @@ func Failed(s Schedule, err error) *Result {
 	return &Result{Schedule: s, Problems: []Problem{problemOf(check.ByHarness, 0, "host", err.Error())}}
 }
 
-// Hash identifies what happened: every event, every command with its time and its reply, and every finding.
-func (r *Result) Hash() string {
+// Sum computes the Hash.
+func (r *Result) Sum() string {
 	h := sha256.New()
 	for _, c := range r.Executed {
 		fmt.Fprintln(h, int64(c.At.Sub(r.Start)), c.Host, c.Master, strings.Join(c.Args, " "), c.Reply)

@@ -9,24 +9,17 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/controls"
-	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// steps returns how the controls are tried. Each result is printed and entered into the index.
+// steps returns how the controls are tried. Each result is printed.
 func (c *command) steps(sets []controls.Set) (steps []step) {
 	for _, s := range sets {
 		steps = append(steps, step{s.Title, func(ctx context.Context) (bool, error) {
-			o := controls.Options{
-				Dir: filepath.Join(c.dir, "controls"), Runner: c.runner, Seed: c.flags.seed, Say: c.say, Order: c.flags.order,
-				Playing: c.playing,
-			}
+			o := controls.Options{Options: c.options(ctx), Playing: c.playing}
+			o.Dir = filepath.Join(c.dir, "controls")
 			good := true
-			err := s.Try(ctx, o, func(one report.Control) {
-				one.Replay = c.flags.replayControl(one.Lock)
-				c.index.control(s.Title, s.About, one)
-				good = c.reportControl(one) && good
-			})
+			err := s.Try(ctx, o, func(one controls.Result) { good = c.reportControl(one) && good })
 			if err == nil && c.flags.table != "" {
 				var text string
 				text, err = controls.Table(ctx, o, s.Controls)
@@ -61,7 +54,7 @@ func (c *command) onlyControls(ctx context.Context) (bool, error) {
 }
 
 // reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
-func (c *command) reportControl(one report.Control) bool {
+func (c *command) reportControl(one controls.Result) bool {
 	if one.Caught {
 		fmt.Fprintf(c.out, "control %-38s caught by %s after %v: %s\n",
 			one.Lock, one.Checker, one.After.Round(time.Second/10), one.Text)
@@ -69,6 +62,6 @@ func (c *command) reportControl(one report.Control) bool {
 	}
 	c.wrong = true
 	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
-		one.Lock, one.Checker, one.Text, one.Replay, one.Where)
+		one.Lock, one.Checker, one.Text, c.flags.replayControl(one.Lock), one.Where)
 	return false
 }

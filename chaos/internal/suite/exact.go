@@ -2,16 +2,14 @@ package suite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
-	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
-	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -42,7 +40,7 @@ func (c *command) playExactly(ctx context.Context) func() (simulation.Play, erro
 	}
 }
 
-// one plays the schedule of the command line, or of its seed, in one order. It keeps the trace, the history and a page.
+// one plays the schedule of the command line, or of its seed, in one order. It keeps the trace and the history.
 func (c *command) one(ctx context.Context) (bool, error) {
 	p, err := c.exactly(ctx)
 	if err != nil {
@@ -63,55 +61,16 @@ func (c *command) one(ctx context.Context) (bool, error) {
 	default:
 		s = simulation.Draw(f.seed)
 	}
-	o, err := p.Play(exact.Job{Schedule: s, Lock: c.flags.lock, Order: c.flags.order, Whole: true})
+	r, err := p.Play(exact.Job{Schedule: s, Lock: c.flags.lock, Order: c.flags.order, Whole: true})
 	if err != nil {
 		return false, err
 	}
-	replay := c.flags.replay()
 	err = errors.Join(
-		os.WriteFile(filepath.Join(c.dir, "trace.txt"), []byte(o.Result.Text), 0o644),
+		os.WriteFile(filepath.Join(c.dir, "trace.txt"), []byte(r.Text), 0o644),
 		os.WriteFile(filepath.Join(c.dir, "schedule.json"), []byte(s.JSON()), 0o644),
-		c.page("history", replay, o),
+		history.Save(filepath.Join(c.dir, "history.jsonl"), r.Events),
 	)
-	fmt.Fprintf(c.out, "%sprogram %s, seed %d, order %d: %s\nthe same again: %s\n",
-		o.Result.Text, p.Program, s.Seed, c.flags.order, o.Hash, replay)
-	c.wrong = !o.Result.OK()
-	return o.Result.OK(), err
-}
-
-// page writes the page of a run in virtual time, and its history, into a folder.
-func (c *command) page(folder, replay string, o exact.Outcome) error {
-	r := o.Result
-	run := report.Run{
-		Name: r.Schedule.Profile, Backend: simulated, Seed: r.Schedule.Seed, Replay: replay, Took: r.Took,
-		Folder: filepath.Join(c.dir, folder), Events: r.Events, Notes: []string{"Times are virtual. Hash: " + o.Hash + "."},
-	}
-	for _, name := range simulation.Checkers() {
-		v := check.Verdict{Checker: name, Looked: fmt.Sprintf("%d holds", r.Holds)}
-		for _, found := range r.Violations {
-			if found.By == name {
-				v.Findings = append(v.Findings, found.Finding)
-			}
-		}
-		for _, found := range r.Problems {
-			if found.By == name {
-				v.Findings = append(v.Findings, check.Finding{Text: found.String()})
-			}
-		}
-		run.Verdicts = append(run.Verdicts, v)
-	}
-	if err := os.MkdirAll(run.Folder, 0o755); err != nil {
-		return err
-	}
-	file, err := os.Create(filepath.Join(run.Folder, "history.jsonl"))
-	if err != nil {
-		return err
-	}
-	lines := json.NewEncoder(file)
-	for _, e := range r.Events {
-		if err := lines.Encode(e); err != nil {
-			return errors.Join(err, file.Close())
-		}
-	}
-	return errors.Join(file.Close(), report.Save(run))
+	fmt.Fprintf(c.out, "%sprogram %s, seed %d, order %d: %s\n", r.Text, p.Program, s.Seed, c.flags.order, r.Hash)
+	c.wrong = !r.OK()
+	return r.OK(), err
 }

@@ -20,13 +20,12 @@ import (
 // simulated is the name of the backend in virtual time.
 const simulated = scenarios.Simulation
 
-// Default numbers of schedules: of native ones, of one scenario, whose schedules take longer, of exact ones, and of a
-// run of everything.
+// Default numbers of schedules: of the simulation's own, of one scenario, whose schedules take longer, and of a run of
+// everything.
 const (
-	manySchedules  = 5000
-	someSchedules  = 100
-	exactSchedules = 1000
-	allSchedules   = 700
+	manySchedules = 1000
+	someSchedules = 100
+	allSchedules  = 700
 )
 
 // flags are the settings of the command line.
@@ -40,7 +39,6 @@ type flags struct {
 	schedules   int
 	soak        time.Duration
 	out         string
-	guarantees  string
 	masters     []string // of the user's
 	controls    []string // patterns of their names
 	exact       bool
@@ -71,8 +69,8 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.IntVar(&f.parallelism, "lanes", 1, "how many scenarios are played at a time")
 	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that "+
 		"follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
-	set.BoolVar(&f.exact, "exact", false, "play schedules in virtual time so that a seed and an order repeat everything: "+
-		"of the simulation, or of the scenarios that are named")
+	set.BoolVar(&f.exact, "exact", false, "the same as -backend simulation: play schedules in virtual time, in which a "+
+		"seed and an order repeat everything")
 	set.Uint64Var(&f.order, "order", 1, "the order of an exact run, or the first one; without -schedules "+
 		"only the schedule of the seed is played")
 	set.IntVar(&f.orders, "orders", 1, "in how many orders each schedule is played exactly, from -order on")
@@ -86,8 +84,6 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		"is caught, in the orders 0, 1 and 2")
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
-	set.StringVar(&f.guarantees, "guarantees", "",
-		"play the scenarios of the table of guarantees, and write the table that they show into this file")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(set, stderr)
@@ -98,7 +94,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		return f, fmt.Errorf("unexpected argument %q: there are only flags, see -h", set.Arg(0))
 	}
 	f.tests = split(tests)
-	f.exact = f.exact || f.schedule != "" || len(f.tests) > 0
+	f.exact = f.exact || f.schedule != "" || len(f.tests) > 0 || f.backend == simulated
 	f.masters, f.controls, f.set = split(masters), split(locks), set
 	return f, f.complete(names)
 }
@@ -153,8 +149,6 @@ func (f *flags) complete(names string) error {
 			f.schedules = 1
 		case len(f.scenarios) > 0:
 			f.schedules = someSchedules
-		case f.exact:
-			f.schedules = exactSchedules
 		case f.everything():
 			f.schedules = allSchedules
 		}
@@ -173,16 +167,8 @@ func (f *flags) complete(names string) error {
 
 // everything reports whether the command line names no part of the run.
 func (f *flags) everything() bool {
-	return !f.exact && f.backend != simulated && f.soak == 0 && f.guarantees == "" &&
+	return !f.exact && f.backend != simulated && f.soak == 0 &&
 		len(f.scenarios)+len(f.masters)+len(f.controls) == 0
-}
-
-// first returns the first order of a simulation: none if it is not exact.
-func (f *flags) first() uint64 {
-	if !f.exact {
-		return 0
-	}
-	return f.order
 }
 
 // adjust returns the scenario with the duration and the number of clients that the command line gives.

@@ -6,76 +6,27 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
-	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
 
-// guaranteesFile is the document whose table the profile compares with its outcomes, relative to the project's root.
-const guaranteesFile = "docs/guarantees.md"
-
-// profile runs everything: all scenarios, controls and simulated schedules. What is simulated is exact.
+// profile runs everything: all scenarios, controls and simulated schedules.
 func (c *command) profile(ctx context.Context) (bool, error) {
-	if err := scenarios.CheckTable(guaranteesFile); err != nil {
-		return false, err
-	}
 	return c.all(ctx, slices.Concat([]step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), profileParallelism) }},
 	}, c.steps(controls.Find("*")), []step{
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
-		{"guarantees", func(context.Context) (bool, error) { return c.shown() }},
 		{
 			"simulated schedules",
 			func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) },
 		},
 	}))
-}
-
-// guarantees plays the rows of the table of guarantees, and writes the table that they show into the file.
-func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
-	rows := func(jobs []scenarios.Job) []scenarios.Job {
-		return slices.DeleteFunc(jobs, func(j scenarios.Job) bool { return j.Scenario.Fault == "" })
-	}
-	good, err := c.all(ctx, []step{
-		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.allJobs()), profileParallelism) }},
-		{
-			"scenarios in virtual time",
-			func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.virtualJobs()), 1) },
-		},
-	})
-	if err != nil {
-		return good, err
-	}
-	shown := scenarios.Show(c.outcomes)
-	if len(shown.Untried) > 0 {
-		return false, fmt.Errorf("%s was not played: %s is left as it is", strings.Join(shown.Untried, ", "), file)
-	}
-	return good, scenarios.WriteTable(file, shown.Table)
-}
-
-// shown saves the table of guarantees that the run has shown. It reports whether the rows that were played are those of
-// the documentation.
-func (c *command) shown() (bool, error) {
-	shown := scenarios.Show(c.outcomes)
-	file := filepath.Join(c.dir, "guarantees.md")
-	if err := os.WriteFile(file, []byte(shown.Table), 0o644); err != nil {
-		return false, err
-	}
-	for _, line := range shown.Changed {
-		fmt.Fprintf(c.out, "%s does not say what this run has shown: %s\n", guaranteesFile, line)
-	}
-	for _, name := range shown.Untried {
-		c.say("%s was not played: its row of the table was not tried", name)
-	}
-	c.say("the table of guarantees that this run has shown: %s", file)
-	return len(shown.Changed) == 0, nil
 }
 
 // step is a part of the profile.
@@ -154,17 +105,19 @@ func (c *command) jobs() []scenarios.Job {
 	return jobs
 }
 
+// options returns what scenarios and controls are played with.
+func (c *command) options(ctx context.Context) scenarios.Options {
+	return scenarios.Options{
+		Masters: c.flags.masters, Command: c.client, Seed: c.flags.seed, Dir: c.dir, Say: c.say,
+		Virtually: c.playExactly(ctx), Order: c.flags.order, Orders: c.flags.orders,
+	}
+}
+
 // suite returns a suite that prints a line for each scenario it plays.
 func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 	return scenarios.Suite{
-		Options: scenarios.Options{
-			Masters: c.flags.masters, Runner: c.runner, Seed: c.flags.seed, Dir: c.dir,
-			Index: filepath.Join(c.dir, report.IndexFile),
-			Say:   c.say, Exact: c.playExactly(ctx), Order: c.flags.first(), Orders: c.flags.orders,
-		},
-		Parallelism: parallelism, ReplayOf: c.flags.replayJob,
+		Options: c.options(ctx), Parallelism: parallelism, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
-			c.index.played(out)
 			c.virtual += out.Schedules
 			c.wrong = c.wrong || len(out.Despite) > 0 || out.NoVerdict == "" && !out.Good()
 			many := ""
@@ -195,9 +148,7 @@ func without(faults []string) string {
 
 // play plays the jobs, and reports whether all were as promised.
 func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) (bool, error) {
-	c.index.plan(jobs)
 	outcomes, err := c.suite(ctx, parallelism).Play(ctx, jobs)
-	c.outcomes = append(c.outcomes, outcomes...)
 	if err != nil {
 		return false, err
 	}
@@ -223,20 +174,15 @@ func (c *command) soak(ctx context.Context) (bool, error) {
 		on = backend.Names()
 	}
 	rng := rand.New(rand.NewPCG(c.flags.seed, 0x736f616b))
-	bad := false
-	done := suite.Done
-	suite.Done = func(j scenarios.Job, out scenarios.Outcome) {
-		bad = bad || !out.Good()
-		done(j, out)
-	}
-	soaked, err := suite.Soak(ctx, func() scenarios.Job {
+	outcomes, err := suite.Soak(ctx, func() scenarios.Job {
 		return scenarios.Job{Scenario: c.flags.adjust(all[rng.IntN(len(all))]), Backend: on[rng.IntN(len(on))]}
 	}, c.flags.soak)
-	fmt.Fprintf(c.out, "soak: %v\n", soaked)
-	if err == nil && soaked.Played == 0 {
+	played := slices.DeleteFunc(outcomes, func(o scenarios.Outcome) bool { return o.Skipped+o.NoVerdict != "" })
+	fmt.Fprintf(c.out, "soak: %d scenarios played\n", len(played))
+	if err == nil && len(played) == 0 {
 		err = errors.New("nothing was played: see why each scenario was skipped")
 	}
-	return !bad, err
+	return !slices.ContainsFunc(played, func(o scenarios.Outcome) bool { return !o.Good() }), err
 }
 
 func verdict(ok bool) string {

@@ -43,10 +43,7 @@ func (f *flags) replayJob(j scenarios.Job, seed uint64) string {
 		}
 	})
 	if j.Backend == simulated {
-		fmt.Fprintf(&b, " -schedules %d", j.Schedules)
-		if f.exact {
-			fmt.Fprintf(&b, " -exact -order %d -orders %d", f.order, f.orders)
-		}
+		fmt.Fprintf(&b, " -schedules %d -order %d -orders %d", j.Schedules, f.order, f.orders)
 	}
 	fmt.Fprintf(&b, " -seed %d", seed)
 	return b.String()

@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
-	"github.com/redlock-go/redlock/chaos/internal/clients"
-	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
@@ -77,23 +76,17 @@ func (c *command) status(ok bool, err error) int {
 
 // command is one run of the program.
 type command struct {
-	flags    flags
-	out      io.Writer
-	say      func(format string, args ...any)
-	dir      string
-	index    *indexFile
-	outcomes []scenarios.Outcome // of all scenarios that were played
-	virtual  int                 // schedules of them in virtual time
-	wrong    bool                // a scenario was not as promised, or a control was not caught
+	flags   flags
+	out     io.Writer
+	say     func(format string, args ...any)
+	dir     string
+	virtual int  // schedules of scenarios that were played in virtual time
+	wrong   bool // a scenario was not as promised, or a control was not caught
 
-	runner clients.Processes
 	player player
 }
 
 func (c *command) run(ctx context.Context) (ok bool, err error) {
-	if c.runner, err = processes(); err != nil {
-		return false, err
-	}
 	f := c.flags
 	folder := f.out
 	if folder == "" {
@@ -102,22 +95,22 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	if c.dir, err = prepare(folder); err != nil {
 		return false, err
 	}
+	verdicts, err := os.Create(filepath.Join(c.dir, verdictsFile))
+	if err != nil {
+		return false, err
+	}
+	c.out = io.MultiWriter(c.out, verdicts)
 	c.say("seed %d; reports go to %s", f.seed, c.dir)
-	c.index = openIndex(ctx, c.dir, f.seed, f.replay(), c.say)
 	defer func() {
-		c.index.close(err)
 		if err != nil || !ok {
 			fmt.Fprintf(c.out, "again: %s\n", f.replay())
 		}
-		fmt.Fprintf(c.out, "report: %s\n", filepath.Join(c.dir, report.IndexFile))
+		fmt.Fprintf(c.out, "report: %s\n", verdicts.Name())
+		err = errors.Join(err, verdicts.Close())
 	}()
 	switch {
 	case f.everything():
-		c.flags.exact = true
 		return c.profile(ctx)
-	case f.guarantees != "":
-		c.flags.exact = true
-		return c.guarantees(ctx, f.guarantees)
 	case len(f.masters) > 0:
 		return c.play(ctx, []scenarios.Job{{Scenario: f.adjust(scenarios.Acceptance()), Backend: backend.Given}}, 1)
 	case len(f.controls) > 0:
@@ -133,6 +126,18 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	default:
 		return c.simulate(ctx, f.schedules)
 	}
+}
+
+// verdictsFile is the name of the file, in the folder of the run, with all that was printed.
+const verdictsFile = "verdicts.txt"
+
+// client returns a command that runs this program as a client.
+func (c *command) client() *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return exec.Command(self, ClientCommand)
 }
 
 // prepare creates the folder. It fails if the folder is not empty, because a second history would be read as part of

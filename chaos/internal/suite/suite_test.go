@@ -2,7 +2,9 @@ package suite
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,10 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
-	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -74,7 +77,7 @@ func TestHelpListsEverything(t *testing.T) {
 	assert.Equal(t, good, Main([]string{"-h"}, &out, &errs))
 	for _, flag := range []string{
 		"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all",
-		"kill-master-tail", "linearizability", "no token compared", "restart guard off", "nothing closed",
+		"kill-master-tail", "exclusion", "no token compared", "restart guard off", "nothing closed",
 	} {
 		assert.Contains(t, errs.String(), flag)
 	}
@@ -151,9 +154,9 @@ func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
 	assert.Equal(t, violated, new(command).status(false, nil))
 	assert.Equal(t, noRun, new(command).status(false, gone))
 	c := &command{out: io.Discard}
-	assert.True(t, c.reportControl(report.Control{Caught: true}))
+	assert.True(t, c.reportControl(controls.Result{Caught: true}))
 	assert.Equal(t, noRun, c.status(false, gone))
-	assert.False(t, c.reportControl(report.Control{}))
+	assert.False(t, c.reportControl(controls.Result{}))
 	assert.Equal(t, violated, c.status(false, gone))
 }
 
@@ -188,8 +191,108 @@ func TestARunWhoseHarnessBreaksHasNoVerdict(t *testing.T) {
 	assert.Contains(t, out.String(), "no verdict\n")
 	assert.NotContains(t, out.String(), "PASS")
 	assert.NotContains(t, out.String(), "FAIL")
-	folders, err := filepath.Glob(filepath.Join(dir, "*", "report.html"))
+	assert.FileExists(t, filepath.Join(dir, "only-kill-client-processes", "verdict.txt"), "it shows what broke")
+}
+
+func TestAControlThatIsCaughtIsInTheReport(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	dir := t.TempDir()
+	args := []string{"-control", "majority less*", "-seed", "7", "-out", dir}
+	assert.Equal(t, good, Main(args, &out, &errs), errs.String())
+	assert.Contains(t, out.String(), "caught by exclusion after ")
+	assert.NotContains(t, out.String(), "again: ")
+	text, err := os.ReadFile(filepath.Join(dir, verdictsFile))
 	require.NoError(t, err)
-	page := filepath.Join(dir, "only-kill-client-processes", "report.html")
-	assert.Equal(t, []string{page}, folders, "it shows what broke")
+	assert.Equal(t, out.String(), string(text)+"PASS\n")
+}
+
+// begun returns a command with these arguments, and the buffer that it prints to.
+func begun(t *testing.T, args ...string) (*command, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	f, err := parse(append(args, "-out", t.TempDir()), &out)
+	require.NoError(t, err)
+	return &command{flags: f, out: &out, say: t.Logf}, &out
+}
+
+func TestAStepWithoutAVerdictDoesNotKeepTheOthersFromTheirs(t *testing.T) {
+	t.Parallel()
+	c, _ := begun(t)
+	var taken []string
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	taking := func(name string, ok bool, err error) step {
+		return step{name, func(context.Context) (bool, error) {
+			if taken = append(taken, name); name == "interrupted" {
+				cancel()
+			}
+			return ok, err
+		}}
+	}
+	ok, err := c.all(ctx, []step{
+		taking("no masters", false, errors.New("no docker")), taking("fine", true, nil),
+		taking("no time", false, errors.New("too late")),
+	})
+	assert.False(t, ok)
+	require.ErrorContains(t, err, "no masters: no docker")
+	require.ErrorContains(t, err, "no time: too late")
+	assert.Equal(t, []string{"no masters", "fine", "no time"}, taken)
+
+	taken = nil
+	_, err = c.all(ctx, []step{taking("interrupted", true, nil), taking("more", true, nil)})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, []string{"interrupted"}, taken)
+}
+
+func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
+	t.Parallel()
+	c, out := begun(t, "-control", "*", "-seed", "7")
+	assert.False(t, c.reportControl(controls.Result{
+		Control: controls.Control{Lock: "no drift budget", Checker: "exclusion"}, Where: "80 schedules",
+	}))
+	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
+	assert.Contains(t, out.String(), "again: go run ./chaos -control 'no drift budget' -seed 7\n    80 schedules\n")
+}
+
+func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing.T) {
+	t.Parallel()
+	c, out := begun(t, "-scenario", "fenced", "-backend", "processes", "-duration", "9s", "-seed", "7")
+	suite := c.suite(t.Context(), 1)
+	j := c.jobs()[0]
+	again := suite.ReplayOf(j, 7)
+	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
+	suite.Done(j, scenarios.Outcome{
+		Scenario: j.Scenario, Backend: j.Backend, Folder: "a folder", Replay: again,
+		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
+	})
+	assert.Contains(t, out.String(),
+		"NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: a folder")
+}
+
+func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
+	t.Parallel()
+	f, err := parse(
+		[]string{
+			"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x", "-seed",
+			"4",
+		},
+		&bytes.Buffer{},
+	)
+	require.NoError(t, err)
+	want := "go run ./chaos -duration 1m0s -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -seed 4"
+	assert.Equal(t, want, f.replay())
+	one := f.replayJob(scenarios.Job{Scenario: scenarios.Acceptance(), Backend: backend.Given}, 4)
+	assert.Equal(
+		t, "go run ./chaos -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -duration 1m0s -seed 4", one,
+	)
+	again, err := parse(strings.Fields(one)[3:], &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, f.duration, again.duration)
+
+	f, err = parse([]string{"-scenario", "only-clock-*"}, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Contains(t, f.replay(), "-scenario 'only-clock-*' -seed ")
+	_, err = parse([]string{"-h"}, &bytes.Buffer{})
+	require.ErrorIs(t, err, flag.ErrHelp)
 }

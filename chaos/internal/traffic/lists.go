@@ -129,6 +129,9 @@ var Semaphores = []Group{
 		Names: []string{"pool-fenced"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: TTL, Keepalive: true, Fencing: true,
 		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
 	},
+	// Holders that ask for different numbers of slots of one name exclude each other.
+	{Names: []string{"pool-both"}, Mode: kinds.Semaphore, Slots: 2, TTL: TTL, Hold: mostly(moment, shortHold, 0.5)},
+	{Names: []string{"pool-both"}, Mode: kinds.Semaphore, Slots: 3, TTL: TTL, Hold: mostly(moment, shortHold, 0.5)},
 	{
 		Names: []string{"pool-own"}, Own: true, Mode: kinds.Semaphore, Slots: 1, Workers: 2, TTL: ShortTTL, Keepalive: true,
 		Hold: mostly(moment, shortHold, 0.2),

@@ -7,15 +7,16 @@ import (
 	"os"
 
 	"github.com/redlock-go/redlock/chaos/internal/exact"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 func main() {
 	var job exact.Job
 	err := json.Unmarshal([]byte(os.Args[1]), &job)
 	if err == nil {
-		var out exact.Outcome
-		if out, err = job.Play(); err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(out)
+		var r *simulation.Result
+		if r, err = job.Play(); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(r)
 		}
 	}
 	if err != nil {
