@@ -22,8 +22,6 @@ type Verdict struct {
 	// Undecided says what it could not decide, because it lacked time or had too little to look at; "" if it decided
 	// everything.
 	Undecided string
-	// Figures are numbers that it counted but does not judge.
-	Figures []Figure
 
 	begin time.Duration // of the history
 }
@@ -44,12 +42,6 @@ func (m moment) String() string { return secs(time.Duration(m)) }
 
 // Held reports whether the checker decided everything and found nothing.
 func (v Verdict) Held() bool { return len(v.Findings) == 0 && v.Undecided == "" }
-
-// Figure is a number that a reader should know.
-type Figure struct {
-	What string
-	N    int
-}
 
 // Finding is one violation.
 type Finding struct {

@@ -70,6 +70,5 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 	}
 	v.Looked = fmt.Sprintf("%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)",
 		held, notified, slowest.Round(time.Microsecond), slack)
-	v.Figures = []Figure{{"losses notified", notified}}
 	return v
 }

@@ -6,15 +6,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Names of the figures of the trusting register.
-const (
-	TakenByTrusting = "writes that the trusting register took"
-	LostByTrusting  = "updates that the trusting register lost"
-)
-
 // Register checks the writes that the fenced register accepted. For each name the tokens must never decrease, and no
 // update may be lost: each write must be based on the value before it, the first on 0. The updates that the trusting
-// register lost are counted in Figures. They are no findings: they show what happens without fencing.
+// register lost are only counted: they show what happens without fencing.
 func Register(events []history.Event) Verdict {
 	v := on(events, ByRegister)
 	last := map[[2]string]history.Event{}
@@ -57,11 +51,5 @@ func Register(events []history.Event) Verdict {
 		lost[history.Trusting],
 		writes[history.Trusting],
 	)
-	v.Figures = []Figure{
-		{"writes that the fenced register took", writes[history.Fenced]},
-		{"writes that the fenced register rejected", rejected},
-		{TakenByTrusting, writes[history.Trusting]},
-		{LostByTrusting, lost[history.Trusting]},
-	}
 	return v
 }

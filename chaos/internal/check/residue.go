@@ -52,7 +52,6 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 	}
 	v.Looked = fmt.Sprintf("%d masters %v after the last unlock; %d fencing counters end by themselves",
 		masters, grace, kept)
-	v.Figures = []Figure{{"fencing counters left, which end by themselves", kept}}
 	return v
 }
 

@@ -76,9 +76,6 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 // open opens what the configuration asks for.
 func (c *client) open() error {
 	for _, g := range c.Groups {
-		if err := g.Check(); err != nil {
-			return err
-		}
 		if g.Register == "" || c.Life.Registers[g.Register] != nil {
 			continue
 		}
@@ -95,7 +92,6 @@ func (c *client) open() error {
 	}
 	votes := traffic.NewVotes(c.URLs)
 	c.Votes, c.lockClock, c.rate = votes.Since, simnet.NewClock(), cmp.Or(c.ClockRate, 1)
-	c.lockClock.SetAhead(c.ClockAhead)
 	c.lockClock.Rate(c.rate)
 	var err error
 	c.Locker, err = c.openLocker(votes)
@@ -159,8 +155,6 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 		case traffic.Stop:
 			stop()
 			storm.Wait()
-		case traffic.Pass:
-			c.Pass(cmd)
 		case traffic.Round:
 			c.Round(cmd)
 		case traffic.SetCrashPoint:

@@ -316,11 +316,8 @@ func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
 	require.Eventually(t, func() bool { return f.Held() > 0 }, soon, look, "the clients tell how far they are")
 
 	require.NoError(t, f.All(t.Context(), soon, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }))
-	pass := traffic.Command{
-		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names("test:", traffic.Groups), TTL: traffic.TTL,
-		Patience: soon,
-	}
-	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return pass }))
+	round := traffic.Command{Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
+	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return round }))
 	require.NoError(t, f.Quit(t.Context()))
 	assert.Empty(t, log.all())
 

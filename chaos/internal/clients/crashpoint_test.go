@@ -50,7 +50,7 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 			require.NoError(t, f.StartAll(t.Context()))
 			require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
 			require.NoError(t, f.SetCrashPoint(t.Context(), 0, tt.point))
-			require.NoError(t, f.WaitGone(t.Context(), 0, soon))
+			require.Eventually(t, func() bool { return f.Healthy(0) != nil }, soon, look)
 			assert.Empty(t, log.all(), "that was expected")
 
 			open := unfinished(read(t, f))

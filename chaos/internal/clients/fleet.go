@@ -142,8 +142,7 @@ func (f *Fleet) CanFreeze() error { return canFreeze() }
 func (f *Fleet) CanSetCrashPoint() error { return nil }
 
 // SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
-// client that kills itself is expected to end (see [Fleet.WaitGone]). One that froze itself continues with
-// [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
+// client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == traffic.NoCrashPoint {
 		return f.do(client, func(p *proc) error { return p.clearCrashPoint(ctx) })
@@ -199,14 +198,6 @@ func (f *Fleet) hung(p *proc, err error) error {
 
 func (f *Fleet) log(p *proc, kind history.Kind, err error) {
 	f.Log(history.Event{Kind: kind, Client: p.name, Life: p.life, Err: err.Error()})
-}
-
-// WaitGone returns when a client with a crash point has ended.
-func (f *Fleet) WaitGone(ctx context.Context, client int, timeout time.Duration) error {
-	return f.do(client, func(p *proc) error {
-		p.expect()
-		return p.wait(ctx, timeout)
-	})
 }
 
 // Quit has all clients close their lockers, and returns when all processes have ended.

@@ -74,14 +74,12 @@ const (
 	Minority Mode = "minority"
 	// Majority makes every fault of masters hit a majority of them or all. The next one comes when all may vote again.
 	Majority Mode = "majority"
-	// Rolling restarts one master after the other, each when all may vote again.
-	Rolling Mode = "rolling"
 	// Everything harms any number of masters, by any number of faults at once.
 	Everything Mode = "everything"
 )
 
 // Modes returns all of them.
-func Modes() []Mode { return []Mode{Minority, Majority, Rolling, Everything} }
+func Modes() []Mode { return []Mode{Minority, Majority, Everything} }
 
 // Terms are what a plan keeps to.
 type Terms struct {
@@ -119,9 +117,9 @@ const (
 // Plan draws a schedule. It depends on nothing but the seed and the terms.
 //
 // A master counts as without a vote during a fault, and for Window after a fault that restarted it, made it forget
-// something, or disturbed its clock. No target has two faults at once. Plan always spares one client. Except in
-// [Rolling], the storm ends with an outage, by a kill if there is one, so that the calm begins without a quorum. An
-// outage breaks no assumption of the lock unless the mode is Majority or Everything. Every fault that suits the mode
+// something, or disturbed its clock. No target has two faults at once. Plan always spares one client. The storm ends
+// with an outage, by a kill if there is one, so that the calm begins without a quorum. An outage breaks no assumption of
+// the lock unless the mode is Majority or Everything. Every fault that suits the mode
 // occurs if the duration allows.
 func Plan(seed uint64, t Terms) []Step {
 	if t.Mode == "" {
@@ -146,7 +144,6 @@ type planner struct {
 	voting []time.Duration // from when each master votes again
 	master []time.Duration // from when each master is up again
 	client []time.Duration // from when each client is up again
-	turn   int             // of the masters, when they are restarted one after another
 	steps  []Step
 }
 
@@ -168,9 +165,7 @@ func (p *planner) plan() []Step {
 			due = p.deck()
 		}
 	}
-	if p.Mode != Rolling {
-		p.end()
-	}
+	p.end()
 	slices.SortStableFunc(p.steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 	return p.steps
 }
@@ -225,8 +220,6 @@ func (p *planner) suits(t Traits) bool {
 		return false
 	case p.Mode == Minority:
 		return p.spare() > 0
-	case p.Mode == Rolling:
-		return t.Restarts
 	default:
 		return true
 	}
@@ -247,12 +240,6 @@ func (p *planner) step(at time.Duration, t Traits) bool {
 		if len(free) < p.Masters {
 			return false
 		}
-	case Rolling:
-		if len(free) < p.Masters || !p.hitMasters(at, t, []int{p.turn}) {
-			return false
-		}
-		p.turn = (p.turn + 1) % p.Masters
-		return true
 	case Everything:
 		free = idle(p.master, at)
 		most = len(free)

@@ -71,18 +71,16 @@ func persistence(t faults.Traits) backend.Persistence {
 // slightly is how far the clocks of clients drift within the drift budget.
 var slightly = []float64{1.004, 0.996, 1}
 
-// storms are the scenarios in which many faults meet.
+// storms are the scenarios in which many faults meet. Those of one kind of traffic are left to virtual time.
 func storms() []Scenario {
 	storm := func(name, about string, groups []traffic.Group) Scenario {
 		return Scenario{
 			Name: name, About: about, Groups: groups, Clients: 3, Workers: 1, Faults: sound(), Mode: faults.Minority,
-			Storm: 25 * time.Second,
+			Storm: 25 * time.Second, Virtual: true,
 		}
 	}
-	mutexes := storm(
-		"mutexes", "plain locks under every fault that breaks no assumption", traffic.Mutexes,
-	)
-	mutexes.Storm = 40 * time.Second
+	every := storm("every-kind", "all traffic under every fault that breaks no assumption", unharmed())
+	every.Virtual, every.Container, every.Storm = false, true, 40*time.Second
 	everything := Scenario{
 		Name:   "everything",
 		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
@@ -90,16 +88,15 @@ func storms() []Scenario {
 		Storm:    30 * time.Second,
 		Promises: Promises{Exclusion: Open, Liveness: Open, Fencing: Given("the clients' clocks agree")},
 	}
-	rolling := storm("rolling-restarts", "one master after the other is killed and comes back empty", traffic.Mutexes)
-	rolling.Faults, rolling.Mode = []string{faults.KillMaster}, faults.Rolling
 	majority := storm("majority", "a majority or all of the masters fail at once, again and again", traffic.FencedMutexes)
-	majority.Mode = faults.Majority
+	majority.Virtual, majority.Mode = false, faults.Majority
 	drifting := storm(
 		"drifting-clients", "the clients' clocks run at different speeds, within the drift budget", traffic.FencedMutexes,
 	)
 	drifting.ClockRates = slightly
 	return []Scenario{
-		mutexes,
+		every, majority, everything,
+		storm("mutexes", "plain locks under every fault that breaks no assumption", traffic.Mutexes),
 		storm("readers-writers", "readers and writers under every fault that breaks no assumption",
 			traffic.ReadersAndWriters),
 		storm("reentrants", "reentrant locks under every fault that breaks no assumption", traffic.Reentrants),
@@ -109,7 +106,7 @@ func storms() []Scenario {
 		storm("elections", "elected leaders, who write under their terms, under every fault that breaks no assumption",
 			traffic.Elections),
 		storm("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
-		rolling, majority, drifting, everything,
+		drifting,
 	}
 }
 
@@ -170,6 +167,7 @@ func byFault() []Scenario {
 		s := Scenario{
 			Name: "only-" + t.Name, About: t.About, Fault: t.Name, Groups: probe(), Clients: 3, Workers: 1,
 			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Persistence: persistence(t),
+			Container: t.Late, // of the network of a container
 		}
 		s.Promises = Promises{}
 		if t.Mute || t.Restarts {

@@ -33,6 +33,9 @@ type Scenario struct {
 	Workers int
 	// ClockRates are the rates of the clients' clocks, used in turn. If it is empty, all clocks are right.
 	ClockRates []float64
+	// Container says that the faults need containers. Virtual says that the scenario is played in virtual time unless it
+	// is named.
+	Container, Virtual bool
 	// Persistence says what the masters keep on disk.
 	Persistence backend.Persistence
 	// Faults are the names of the faults that the nemesis draws from. Mode says how many may be injected at a time.
@@ -146,14 +149,4 @@ func (s Scenario) check() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Container reports whether the scenario's fault needs containers.
-func (s Scenario) Container() bool {
-	switch s.Fault {
-	case faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers, faults.Unplug:
-		return true
-	default:
-		return false
-	}
 }

@@ -133,11 +133,6 @@ func (r *Result) count() {
 			}
 		}
 	}
-	for _, f := range check.Register(r.Events).Figures {
-		if f.What == check.LostByTrusting {
-			r.LostUpdates = f.N
-		}
-	}
 }
 
 // report adds a problem.

@@ -32,8 +32,6 @@ type Summary struct {
 	Profiles map[string]int
 	// Overlaps is the number of pairs of holders at the same time where the faults break exclusion.
 	Overlaps int
-	// LostUpdates is the number of updates that registers without fencing tokens lost.
-	LostUpdates int
 	// ByChecker is what each checker found, including what is excused.
 	ByChecker map[string]Detection
 	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
@@ -150,7 +148,6 @@ func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.Commands += int64(r.Commands)
 	s.Virtual += r.Took
 	s.Overlaps += len(r.Overlaps)
-	s.LostUpdates += r.LostUpdates
 	for name, n := range r.Held {
 		s.Held[name] += n
 	}

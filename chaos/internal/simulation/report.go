@@ -33,8 +33,6 @@ type Result struct {
 	HandedOver int
 	// Held is how often each name was held.
 	Held map[string]int
-	// LostUpdates is the number of updates that registers without fencing tokens lost.
-	LostUpdates int
 	// Injected is how often each fault that a scenario names was injected.
 	Injected map[string]int
 	// Took is the duration of the run in the bubble's time. Commands is the number of commands that the masters

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -61,13 +62,17 @@ func (c *command) all(ctx context.Context, steps []step) (good bool, err error) 
 // scenario mostly waits.
 const profileParallelism = 6
 
-// allJobs returns all scenarios. Those that need containers, and two storms, run on containers, the others on
-// processes, which start faster.
+// allJobs returns the scenarios that are played on real masters: each fault alone, and those in which all of them meet.
+// Each kind of traffic under all faults is left to virtual time. Scenarios with a fault that needs containers run on
+// containers, the others on processes, which start faster.
 func (c *command) allJobs() []scenarios.Job {
 	var jobs []scenarios.Job
 	for _, s := range scenarios.All() {
+		if s.Virtual {
+			continue
+		}
 		on := backend.Processes
-		if s.Name == "mutexes" || s.Name == "fenced" || s.Container() {
+		if s.Container {
 			on = backend.Containers
 		}
 		if c.flags.backend != "" {
@@ -78,14 +83,21 @@ func (c *command) allJobs() []scenarios.Job {
 	return jobs
 }
 
-// virtualEach is the number of schedules of each scenario in the profile.
-const virtualEach = 10
+// The number of schedules of each scenario in the profile, and of one that must show that something breaks.
+const (
+	virtualEach   = 5
+	virtualBroken = 10
+)
 
 // virtualJobs returns all scenarios in virtual time.
 func (c *command) virtualJobs() []scenarios.Job {
 	var jobs []scenarios.Job
 	for _, s := range scenarios.All() {
-		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: simulated, Schedules: virtualEach})
+		n := virtualEach
+		if slices.Contains(slices.Collect(maps.Values(s.Promises)), scenarios.Broken) {
+			n = virtualBroken
+		}
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: simulated, Schedules: n})
 	}
 	return jobs
 }

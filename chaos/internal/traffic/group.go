@@ -4,8 +4,6 @@
 package traffic
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -113,55 +111,6 @@ func (g Group) Modes() []string {
 	default:
 		return []string{g.Mode}
 	}
-}
-
-// Check returns an error if the group is impossible.
-func (g Group) Check() error {
-	var errs []error
-	wrong := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("group %q: %s", g.Names, fmt.Sprintf(format, args...)))
-	}
-	kind, ok := kinds.Lookup(g.Mode)
-	switch {
-	case g.Mode == ReadersWriters:
-	case !ok:
-		wrong("there is no mode %q", g.Mode)
-	case kind.Owned():
-		if g.Owner != OwnerClient && g.Owner != OwnerWorker {
-			wrong("the owner of a reentrant lock is %q or %q, not %q", OwnerClient, OwnerWorker, g.Owner)
-		}
-		if g.Owner == OwnerClient && g.Register != "" {
-			wrong("workers who share an owner do not exclude each other, so they may not share a register")
-		}
-	case kind.Elected():
-		if !g.Fencing {
-			wrong("a leader has a fencing token, its term")
-		}
-	case kind.Slotted():
-		if g.Slots < 1 {
-			wrong("a semaphore has at least one slot, and this one has %d", g.Slots)
-		}
-		if g.Register != "" {
-			wrong("holders of a semaphore do not exclude each other, so they may not share a register")
-		}
-	case kind.Several:
-		if len(g.Names) < 2 {
-			wrong("several names are at least two")
-		}
-		if g.Register != "" {
-			wrong("a register protects one name, and this group locks several")
-		}
-	}
-	if len(g.Names) == 0 {
-		wrong("it has no names")
-	}
-	if g.MinHold > 0 && kind.Slotted() {
-		wrong("the minimum hold of a permit keeps a slot, which no checker judges")
-	}
-	if g.TTL <= 0 {
-		wrong("its TTL is %v", g.TTL)
-	}
-	return errors.Join(errs...)
 }
 
 // Names returns the names that all clients share, of all groups, under a prefix.

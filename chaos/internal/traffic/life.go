@@ -88,15 +88,6 @@ func (l *Life) Worker() *Worker {
 	return &Worker{life: l, id: id, rng: rand.New(rand.NewPCG(l.Seed, h.Sum64()))}
 }
 
-// Pass acquires all names of the command side by side.
-func (l *Life) Pass(cmd Command) {
-	var all []locker.Request
-	for _, name := range cmd.Names {
-		all = append(all, locker.Request{Mode: cmd.Mode, Names: []string{name}})
-	}
-	l.take(cmd, all)
-}
-
 // Round takes what the groups take: readers first, and then writers, because a history attributes votes to an
 // acquisition by the name alone.
 func (l *Life) Round(cmd Command) {

@@ -24,10 +24,9 @@ type Config struct {
 	Workers int `json:"workers"`
 	// Registers are the addresses of the registers that the groups use, by kind.
 	Registers map[string]string `json:"registers,omitempty"`
-	// ClockRate is the rate of the client's clock: 1.1 is a tenth too fast, and 0 means 1. ClockAhead is how far it is
-	// ahead. Both affect only the clock of the lock. The history has times of the machine's clock.
-	ClockRate  float64       `json:"clock_rate,omitempty"`
-	ClockAhead time.Duration `json:"clock_ahead,omitempty"`
+	// ClockRate is the rate of the client's clock: 1.1 is a tenth too fast, and 0 means 1. It affects only the clock of
+	// the lock. The history has times of the machine's clock.
+	ClockRate float64 `json:"clock_rate,omitempty"`
 	// Seed determines how long the workers hold, and how long they wait.
 	Seed uint64 `json:"seed"`
 	// History is the file that it writes, which must not exist.
@@ -43,11 +42,8 @@ const (
 // A Command is sent by the harness to a client.
 type Command struct {
 	Do string `json:"do"`
-	// Phase, Names, Mode, TTL and Patience belong to Pass; Phase, TTL and Patience to Round.
-	Phase string   `json:"phase,omitempty"`
-	Names []string `json:"names,omitempty"`
-	// Mode is one of the history's; "" is a mutex. A reentrant lock's owner is the client.
-	Mode     string        `json:"mode,omitempty"`
+	// Phase, TTL and Patience belong to Round.
+	Phase    string        `json:"phase,omitempty"`
 	TTL      time.Duration `json:"ttl,omitempty"`
 	Patience time.Duration `json:"patience,omitempty"`
 	// CrashPoint belongs to SetCrashPoint.
@@ -60,8 +56,6 @@ type Command struct {
 const (
 	// Stop ends the traffic: all holds are ended and unlocked.
 	Stop = "stop"
-	// Pass acquires each name once, waiting up to Patience for it, and unlocks it.
-	Pass = "pass"
 	// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all
 	// names at once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
 	Round = "round"
