@@ -278,9 +278,9 @@ func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {
 		require.Len(t, s.played, 6)
 		seeds := map[uint64]bool{}
 		for _, o := range s.played {
-			assert.False(t, seeds[o.Seed], "every round has seeds of its own")
 			seeds[o.Seed] = true
 		}
+		assert.Len(t, seeds, 3, "every round has a seed of its own")
 		left, err := os.ReadDir(s.Dir)
 		require.NoError(t, err)
 		assert.Empty(t, left, "reports of what was as promised are not kept")

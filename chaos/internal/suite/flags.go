@@ -193,9 +193,9 @@ no verdict.
 
 With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tests your own masters: client processes on this
 machine lock there, die, freeze, and have drifting clocks. The masters are not harmed: nothing is flushed, configured,
-killed or slowed. All names begin with `+backend.PrefixBegin+`, and no other keys are read or changed. Pass one URL, or
-an odd number of them; a URL may have a user, a password, rediss:// for TLS, and a database. The fence counters of the
-run expire after a day.
+killed or slowed. All names begin with `+backend.PrefixBegin+` or redlock:doctor:, and no other keys are read or
+changed. Pass one URL, or an odd number of them; a URL may have a user, a password, rediss:// for TLS, and a database.
+The fence counters of the run expire after a day.
 
 `)
 	set.SetOutput(w)
