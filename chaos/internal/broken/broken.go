@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
@@ -54,17 +53,17 @@ var All = append(rewrittenLocks,
 	wrapped("fencing token not returned", hideFence),
 	wrapped("neither lock nor error", returnNothing),
 	wrapped("unlock that takes seconds", unlockSlowly),
-	asking("writer that lets readers in", func(r *locker.Request) {
+	asking("writer that lets readers in", func(r *kinds.Request) {
 		if r.Mode == kinds.Writer {
 			r.Mode = kinds.Reader
 		}
 	}),
-	asking("any owner is the same", func(r *locker.Request) {
+	asking("any owner is the same", func(r *kinds.Request) {
 		if r.Owner != "" {
 			r.Owner = "everybody"
 		}
 	}),
-	asking("owner is a stranger to itself", func(r *locker.Request) {
+	asking("owner is a stranger to itself", func(r *kinds.Request) {
 		if r.Mode == kinds.Reentrant {
 			r.Mode = kinds.Mutex
 		}
@@ -86,7 +85,7 @@ func Find(name string) (Lock, bool) {
 
 func with(name string, opts ...redlock.Option) Lock { return Lock{Name: name, options: opts} }
 
-func asking(name string, ask func(*locker.Request)) Lock {
+func asking(name string, ask func(*kinds.Request)) Lock {
 	return wrapped(name, func(w *Wrapping) { w.ask = ask })
 }
 

@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Handle is a lock that was acquired.
-type Handle = locker.Handle
+type Handle = kinds.Handle
 
 // Wrapping is what breaks one Locker.
 type Wrapping struct {
@@ -22,7 +22,7 @@ type Wrapping struct {
 	// vote, if set, changes the master's vote.
 	vote func(master int, c *wire.Call, v *wire.Vote)
 	// ask, if set, changes what the Locker is asked for.
-	ask func(*locker.Request)
+	ask func(*kinds.Request)
 	// hold, if set, wraps the handle of a lock that the Locker has acquired.
 	hold func(*redlock.Locker, *redlock.Lock) Handle
 }
@@ -41,7 +41,7 @@ func (l Lock) Wrap() *Wrapping {
 func (w *Wrapping) Options() []redlock.Option { return w.options }
 
 // Ask changes what the Locker is asked for.
-func (w *Wrapping) Ask(r *locker.Request) {
+func (w *Wrapping) Ask(r *kinds.Request) {
 	if w.ask != nil {
 		w.ask(r)
 	}

@@ -53,7 +53,7 @@ func (c *crashPoint) FreezeAt(point string) {
 	if c.reached(point) {
 		self, err := os.FindProcess(os.Getpid())
 		if err == nil {
-			err = signalStop(self)
+			err = freeze(self)
 		}
 		if err != nil {
 			panic("traffic: the client cannot freeze itself: " + err.Error())

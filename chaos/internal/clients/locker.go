@@ -12,7 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -21,7 +21,7 @@ const NodeTimeout = 200 * time.Millisecond
 
 // openLocker opens the lock that the configuration names: the lock under test, as a stranger would, or the same broken
 // from outside.
-func (c *client) openLocker(v *traffic.Votes) (locker.Locker, error) {
+func (c *client) openLocker(v *traffic.Votes) (kinds.Locker, error) {
 	b, ok := broken.Find(c.Lock)
 	if !ok && c.Lock != traffic.Quorum {
 		return nil, fmt.Errorf("no lock is called %q", c.Lock)
@@ -32,7 +32,7 @@ func (c *client) openLocker(v *traffic.Votes) (locker.Locker, error) {
 		redlock.WithOwner(fmt.Sprintf("%s.%d", c.Client, c.Config.Life)), redlock.WithClock(c.lockClock),
 		redlock.WithTrace(v.Trace()), redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}, w.Options()...)...)
-	product := locker.Product{Locker: l, Ask: w.Ask, Hold: w.Hold}
+	product := kinds.Product{Locker: l, Ask: w.Ask, Hold: w.Hold}
 	switch {
 	case err != nil:
 		return nil, err
@@ -46,13 +46,13 @@ func (c *client) openLocker(v *traffic.Votes) (locker.Locker, error) {
 }
 
 // unclosed is a lock whose Close does nothing.
-type unclosed struct{ locker.Locker }
+type unclosed struct{ kinds.Locker }
 
 func (unclosed) Close() error { return nil }
 
 // connected is a lock whose Close leaves a connection to a master, and no goroutine.
 type connected struct {
-	locker.Locker
+	kinds.Locker
 	url  string
 	left net.Conn
 }

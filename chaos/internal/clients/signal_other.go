@@ -12,8 +12,6 @@ func canFreeze() error { return errors.New("this system has no signal that stops
 
 func freeze(*os.Process) error { return canFreeze() }
 
-func signalStop(*os.Process) error { return canFreeze() }
-
 func thaw(*os.Process) error { return canFreeze() }
 
 func detach(*exec.Cmd) {}

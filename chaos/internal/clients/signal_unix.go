@@ -10,17 +10,8 @@ import (
 
 func canFreeze() error { return nil }
 
-// freeze stops the process and, where the system shows it, returns only once every thread has stopped: the kernel
-// delivers the signal after the call that sends it has returned.
-func freeze(p *os.Process) error {
-	if err := signalStop(p); err != nil {
-		return err
-	}
-	return waitStopped(p.Pid)
-}
-
-// signalStop asks the kernel to stop the process. A process that stops itself cannot wait for that.
-func signalStop(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+// freeze asks the kernel to stop the process, which may run for a moment longer.
+func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 func thaw(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 

@@ -3,6 +3,8 @@ package faults
 import (
 	"cmp"
 	"context"
+
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // The faults of clients.
@@ -19,11 +21,11 @@ const (
 var ofClients = []definition{
 	onClients(KillClient, Traits{}, func(c ClientControl) effect { return effect{nil, c.Kill, c.Start} },
 		"SIGKILL of a client process at any moment; a new one starts"),
-	onClients(KillClientHolding, Traits{}, dieAt(DieHolding),
+	onClients(KillClientHolding, Traits{}, dieAt(traffic.Holding),
 		"SIGKILL while it holds a lock"),
-	onClients(KillClientAcquiring, Traits{}, dieAt(DieAcquiring),
+	onClients(KillClientAcquiring, Traits{}, dieAt(traffic.Acquiring),
 		"SIGKILL while it asks for a lock"),
-	onClients(KillClientReleasing, Traits{}, dieAt(DieReleasing),
+	onClients(KillClientReleasing, Traits{}, dieAt(traffic.Releasing),
 		"SIGKILL while it gives a lock back"),
 	onClients(FreezeClient, Traits{Outlasts: true},
 		func(c ClientControl) effect { return effect{c.CanFreeze(), c.Freeze, c.Thaw} },
@@ -52,7 +54,7 @@ func crashAt(c ClientControl, point string) func(context.Context, int) error {
 }
 
 func freezeHolding(c ClientControl) effect {
-	return effect{cmp.Or(c.CanFreeze(), c.CanSetCrashPoint()), crashAt(c, FreezeHolding), crashAt(c, NoCrashPoint)}
+	return effect{cmp.Or(c.CanFreeze(), c.CanSetCrashPoint()), crashAt(c, traffic.FrozenHolding), crashAt(c, traffic.NoCrashPoint)}
 }
 
 func driftClient(c ClientControl) effect {

@@ -101,10 +101,10 @@ func TestSomeClocksOfClientsGainAndSomeLose(t *testing.T) {
 	assert.Equal(t, []string{"clock 0 +0.005", "clock 1 -0.005", "clock 2 +0.005"}, log)
 }
 
-func client(t *testing.T, c clients, name string) faults.Fault {
+func client(t *testing.T, c clients, name string) *faults.Fault {
 	t.Helper()
 	for _, f := range faults.OnClients(c) {
-		if f.Name() == name {
+		if f.Name == name {
 			return f
 		}
 	}

@@ -45,8 +45,8 @@ type ClientControl interface {
 	Thaw(ctx context.Context, client int) error
 	// CanFreeze returns nil, or why this system has no means to stop a process.
 	CanFreeze() error
-	// SetCrashPoint has a client kill or freeze itself, once, when it next reaches the point. [NoCrashPoint] removes the
-	// crash point. When that returns, the client runs, thawed if necessary, and will not harm itself.
+	// SetCrashPoint has a client kill or freeze itself, once, when it next reaches the point of package traffic. NoCrashPoint
+	// removes the crash point. When that returns, the client runs, thawed if necessary, and will not harm itself.
 	SetCrashPoint(ctx context.Context, client int, point string) error
 	// CanSetCrashPoint returns nil, or why clients cannot have crash points.
 	CanSetCrashPoint() error
@@ -55,16 +55,3 @@ type ClientControl interface {
 	RunClock(ctx context.Context, client int, gain float64) error
 	CanRunClocks() error
 }
-
-// The crash points of [ClientControl].
-const (
-	// NoCrashPoint removes the crash point.
-	NoCrashPoint = ""
-	// At DieHolding, DieAcquiring and DieReleasing the client kills itself with SIGKILL: while it holds a lock, during a
-	// Lock call, and during an Unlock call.
-	DieHolding   = "holding"
-	DieAcquiring = "acquiring"
-	DieReleasing = "releasing"
-	// At FreezeHolding the client stops itself with SIGSTOP inside the critical section.
-	FreezeHolding = "frozen-holding"
-)

@@ -29,11 +29,11 @@ func TestEveryFaultIsHealedWhenTheRunIsInterrupted(t *testing.T) {
 			s := open(t, c.backend, options{Masters: 3, Persistence: c.persistence})
 			for _, f := range s.nemesis.Faults {
 				if err := f.Available(); err != nil {
-					t.Logf("%s: %v", f.Name(), err)
+					t.Logf("%s: %v", f.Name, err)
 					continue
 				}
-				s.interrupt(f.Traits(), 1) // while it is being injected
-				s.interrupt(f.Traits(), 2) // while it lasts
+				s.interrupt(f.Traits, 1) // while it is being injected
+				s.interrupt(f.Traits, 2) // while it lasts
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
 			}
 			for _, f := range s.nemesis.Faults {
 				if f.Available() == nil {
-					terms.Faults = append(terms.Faults, f.Name())
+					terms.Faults = append(terms.Faults, f.Name)
 				}
 			}
 			steps := faults.Plan(uint64(i), terms)

@@ -17,10 +17,10 @@ import (
 // Nemesis carries out a plan.
 type Nemesis struct {
 	// Faults are the ones that the plan's steps name.
-	Faults []Fault
+	Faults []*Fault
 	// Find returns the fault of a step with a severity or paths, and nil for every other step. The nemesis then takes
 	// the step's fault from Faults. Find may be nil.
-	Find func(Step) Fault
+	Find func(Step) *Fault
 	// Healthy returns nil if the target works. It must before a fault is injected. After a heal the nemesis calls
 	// Healthy until it returns nil, for at most HealthTimeout.
 	Healthy func(ctx context.Context, on Side, target int) error
@@ -126,12 +126,12 @@ func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 		if err := f.Inject(ctx, target); err != nil {
 			return fmt.Errorf("%s at %s %d: %w", s.Fault, s.On, target, err)
 		}
-		if f.Traits().Instant {
+		if f.Instant {
 			return n.await(ctx, s.On, target)
 		}
 		return nil
 	})
-	if err == nil && f.Traits().Instant { // it is over
+	if err == nil && f.Instant { // it is over
 		n.Log(n.event(history.Heal, s))
 		n.Log(n.event(history.Healthy, s))
 	}
@@ -185,7 +185,7 @@ func (n *Nemesis) await(ctx context.Context, on Side, target int) error {
 	}
 }
 
-func (n *Nemesis) of(s Step) (Fault, error) {
+func (n *Nemesis) of(s Step) (*Fault, error) {
 	if n.Find != nil {
 		if f := n.Find(s); f != nil {
 			return f, nil
@@ -195,9 +195,9 @@ func (n *Nemesis) of(s Step) (Fault, error) {
 }
 
 // Fault returns the fault of that name, with an error if there is none or it is not available.
-func (n *Nemesis) Fault(name string) (Fault, error) {
+func (n *Nemesis) Fault(name string) (*Fault, error) {
 	for _, f := range n.Faults {
-		if f.Name() == name {
+		if f.Name == name {
 			return f, f.Available()
 		}
 	}

@@ -218,7 +218,7 @@ func TestEveryFaultSaysWhatItIs(t *testing.T) {
 	w, c := newWorld(), clients{}
 	var made []string
 	for _, f := range append(faults.OnMasters(w), faults.OnClients(c)...) {
-		made = append(made, f.Name())
+		made = append(made, f.Name)
 	}
 	assert.Len(t, made, len(seen))
 	for name := range seen {

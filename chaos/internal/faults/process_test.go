@@ -78,7 +78,7 @@ func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 			for _, f := range s.nemesis.Faults[:3] {
 				if err := f.Available(); err != nil {
 					assert.ErrorContains(t, err, "appendfsync")
-					missing = append(missing, f.Name())
+					missing = append(missing, f.Name)
 				}
 			}
 			assert.Equal(t, not, missing)

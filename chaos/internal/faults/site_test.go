@@ -77,7 +77,7 @@ func open(t *testing.T, name string, o options) *site {
 // only returns the step of one fault at master 0; a fault that is not to be had here ends the test.
 func (s *site) only(fault string) faults.Step {
 	s.t.Helper()
-	i := slices.IndexFunc(s.nemesis.Faults, func(f faults.Fault) bool { return f.Name() == fault })
+	i := slices.IndexFunc(s.nemesis.Faults, func(f *faults.Fault) bool { return f.Name == fault })
 	require.GreaterOrEqual(s.t, i, 0, "there is no %s", fault)
 	if err := s.nemesis.Faults[i].Available(); err != nil {
 		require.Empty(s.t, os.Getenv(redisbox.EnvRequire), "%v, and %s allows no skip", err, redisbox.EnvRequire)

@@ -1,5 +1,6 @@
-// Package kinds is the harness's table of the kinds of locks. The traffic, the simulation and the checkers read it, so
-// a new kind is a new row.
+// Package kinds is the harness's table of the kinds of locks, and the interface between the traffic and any lock: the
+// lock under test, or the same broken on purpose. The traffic, the simulation and the checkers read the table, so a new
+// kind is a new row.
 package kinds
 
 import (
@@ -40,52 +41,43 @@ type Kind struct {
 	Several bool
 
 	// methods returns the method that waits for a lock, and the one that only tries.
-	methods func(l *redlock.Locker, t Target) (Method, Method)
+	methods func(l *redlock.Locker, t Request) (method, method)
 }
 
-// Target is what a lock locks.
-type Target struct {
-	// Names are the names. There is only one unless the kind has several.
-	Names []string
-	// Owner is the owner of a reentrant lock, Slots the number of slots of a semaphore.
-	Owner string
-	Slots int
-}
-
-// Method is a method of the library that acquires a lock.
-type Method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
+// method is a method of the library that acquires a lock.
+type method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
 
 var table = []Kind{
-	{Name: Mutex, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Mutex, methods: func(l *redlock.Locker, t Request) (method, method) {
 		return bind(l.Lock, t.Names[0]), bind(l.TryLock, t.Names[0])
 	}},
-	{Name: Reader, Shares: WithAll, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Reader, Shares: WithAll, methods: func(l *redlock.Locker, t Request) (method, method) {
 		rw := l.RW(t.Names[0])
 		return rw.RLock, rw.TryRLock
 	}},
-	{Name: Writer, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Writer, methods: func(l *redlock.Locker, t Request) (method, method) {
 		rw := l.RW(t.Names[0])
 		return rw.Lock, rw.TryLock
 	}},
-	{Name: Reentrant, Shares: WithOwner, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Reentrant, Shares: WithOwner, methods: func(l *redlock.Locker, t Request) (method, method) {
 		re := l.Reentrant(t.Names[0], t.Owner)
 		return re.Lock, re.TryLock
 	}},
-	{Name: Several, Several: true, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Several, Several: true, methods: func(l *redlock.Locker, t Request) (method, method) {
 		return bind(l.LockAll, t.Names), bind(l.TryLockAll, t.Names)
 	}},
-	{Name: Semaphore, Shares: BySlot, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Semaphore, Shares: BySlot, methods: func(l *redlock.Locker, t Request) (method, method) {
 		s := l.Semaphore(t.Names[0], t.Slots)
 		return s.Acquire, s.TryAcquire
 	}},
-	{Name: Leader, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+	{Name: Leader, methods: func(l *redlock.Locker, t Request) (method, method) {
 		campaign := campaign(l, t.Names[0])
 		return campaign, campaign
 	}},
 }
 
 // campaign returns a method that waits to lead. The lock is the leader's mutex.
-func campaign(l *redlock.Locker, name string) Method {
+func campaign(l *redlock.Locker, name string) method {
 	return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
 		leadership, err := election.New(l, name, opts...).Campaign(ctx)
 		if err != nil {
@@ -100,7 +92,7 @@ func campaign(l *redlock.Locker, name string) Method {
 }
 
 // bind returns a method that locks what.
-func bind[T any](lock func(context.Context, T, ...redlock.LockOption) (*redlock.Lock, error), what T) Method {
+func bind[T any](lock func(context.Context, T, ...redlock.LockOption) (*redlock.Lock, error), what T) method {
 	return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
 		return lock(ctx, what, opts...)
 	}
@@ -146,12 +138,3 @@ func (k Kind) Slotted() bool { return k.Shares == BySlot }
 // Elected reports whether a lock of the kind is that of an elected leader. It always has a fencing token, the term of
 // the leader, and nobody can only try to acquire it.
 func (k Kind) Elected() bool { return k.Name == Leader }
-
-// Method returns the method that acquires the lock, or only tries to.
-func (k Kind) Method(l *redlock.Locker, t Target, try bool) Method {
-	lock, once := k.methods(l, t)
-	if try {
-		return once
-	}
-	return lock
-}

@@ -37,7 +37,7 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 			if row.Elected() {
 				is = kinds.Mutex
 			}
-			lock, err := row.Method(l, kinds.Target{Names: names, Owner: "owner", Slots: 2}, try)(t.Context())
+			lock, err := kinds.Request{Mode: name, Names: names, Owner: "owner", Slots: 2, Try: try}.Acquire(t.Context(), l)
 			require.NoError(t, err, name)
 			for _, n := range names {
 				held, err := l.Inspect(t.Context(), n)

@@ -205,7 +205,7 @@ func (p *player) prepare(out *Outcome) {
 	var available, reasons []string
 	missing := map[string][]string{} // faults, by the reason
 	for _, f := range p.nemesis.Faults {
-		name := f.Traits().Name
+		name := f.Name
 		if !slices.Contains(s.Faults, name) {
 			continue
 		}

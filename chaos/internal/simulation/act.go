@@ -6,7 +6,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // act does what a worker does while it holds a lock.
@@ -19,7 +18,7 @@ func (w *worker) act(h *holding) {
 }
 
 // draw chooses the next lock to ask for.
-func (w *worker) draw() locker.Request {
+func (w *worker) draw() kinds.Request {
 	names := w.schedule.Names
 	if w.schedule.Move > 0 {
 		names = names[min(int(w.now()/w.schedule.Move), len(names)-2):][:2]
@@ -27,7 +26,7 @@ func (w *worker) draw() locker.Request {
 	if w.client.Own && w.rng.IntN(2) == 0 {
 		names = []string{"of " + w.client.Name}
 	}
-	want := locker.Request{
+	want := kinds.Request{
 		Mode: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
 		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -98,7 +97,7 @@ func (r *run) liveness() {
 			r.lives[i].traffic.Round(traffic.Command{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
 			who := r.schedule.Clients[i].Name
 			for n, kind := range kinds.Names() {
-				want := locker.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}
+				want := kinds.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}
 				want.Fencing = (n+i)%2 == 0 || r.schedule.fenced(kind)
 				switch k := kinds.Of(kind); {
 				case k.Several:
@@ -118,7 +117,7 @@ func (r *run) liveness() {
 }
 
 // works checks that a lock can be acquired and released.
-func (r *run) works(who string, l Locker, want locker.Request, bound time.Duration) {
+func (r *run) works(who string, l Locker, want kinds.Request, bound time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	lock, err := l.Lock(ctx, want)

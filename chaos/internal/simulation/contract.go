@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // contract is a Locker that reports calls that do not do what their documentation says, or that take too long.
@@ -18,7 +18,7 @@ type contract struct {
 // errNothing stands in for the error of a call that returned neither a lock nor an error.
 var errNothing = errors.New("no error")
 
-func (c contract) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
+func (c contract) Lock(ctx context.Context, want kinds.Request) (kinds.Lock, error) {
 	op := "Lock"
 	if want.Try {
 		op = "TryLock"

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -301,7 +302,7 @@ func (m *masters) CanMoveClocks() error { return nil }
 type clients struct{ *run }
 
 func (c clients) Kill(_ context.Context, client int) error {
-	c.lives[client].setCrashPoint(faults.NoCrashPoint)
+	c.lives[client].setCrashPoint(traffic.NoCrashPoint)
 	c.lives[client].host.Kill()
 	return nil
 }
@@ -327,7 +328,7 @@ func (c clients) CanFreeze() error { return nil }
 
 func (c clients) SetCrashPoint(ctx context.Context, client int, point string) error {
 	c.lives[client].setCrashPoint(point)
-	if point == faults.NoCrashPoint {
+	if point == traffic.NoCrashPoint {
 		return c.Thaw(ctx, client)
 	}
 	return nil

@@ -104,7 +104,7 @@ func extraNamed(fault string) (x extra) {
 }
 
 // fault returns the fault of a step that is an extra, or is one of paths.
-func (r *run) fault(s faults.Step) faults.Fault {
+func (r *run) fault(s faults.Step) *faults.Fault {
 	x := extraNamed(s.Fault)
 	switch {
 	case x.Name != "":

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -12,12 +12,12 @@ import (
 type holding struct {
 	*worker
 	attempt *traffic.Attempt
-	want    locker.Request
+	want    kinds.Request
 	lock    Lock
 }
 
 // ask begins an acquisition.
-func (w *worker) ask(want locker.Request) *holding {
+func (w *worker) ask(want kinds.Request) *holding {
 	if want.TTL == 0 {
 		want.TTL, want.Keepalive = w.client.TTL, w.client.Keepalive
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
@@ -67,7 +67,7 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 }
 
 type product struct {
-	locker.Product
+	kinds.Product
 	handed atomic.Int64
 	votes  *traffic.Votes
 }
@@ -89,8 +89,8 @@ func (p *product) Votes(lock string, since time.Time) []history.Vote {
 
 // Locker is the lock under test, on one host. Each lock that it returns is a [Lock].
 type Locker interface {
-	locker.Locker
+	kinds.Locker
 }
 
 // Lock is a lock that a Locker returned.
-type Lock = locker.Handle
+type Lock = kinds.Handle

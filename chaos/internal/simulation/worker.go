@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -90,7 +90,7 @@ func (w *worker) wait() patient {
 }
 
 // take asks for a lock. It returns nil if the worker does not get it.
-func (w *worker) take(want locker.Request, p patient) *holding {
+func (w *worker) take(want kinds.Request, p patient) *holding {
 	ctx, cancel := context.WithTimeout(context.Background(), p.most)
 	defer cancel()
 	if p.cancel > 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
@@ -19,7 +19,7 @@ type Attempt struct {
 	try
 	op            int
 	begin         time.Time
-	lock          locker.Lock
+	lock          kinds.Lock
 	from          time.Duration // when the hold began
 	until         time.Duration // the last deadline that is in the history
 	deadline      time.Time     // the same on the lock's clock
@@ -32,7 +32,7 @@ type Attempt struct {
 }
 
 // Ask begins an acquisition whose token is not read, so that the lock may be handed over.
-func (w *Worker) Ask(r locker.Request) *Attempt { return w.ask(try{Request: r}) }
+func (w *Worker) Ask(r kinds.Request) *Attempt { return w.ask(try{Request: r}) }
 
 func (w *Worker) ask(t try) *Attempt {
 	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, begin: time.Now(), lost: make(chan struct{})}
@@ -49,7 +49,7 @@ func (a *Attempt) Refused(err error) {
 }
 
 // Acquired begins the hold of a lock that was just acquired.
-func (a *Attempt) Acquired(l locker.Lock) {
+func (a *Attempt) Acquired(l kinds.Lock) {
 	a.life.Awake()
 	now := a.life.Now() // before anything else takes time
 	a.lock, a.from = l, now

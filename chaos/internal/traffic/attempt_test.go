@@ -10,7 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -37,7 +37,7 @@ func (w *fakeWorld) Write(e history.Event) {
 
 // fakeLock is a lock whose deadline the test moves.
 type fakeLock struct {
-	locker.Lock
+	kinds.Lock
 	until time.Duration
 }
 
@@ -67,7 +67,7 @@ func TestWhenAHolderLearnsOfANewDeadline(t *testing.T) {
 			t.Parallel()
 			world, lock := &fakeWorld{now: second}, &fakeLock{until: 10 * second}
 			life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world, Look: tt.look}
-			a := life.Worker().Ask(locker.Request{Names: []string{"one"}, TTL: 10 * second})
+			a := life.Worker().Ask(kinds.Request{Names: []string{"one"}, TTL: 10 * second})
 			a.Acquired(lock)
 			lock.until = tt.moved
 			world.now = tt.believed
@@ -84,7 +84,7 @@ func TestWhenAHolderLearnsOfANewDeadline(t *testing.T) {
 	}
 	world, lock := &fakeWorld{now: second}, &fakeLock{until: 10 * second}
 	life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world}
-	a := life.Worker().Ask(locker.Request{Names: []string{"one"}, TTL: 10 * second})
+	a := life.Worker().Ask(kinds.Request{Names: []string{"one"}, TTL: 10 * second})
 	a.Acquired(lock)
 	world.now, world.gained = 9*second, 2*second
 	a.Over()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
@@ -22,7 +21,7 @@ type Life struct {
 	// Config has the client's name, the number of the life, the prefix of the names, the groups and the seed.
 	Config
 	World
-	Locker    locker.Locker
+	Locker    kinds.Locker
 	Registers map[string]Register
 	// Votes returns the masters' answers to an acquisition that began at the given time; nil if they are unknown.
 	Votes func(lock string, begin time.Time) []history.Vote
@@ -91,16 +90,16 @@ func (l *Life) Worker() *Worker {
 // Round takes what the groups take: readers first, and then writers, because a history attributes votes to an
 // acquisition by the name alone.
 func (l *Life) Round(cmd Command) {
-	var first, then []locker.Request
+	var first, then []kinds.Request
 	for _, g := range l.Groups {
 		names := g.names(l.Prefix, l.Client)
 		for _, mode := range g.Modes() {
 			if kinds.Of(mode).Several {
-				first = append(first, locker.Request{Mode: mode, Names: names, Fencing: g.Fencing, MinHold: g.MinHold})
+				first = append(first, kinds.Request{Mode: mode, Names: names, Fencing: g.Fencing, MinHold: g.MinHold})
 				continue
 			}
 			for _, name := range names {
-				r := locker.Request{
+				r := kinds.Request{
 					Mode: mode, Names: []string{name}, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold,
 				}
 				if mode == kinds.Writer {
@@ -116,7 +115,7 @@ func (l *Life) Round(cmd Command) {
 }
 
 // take takes all that is wanted once, at the same time, and returns when that is over.
-func (l *Life) take(cmd Command, all []locker.Request) {
+func (l *Life) take(cmd Command, all []kinds.Request) {
 	var over sync.WaitGroup
 	for _, r := range all {
 		w := l.Worker()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/clock"
 )
 
@@ -31,7 +30,7 @@ type Worker struct {
 
 // try says how one acquisition is made.
 type try struct {
-	locker.Request
+	kinds.Request
 	patience time.Duration
 	hold     time.Duration
 	careless bool
@@ -53,7 +52,7 @@ func (w *Worker) storm(ctx context.Context, g Group) {
 // draw draws the next acquisition in a group.
 func (w *Worker) draw(g Group) try {
 	t := try{
-		Request: locker.Request{
+		Request: kinds.Request{
 			Mode: g.Mode, Names: w.names(g), Slots: g.Slots, TTL: g.TTL, Keepalive: g.Keepalive, Fencing: g.Fencing,
 			MinHold: g.MinHold,
 		},

@@ -1,6 +1,4 @@
-// Package locker defines the interface between the traffic and any lock: the lock under test, one that is broken on
-// purpose, or one of another project.
-package locker
+package kinds
 
 import (
 	"context"
@@ -8,12 +6,11 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // Request describes the lock that a caller wants.
 type Request struct {
-	// Mode is the kind of the lock, a name of package kinds. "" means a mutex.
+	// Mode is the name of the kind of lock. "" means a mutex.
 	Mode string
 	// Names are the names to lock. There is only one unless the mode is several.
 	Names []string
@@ -36,13 +33,13 @@ type Request struct {
 func (r Request) Name() string { return r.Names[0] }
 
 // Reads reports whether the request is for a reader's lock.
-func (r Request) Reads() bool { return kinds.Of(r.Mode).Reads() }
+func (r Request) Reads() bool { return Of(r.Mode).Reads() }
 
 // Acquire acquires a lock of this module. With a TTL of 0 the settings of the Locker apply.
 func (r Request) Acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-	kind, ok := kinds.Lookup(r.Mode)
+	kind, ok := Lookup(r.Mode)
 	if !ok {
-		return nil, fmt.Errorf("there is no kind of lock %q: there are %q", r.Mode, kinds.Names())
+		return nil, fmt.Errorf("there is no kind of lock %q: there are %q", r.Mode, Names())
 	}
 	var opts []redlock.LockOption
 	if r.TTL > 0 {
@@ -57,7 +54,11 @@ func (r Request) Acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock,
 	if r.MinHold > 0 {
 		opts = append(opts, redlock.WithMinHold(r.MinHold))
 	}
-	return kind.Method(l, kinds.Target{Names: r.Names, Owner: r.Owner, Slots: r.Slots}, r.Try)(ctx, opts...)
+	lock, try := kind.methods(l, r)
+	if r.Try {
+		lock = try
+	}
+	return lock(ctx, opts...)
 }
 
 // Locker acquires locks.
