@@ -26,7 +26,6 @@ type Lock struct {
 const (
 	late     = 100 * time.Millisecond
 	veryLate = 4 * time.Second
-	never    = time.Hour
 )
 
 // All has every broken lock.
@@ -45,7 +44,7 @@ var All = append(rewrittenLocks,
 	wrapped("release before the deadline", releaseLost),
 	wrapped("deadline moved to the loss", moveUntil),
 	wrapped("loss notified 100 ms late", notifyLate(late)),
-	wrapped("loss never notified", notifyLate(never)),
+	wrapped("loss never notified", neverNotify),
 	wrapped("new fence for each request", fenceRequests),
 	wrapped("term looked up for each write", lookUpTerm),
 	wrapped("slot without a majority", grantUnasked),

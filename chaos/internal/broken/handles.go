@@ -33,6 +33,15 @@ func notifyLate(by time.Duration) func(*Wrapping) {
 	}
 }
 
+// neverNotify has the holder's context end only with its unlock.
+func neverNotify(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+		h := &laterHandle{Lock: l}
+		h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(l.Context()))
+		return h
+	}
+}
+
 // laterHandle is a handle whose context ends later if the lock is lost.
 type laterHandle struct {
 	*redlock.Lock

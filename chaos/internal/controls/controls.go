@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -105,10 +106,11 @@ func Named(lock string) Control {
 	return inSimulation[slices.IndexFunc(inSimulation, func(c Control) bool { return c.Lock == lock })]
 }
 
-// Try tries all controls, several at a time, and calls done with each result. A control that could not be tried has
+// Try tries all controls, several at a time, and calls done with each result, one at a time. A control that could not be tried has
 // none, and is an error.
 func (s Set) Try(ctx context.Context, o Options, done func(Result)) error {
-	results, errs := make([]Result, len(s.Controls)), make([]error, len(s.Controls))
+	errs := make([]error, len(s.Controls))
+	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(s.atOnce)
 	for i, c := range s.Controls {
@@ -116,15 +118,14 @@ func (s Set) Try(ctx context.Context, o Options, done func(Result)) error {
 			begin := time.Now()
 			r, err := c.in.try(ctx, o, c)
 			r.After = time.Since(begin)
-			results[i], errs[i] = r, err
+			mu.Lock()
+			defer mu.Unlock()
+			if errs[i] = err; err == nil {
+				done(r)
+			}
 			return nil
 		})
 	}
 	_ = group.Wait() // errs has the errors
-	for i, err := range errs {
-		if err == nil {
-			done(results[i])
-		}
-	}
 	return errors.Join(errs...)
 }

@@ -75,6 +75,10 @@ func (s Scenario) part(seed uint64) []traffic.Group {
 	if !slices.ContainsFunc(part, shared) { // clients must contend
 		others = slices.DeleteFunc(others, func(g traffic.Group) bool { return !shared(g) })
 	}
+	same := func(g traffic.Group) bool { return g.Names[0] == part[0].Names[0] }
+	if i := slices.IndexFunc(others, same); i >= 0 { // who use one name in two ways must meet
+		return append(part, others[i])
+	}
 	rng := rand.New(rand.NewPCG(seed, 0x67726f757073))
 	for _, i := range rng.Perm(len(others))[:groupsAtOnce-1] {
 		part = append(part, others[i])

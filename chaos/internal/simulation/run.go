@@ -103,12 +103,15 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		}
 	}
 	r.note("fault", "all is well again")
-	if r.rest() && fine {
+	if fine && r.rest() {
 		r.residue("after the storm")
 		r.liveness()
 		r.residue("at the end")
 	}
 	r.close()
+	if !fine { // closed lockers ask no more
+		r.rest()
+	}
 	r.drainKilled()
 	result := r.result(s)
 	result.Injected = r.injected
