@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -30,7 +28,7 @@ func (s simulated) try(ctx context.Context, o Options, c Control) (Result, error
 	r := Result{Control: c, Text: "nothing found", Where: fmt.Sprintf("%d schedules", n)}
 	if found != nil {
 		r.Caught = true
-		r.Text, _, _ = strings.Cut(found.Verdict(), "\n")
+		r.Text = found.Said(c.Checker, c.Says)
 	}
 	return r, ctx.Err()
 }
@@ -58,7 +56,7 @@ func (c Control) Catch(
 			return n - 1, nil
 		}
 		r := play(schedule, order)
-		if slices.Contains(r.By(), c.Checker) && strings.Contains(r.Verdict(), c.Says) {
+		if r.Said(c.Checker, c.Says) != "" {
 			return n, r
 		}
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
@@ -61,4 +62,19 @@ func (r *Result) By() (all []string) {
 		add(p.By)
 	}
 	return all
+}
+
+// Said returns the first finding of a checker that contains a text, "" if there is none.
+func (r *Result) Said(by, text string) string {
+	for _, v := range r.Violations {
+		if v.By == by && strings.Contains(v.Text, text) {
+			return v.String()
+		}
+	}
+	for _, p := range r.Problems {
+		if p.By == by && strings.Contains(p.Text, text) {
+			return p.String()
+		}
+	}
+	return ""
 }
