@@ -24,9 +24,9 @@ type GivenMasters struct {
 	notes  []string // what the doctor warns of
 }
 
-// Take returns the user's masters if a run can use them: the doctor finds nothing dangerous, and a run has the rights to
-// look at them. Otherwise the error says for each what is wrong and what to do. The prefix is unique to the run. It is
-// part of all names that the run locks, and it is the name of the run's connections.
+// Take returns the user's masters if a run can use them: the doctor finds nothing dangerous, and a run has the rights
+// to look at them. Otherwise the error says for each what is wrong and what to do. The prefix is unique to the run. It
+// is part of all names that the run locks, and it is the name of the run's connections.
 func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, error) {
 	g := &GivenMasters{given: urls, prefix: prefix}
 	if err := g.examine(ctx); err != nil {

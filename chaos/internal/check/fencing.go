@@ -131,8 +131,8 @@ func ReadersInOrder(events []history.Event) Verdict {
 	return v
 }
 
-// compare calls judge for each hold, in the order of comes, with the largest tokens of the holds that counted by then. A
-// token that was returned in the very moment of a request is one of them: the masters had decided on it before.
+// compare calls judge for each hold, in the order of comes, with the largest tokens of the holds that counted by then.
+// A token that was returned in the very moment of a request is one of them: the masters had decided on it before.
 func compare(all []*hold, comes, counts func(*hold) time.Duration, judge func(h *hold, largest *best[*hold])) {
 	var largest best[*hold]
 	judgeInOrder(all, comes, counts,

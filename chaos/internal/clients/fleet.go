@@ -142,7 +142,8 @@ func (f *Fleet) CanFreeze() error { return canFreeze() }
 func (f *Fleet) CanSetCrashPoint() error { return nil }
 
 // SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
-// client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
+// client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint]
+// removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == traffic.NoCrashPoint {
 		return f.do(client, func(p *proc) error { return p.clearCrashPoint(ctx) })

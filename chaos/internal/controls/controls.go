@@ -106,8 +106,8 @@ func Named(lock string) Control {
 	return inSimulation[slices.IndexFunc(inSimulation, func(c Control) bool { return c.Lock == lock })]
 }
 
-// Try tries all controls, several at a time, and calls done with each result, one at a time. A control that could not be tried has
-// none, and is an error.
+// Try tries all controls, several at a time, and calls done with each result, one at a time. A control that could not
+// be tried has none, and is an error.
 func (s Set) Try(ctx context.Context, o Options, done func(Result)) error {
 	errs := make([]error, len(s.Controls))
 	var mu sync.Mutex

@@ -54,7 +54,11 @@ func crashAt(c ClientControl, point string) func(context.Context, int) error {
 }
 
 func freezeHolding(c ClientControl) effect {
-	return effect{cmp.Or(c.CanFreeze(), c.CanSetCrashPoint()), crashAt(c, traffic.FrozenHolding), crashAt(c, traffic.NoCrashPoint)}
+	return effect{
+		cmp.Or(c.CanFreeze(), c.CanSetCrashPoint()),
+		crashAt(c, traffic.FrozenHolding),
+		crashAt(c, traffic.NoCrashPoint),
+	}
 }
 
 func driftClient(c ClientControl) effect {

@@ -45,8 +45,9 @@ type ClientControl interface {
 	Thaw(ctx context.Context, client int) error
 	// CanFreeze returns nil, or why this system has no means to stop a process.
 	CanFreeze() error
-	// SetCrashPoint has a client kill or freeze itself, once, when it next reaches the point of package traffic. NoCrashPoint
-	// removes the crash point. When that returns, the client runs, thawed if necessary, and will not harm itself.
+	// SetCrashPoint has a client kill or freeze itself, once, when it next reaches the point of package traffic.
+	// NoCrashPoint removes the crash point. When that returns, the client runs, thawed if necessary, and will not harm
+	// itself.
 	SetCrashPoint(ctx context.Context, client int, point string) error
 	// CanSetCrashPoint returns nil, or why clients cannot have crash points.
 	CanSetCrashPoint() error

@@ -118,9 +118,8 @@ const (
 //
 // A master counts as without a vote during a fault, and for Window after a fault that restarted it, made it forget
 // something, or disturbed its clock. No target has two faults at once. Plan always spares one client. The storm ends
-// with an outage, by a kill if there is one, so that the calm begins without a quorum. An outage breaks no assumption of
-// the lock unless the mode is Majority or Everything. Every fault that suits the mode
-// occurs if the duration allows.
+// with an outage, by a kill if there is one, so that the calm begins without a quorum. An outage breaks no assumption
+// of the lock unless the mode is Majority or Everything. Every fault that suits the mode occurs if the duration allows.
 func Plan(seed uint64, t Terms) []Step {
 	if t.Mode == "" {
 		t.Mode = Minority
