@@ -1,8 +1,8 @@
 // Package controls proves the checkers: each must catch locks and histories that are broken on purpose. One table says
 // what is broken, where it is tried, and by which checker it must be caught.
 //
-// What is played with a broken lock is a scenario of the harness, or a profile of the simulation, both of which are also
-// played with the lock under test. There the checker finds nothing, so it is the flaw that it catches, and not the harm.
+// What is played with a broken lock is a scenario of the harness, or a profile of the simulation. Both are also played
+// with the lock under test. There the checker finds nothing, so it is the flaw that it catches, and not the harm.
 package controls
 
 import (

@@ -12,8 +12,8 @@ import (
 // all has every control, those on real masters first.
 var all = slices.Concat(onMasters, inSimulation, byHand)
 
-// onMasters are controls of what only real masters show: keys, connections and goroutines that remain, and that a broken
-// lock is noticed at all when processes use it.
+// onMasters are controls of what only real masters show: keys, connections and goroutines that remain, and that a
+// broken lock is noticed at all when processes use it.
 var onMasters = []Control{
 	{"no token compared", check.ByExclusion, "was held by two", real("only-flush-scripts")},
 	{"counters that never expire", check.ByResidue, "still holds ", real("only-flush-scripts")},
@@ -71,7 +71,7 @@ var inSimulation = []Control{
 	{"term looked up for each write", check.ByLeaders, "the register took a write of ", simulated{"elections", 40}},
 	// Holders of three slots come in together with holders of two. No number of slots is exceeded by holders who asked
 	// for that number.
-	{"number of slots not compared", check.BySlots, "holders of 2 slots", simulated{"semaphores", 100}},
+	{"number of slots not compared", check.BySlots, "holders of 2 slots", simulated{"semaphores", 40}},
 	{"pauses of 50 µs", simulation.ByLoad, "", simulated{"calm", 20}},
 	{"pauses of a millisecond", simulation.ByLoad, "", simulated{"calm", 20}},
 }
