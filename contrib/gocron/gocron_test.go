@@ -63,29 +63,6 @@ func TestOneMachineRunsAJob(t *testing.T) {
 	})
 }
 
-func TestTheContextOfAJobEndsWithItsLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 3)
-		locks := gocronlock.NewLocker(open(t, masters), redlock.WithTTL(3*time.Second), redlock.WithFencing())
-		causes := make(chan error, 100)
-		schedule(t, locks.Job("report", func(ctx context.Context) error {
-			lock, ok := redlock.FromContext(ctx)
-			assert.True(t, ok)
-			assert.NotZero(t, lock.Fence())
-			<-ctx.Done()
-			causes <- context.Cause(ctx)
-			return ctx.Err()
-		}), "report", gocron.WithDistributedLocker(locks))
-		time.Sleep(1500 * time.Millisecond)
-		require.Empty(t, causes)
-		for _, m := range masters {
-			m.Hold("report", time.Hour)
-		}
-		require.ErrorIs(t, <-causes, redlock.ErrLost)
-	})
-}
-
 // What Lock, Job and Unlock do, run after run, however the last one ended.
 func TestEveryRunHasItsOwnLock(t *testing.T) {
 	t.Parallel()

@@ -76,20 +76,6 @@ func TestALossUnderAMigrationIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrLost)
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	for _, m := range masters {
-		m.Hold("migrate:orders", time.Minute)
-	}
-	p := machine(t, filepath.Join(t.TempDir(), "orders.db"), masters, func(context.Context) error { panic("not locked") })
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	_, err := p.Up(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorIs(t, err, redlock.ErrHeld)
-}
-
 // Each connection has a lock of its own, session after session, however the last one ended.
 func TestSessionsArePaired(t *testing.T) {
 	t.Parallel()
