@@ -81,17 +81,6 @@ func TestADurableReleaseIsUnknownAtItsDeadline(t *testing.T) {
 	})
 }
 
-func TestADurableReleaseReportsARefusal(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
-		v := r.ask(release("a", "me"), durably).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		require.ErrorContains(t, v.Err, "READONLY")
-		assert.Zero(t, v.Took)
-	})
-}
-
 func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -202,16 +191,6 @@ func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	}, node.WithDialer(n.Dial))
-}
-
-func TestAReleaseAfterAnOrderlyLossIsSentOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		require.Equal(t, wire.Granted, r.ask(release("a", "me"), durably).result().Verdict)
-		time.Sleep(5 * time.Second)
-		assert.Len(t, r.executed(), 2)
-	})
 }
 
 // The master executes a release, and the reply is lost with the connection. The repetition finds no key or another

@@ -190,6 +190,7 @@ func TestErrorsWrapTheirReason(t *testing.T) {
 		assert.ErrorContains(t, err, "a reason")
 	}
 	assert.EqualError(t, &node.RefusalError{Err: reason, Over: true}, "no longer: a reason")
+	assert.EqualError(t, &node.SuspectError{Err: reason}, "not asked, it failed a moment ago: a reason")
 }
 
 // However many releases a master refuses, an operation looks only at the first and the last of each reason.

@@ -87,20 +87,6 @@ func TestTheVersionInAStatus(t *testing.T) {
 	}
 }
 
-func TestARoundTripCountsForTwoWindowsAtMost(t *testing.T) {
-	t.Parallel()
-	var m minRTT
-	m.measure(3, at(0))
-	m.measure(5, at(9))
-	assert.EqualValues(t, 3, m.shortest)
-	m.measure(5, at(10))
-	assert.EqualValues(t, 3, m.shortest, "of the period before")
-	m.measure(7, at(20))
-	assert.EqualValues(t, 5, m.shortest)
-	m.measure(9, at(40))
-	assert.EqualValues(t, 9, m.shortest, "two periods later")
-}
-
 func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 	t.Parallel()
 	d := new(dialer)

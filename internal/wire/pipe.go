@@ -129,13 +129,18 @@ func (p *pipe) stats() (s Stats) {
 	return s
 }
 
+// act has the core decide, and acts. Methods on the path of each call do so themselves: it costs them less.
+func (p *pipe) act(decide func(co *core) effects) {
+	p.mu.Lock()
+	fx := decide(&p.core)
+	p.unlock(&fx)
+	p.apply(&fx)
+}
+
 // tick is called when something is due.
 func (p *pipe) tick() {
 	now := p.clock.Now()
-	p.mu.Lock()
-	fx := p.core.tick(now)
-	p.unlock(&fx)
-	p.apply(&fx)
+	p.act(func(co *core) effects { return co.tick(now) })
 }
 
 // drive is the driver's goroutine.
@@ -179,18 +184,18 @@ func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
 }
 
 // connect makes a connection. It reports whether the driver has more to do.
-func (p *pipe) connect(patience time.Duration) bool {
+func (p *pipe) connect(patience time.Duration) (more bool) {
 	began := p.clock.Now()
 	l, err := p.open(patience)
 	if err == nil {
 		p.compareFirst(l, p.clock.Now().Sub(began), patience)
 	}
 	now := p.clock.Now()
-	p.mu.Lock()
-	fx, ok := p.core.connected(l, err, now)
-	p.unlock(&fx)
-	p.apply(&fx)
-	return ok
+	p.act(func(co *core) (fx effects) {
+		fx, more = co.connected(l, err, now)
+		return fx
+	})
+	return more
 }
 
 // finishWrite ends a write to a connection.

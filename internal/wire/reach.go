@@ -14,10 +14,12 @@ func (p *pipe) runSpare() error {
 // spareOnce does the next task of the spare connection. It reports whether there may be more to do.
 func (p *pipe) spareOnce() bool {
 	now := p.clock.Now()
-	p.mu.Lock()
-	t, n, fx := p.core.nextSpare(now)
-	p.unlock(&fx)
-	p.apply(&fx)
+	var t task
+	var n int
+	p.act(func(co *core) (fx effects) {
+		t, n, fx = co.nextSpare(now)
+		return fx
+	})
 	switch t.do {
 	case doConnect:
 		return p.connectSpare(now)
@@ -37,13 +39,13 @@ func (p *pipe) spareOnce() bool {
 }
 
 // connectSpare makes the spare connection. It reports whether it succeeded.
-func (p *pipe) connectSpare(began time.Time) bool {
+func (p *pipe) connectSpare(began time.Time) (ok bool) {
 	l, err := p.open(0)
 	now := p.clock.Now()
-	p.mu.Lock()
-	fx, ok := p.core.spareConnected(l, err, now.Sub(began), now)
-	p.unlock(&fx)
-	p.apply(&fx)
+	p.act(func(co *core) (fx effects) {
+		fx, ok = co.spareConnected(l, err, now.Sub(began), now)
+		return fx
+	})
 	return ok
 }
 
@@ -54,10 +56,7 @@ func (p *pipe) prove(t task) {
 	p.clock.AfterFunc(thawGrace, func() { close(over) })
 	<-over
 	now := p.clock.Now()
-	p.mu.Lock()
-	fx := p.core.proved(t, now)
-	p.unlock(&fx)
-	p.apply(&fx)
+	p.act(func(co *core) effects { return co.proved(t, now) })
 }
 
 // receiveSpare receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
@@ -65,19 +64,16 @@ func (p *pipe) prove(t task) {
 func (p *pipe) receiveSpare(l link, n int) (left int) {
 	replies, err := l.receive()
 	now := p.clock.Now()
-	p.mu.Lock()
-	fx, left := p.core.settleSpare(l, n, replies, err, now)
-	p.unlock(&fx)
-	p.apply(&fx)
+	p.act(func(co *core) (fx effects) {
+		fx, left = co.settleSpare(l, n, replies, err, now)
+		return fx
+	})
 	return left
 }
 
 // saw records the server that a connection reached.
 func (p *pipe) saw(x observation) {
-	p.mu.Lock()
-	fx := p.core.saw(x)
-	p.unlock(&fx)
-	p.apply(&fx)
+	p.act(func(co *core) effects { return co.saw(x) })
 }
 
 // compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
@@ -128,10 +124,7 @@ func (p *pipe) compare() {
 func (p *pipe) checkServers() error {
 	runID := p.onlyServer()
 	now := p.clock.Now()
-	p.mu.Lock()
-	fx := p.core.serversChecked(runID, now)
-	p.unlock(&fx)
-	p.apply(&fx)
+	p.act(func(co *core) effects { return co.serversChecked(runID, now) })
 	return nil
 }
 

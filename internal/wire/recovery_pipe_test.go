@@ -144,19 +144,6 @@ func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T
 	})
 }
 
-func TestCloseCountsAReleaseThatBreaksItsConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.hangUpAt("poison")
-		r.ask(release("poison", "me"), expiresAfter(ttl))
-		time.Sleep(5 * time.Second)
-		began := time.Now()
-		assert.Equal(t, 1, r.node.Close(began.Add(time.Second)))
-		assert.LessOrEqual(t, time.Since(began), time.Second)
-		require.NoError(t, r.group.Wait())
-	})
-}
-
 // A connection that dies during a healthy release was not broken by it. The calls in flight recover at once, over one
 // more connection.
 func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {

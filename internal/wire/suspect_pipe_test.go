@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"errors"
 	"net"
 	"syscall"
 	"testing"
@@ -67,40 +66,31 @@ func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
 }
 
 func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
-	var n holes
-	inBubble(t, func(t *testing.T, r *rig) {
-		n.dial = r.world.Dial
-		r.warm()
-		old := n.last()
-		old.swallow()
-		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-		rel := r.ask(release("first", "me"), durably)
-		assert.Equal(t, wire.Unknown, rel.result().Verdict)
-		r.eventually(400*time.Millisecond, "the new connection is adopted", func() bool { return !r.node.Suspect() })
-		assert.True(t, old.isClosed(), "the old one is closed")
-		v := r.ask(acquire("second", "me")).result()
-		assert.Equal(t, wire.Granted, v.Verdict)
-		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
-		assert.Equal(t, 2+comparing, r.m.ConnsEver())
-	}, node.WithDialer(n.Dial))
-}
-
-func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
-	var n holes
-	inBubble(t, func(t *testing.T, r *rig) {
-		n.dial = r.world.Dial
-		r.warm()
-		old := n.last()
-		old.swallow()
-		r.ask(acquire("first", "me")).result()
-		time.Sleep(500 * time.Millisecond)
-		synctest.Wait()
-		assert.True(t, old.isClosed())
-		v := r.ask(acquire("second", "me")).result()
-		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-		assert.False(t, r.node.Suspect())
-		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the spare connection serves")
-	}, node.WithDialer(n.Dial))
+	t.Parallel()
+	for name, then := range map[string]func(r *rig){
+		"no call follows": func(*rig) {},
+		"a release follows": func(r *rig) {
+			assert.Equal(r.t, wire.Unknown, r.ask(release("first", "me"), durably).result().Verdict)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n holes
+			inBubble(t, func(t *testing.T, r *rig) {
+				n.dial = r.world.Dial
+				r.warm()
+				old := n.last()
+				old.swallow()
+				assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+				then(r)
+				r.eventually(500*time.Millisecond, "the spare connection is the main one", old.isClosed)
+				v := r.ask(acquire("second", "me")).result()
+				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+				assert.False(t, r.node.Suspect())
+				assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+				assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the spare connection serves")
+			}, node.WithDialer(n.Dial))
+		})
+	}
 }
 
 // Releases that expire one after the other must not postpone the next try of the spare.
@@ -265,12 +255,6 @@ func TestAServerThatAlwaysHangsUpIsTriedWithBackoff(t *testing.T) {
 		assert.True(t, n.Suspect())
 		assert.Equal(t, []string{"suspect"}, r.healthReports())
 	})
-}
-
-func TestSuspectErrorIncludesTheFailure(t *testing.T) {
-	t.Parallel()
-	err := error(&node.SuspectError{Err: errors.New("no route")})
-	assert.EqualError(t, err, "not asked, it failed a moment ago: no route")
 }
 
 // Thousands of calls may wait when the failure is noticed. Each of their deadlines would cost a look through all.

@@ -102,11 +102,20 @@ func (w *wrapped) newLink(ctx context.Context) (link, error) {
 }
 
 // greet checks that a Redis server answers.
-func (w *wrapped) greet(ctx context.Context) (_ *Server, err error) {
-	defer recovered(&err)
-	if err := w.verifyIdle(ctx); err != nil {
-		return nil, err
+func (w *wrapped) greet(ctx context.Context) (s *Server, err error) {
+	if w.cluster != nil {
+		_ = w.forEachMaster(ctx, verifyShard) // the PING reports an error
+		return w.greetOnce(ctx)
 	}
+	untilAlive(idlePipelines(w.single), func() reply {
+		s, err = w.greetOnce(ctx)
+		return reply{result: resultOf(err), err: err}
+	})
+	return s, err
+}
+
+func (w *wrapped) greetOnce(ctx context.Context) (_ *Server, err error) {
+	defer recovered(&err)
 	p := w.client.Pipeline()
 	ping, replication := p.Ping(ctx), new(redis.StringCmd)
 	if w.single != nil { // a Cluster would ask any of its servers

@@ -68,7 +68,7 @@ func TestHowOftenAPoolIsVerified(t *testing.T) {
 		"it is the last that ends": {[]reply{broken, broken, broken, {value: "PONG"}}, 4},
 	} {
 		times := 0
-		got := pool{size: 3}.verify(func() reply {
+		got := untilAlive(3, func() reply {
 			times++
 			return c.replies[min(times, len(c.replies))-1]
 		})

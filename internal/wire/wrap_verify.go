@@ -36,12 +36,11 @@ func (w *wrapped) noteUse() {
 func (w *wrapped) verify() error {
 	var r reply
 	if w.cluster != nil {
-		r.err = w.forEachMaster(context.Background(), verifyPools)
+		r.err = w.forEachMaster(context.Background(), verifyShard)
 		r.result = resultOf(r.err)
 	} else {
 		// The PING is sent like a batch, so that exec also identifies the server.
-		_, pipelines := poolsOf(w.single)
-		r = pipelines.verify(func() reply {
+		r = untilAlive(idlePipelines(w.single), func() reply {
 			ping := redis.NewCmd(context.Background(), "ping")
 			return classify(ping, w.exec([]redis.Cmder{ping}))
 		})
@@ -51,69 +50,34 @@ func (w *wrapped) verify() error {
 	return nil
 }
 
-// verifyIdle verifies the idle connections of the client before a PING of [wrapped.newLink] goes over one of them. That
-// PING reports an error of a Cluster.
-func (w *wrapped) verifyIdle(ctx context.Context) error {
-	if w.cluster != nil {
-		_ = w.forEachMaster(ctx, verifyPools)
+// verifyShard verifies the idle connections of the client of one server of a Cluster.
+func verifyShard(ctx context.Context, c *redis.Client) error {
+	idle := idlePipelines(c)
+	if idle == 0 {
 		return nil
 	}
-	return verifyPools(ctx, w.single)
-}
-
-// verifyPools verifies the connection pools of a client that have idle connections.
-func verifyPools(ctx context.Context, c *redis.Client) error {
-	main, pipelines := poolsOf(c)
-	if main.idle > 0 {
-		r := main.verify(func() reply {
-			err := pinged(ctx, c)
-			return reply{result: resultOf(err), err: err}
-		})
-		if r.err != nil {
-			return r.err
-		}
-	}
-	if pipelines.shared || pipelines.idle == 0 {
-		return nil
-	}
-	return pipelines.verify(func() reply {
+	return untilAlive(idle, func() reply {
 		ping := redis.NewCmd(ctx, "ping")
 		return classify(ping, execPipeline(c.Pipeline(), []redis.Cmder{ping}))
 	}).err
 }
 
-func pinged(ctx context.Context, c *redis.Client) (err error) {
-	defer recovered(&err)
-	return c.Ping(ctx).Err()
-}
-
-// pool describes a connection pool that is to be verified.
-type pool struct {
-	idle, size int
-	shared     bool // the pool for pipelines is the main one
-}
-
-// poolsOf returns the pool for single commands of a client and the pool for pipelines, which may be the same.
-func poolsOf(c *redis.Client) (main, pipelines pool) {
-	o, stats := c.Options(), c.PoolStats()
-	main = pool{idle: int(stats.IdleConns), size: o.PoolSize}
-	pipelines = main
-	if stats.PipelineStats == nil {
-		pipelines.shared = true
-		return main, pipelines
+// idlePipelines returns how many idle connections a client has in its pool for pipelines, the only one that the node
+// uses.
+func idlePipelines(c *redis.Client) int {
+	stats := c.PoolStats()
+	if stats.PipelineStats != nil {
+		return int(stats.PipelineStats.IdleConns)
 	}
-	pipelines.idle = int(stats.PipelineStats.IdleConns)
-	if pipelines.size = o.PipelinePoolSize; pipelines.size == 0 {
-		pipelines.size = redis.DefaultPipelinePoolSize
-	}
-	return main, pipelines
+	return int(stats.IdleConns)
 }
 
-// verify repeats a PING until one works or fails for another reason than a connection that has ended, which go-redis
-// drops from the pool. One working connection is enough. A pool that is a stack (LIFO) uses it for the next batch. A
-// pool that is a queue (FIFO) tries the connection first that was idle longest; if it works, so do the others.
-func (p pool) verify(ping func() reply) (r reply) {
-	for range p.size + 1 {
+// untilAlive repeats a PING over a pool with idle connections until one works, or fails for another reason than a
+// connection that has ended, which go-redis drops from the pool. One working connection is enough. A pool that is a
+// stack (LIFO) uses it for the next batch. A pool that is a queue (FIFO) tries the connection first that was idle
+// longest; if it works, so do the others.
+func untilAlive(idle int, ping func() reply) (r reply) {
+	for range idle + 1 {
 		if r = ping(); r.result != inDoubt || timedOut(r.err) || errors.Is(r.err, redis.ErrClosed) {
 			break
 		}
