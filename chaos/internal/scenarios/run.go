@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/picture"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -108,7 +110,14 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	if history.Note != "" {
 		notes = append(notes, history.Note)
 	}
-	return out, errors.Join(err, out.save(out.Text(events, notes...)))
+	text := out.Text(events, notes...)
+	var findings []check.Finding
+	for _, v := range out.Verdicts {
+		findings = append(findings, v.Findings...)
+	}
+	title := fmt.Sprintf("%s, seed %d", s.Name, o.Seed)
+	page := picture.Save(filepath.Join(o.Dir, "history.html"), title, text, events, findings)
+	return out, errors.Join(err, out.save(text), page)
 }
 
 // save writes the text into the folder of the run, if it has one.

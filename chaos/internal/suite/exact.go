@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/picture"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -65,7 +67,12 @@ func (c *command) one(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	var findings []check.Finding
+	for _, v := range r.Violations {
+		findings = append(findings, v.Finding)
+	}
 	err = errors.Join(
+		picture.Save(filepath.Join(c.dir, "history.html"), c.flags.replay(), r.Text, r.Events, findings),
 		os.WriteFile(filepath.Join(c.dir, "trace.txt"), []byte(r.Text), 0o644),
 		os.WriteFile(filepath.Join(c.dir, "schedule.json"), []byte(s.JSON()), 0o644),
 		history.Save(filepath.Join(c.dir, "history.jsonl"), r.Events),
