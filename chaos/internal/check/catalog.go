@@ -52,8 +52,6 @@ type Terms struct {
 // A Checker judges histories.
 type Checker struct {
 	Name string
-	// Promise says in one sentence what is true if it finds nothing.
-	Promise string
 	// Of is the main checker of the promise that this checker judges. It is empty for a checker that judges no promise of
 	// the lock and must never find anything.
 	Of    string
@@ -70,61 +68,28 @@ func (c Checker) Judge(events []history.Event, t Terms) Verdict { return c.judge
 
 // catalog has every checker. Those of the lock's promises come first.
 var catalog = []Checker{
-	{
-		ByExclusion, "No two holders believed that they held one name at once, unless they may share it.", ByExclusion,
-		whole(Exclusion),
-	},
-	{
-		BySlots, "No semaphore had more holders at once than slots, and no slot had two.", BySlots, whole(Slots),
-	},
-	{
-		ByMinHold, "After an early unlock, no client acquired the name before the minimum hold was over.", ByMinHold,
-		whole(MinHold),
-	},
-	{
-		ByLeaders,
-		"Each term had at most one leader, a later leader had a larger term (where faults break exclusion: if it also " +
-			"campaigned later), and the register accepted no write of a deposed leader.", ByLeaders,
-		func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Reordering) },
-	},
-	{
-		ByFencing, "Fencing tokens are unique, and only grow.", ByFencing,
-		func(events []history.Event, t Terms) Verdict {
-			return Fencing(events, t.Masters, t.Lasting, t.Lingers, t.Reordering)
-		},
-	},
-	{
-		ByRegister, "The register that checks tokens accepted no stale write, and lost no update.", ByFencing,
-		whole(Register),
-	},
-	{
-		ByLossNotified, "Each holder that lost a lock was notified by its deadline.", ByLossNotified,
-		func(events []history.Event, t Terms) Verdict { return LossNotified(events, t.Clients, t.Slack) },
-	},
-	{
-		ByLiveness, "Once all faults were healed, every client got every name in time.", ByLiveness,
-		func(events []history.Event, t Terms) Verdict { return Liveness(events, t.Clients, t.Names, t.Bound) },
-	},
-	{
-		ByResidue, "After the last unlock, no key remained on any master.", "",
-		func(events []history.Event, t Terms) Verdict { return Residue(events, t.Masters, t.Grace) },
-	},
-	{
-		ByLeaks, "Closed clients left no connection, subscription or goroutine.", "",
-		func(events []history.Event, t Terms) Verdict { return Leaks(events, t.Clients, t.Masters, t.Grace) },
-	},
-	{
-		ByCoverage, "Everything that was planned happened, so the run was a test.", "",
-		func(events []history.Event, t Terms) Verdict {
-			return Coverage(events, t.Clients, t.Names, t.Planned, t.Extends)
-		},
-	},
-	{ByWellFormed, "Working clients can have written this history.", "", whole(WellFormed)},
-	{
-		ByClients, "No client process ended unexpectedly, and each stopped when requested.", "",
-		whole(Clients),
-	},
-	{ByHarness, "The harness itself did not fail.", "", whole(Broken)},
+	{ByExclusion, ByExclusion, whole(Exclusion)},
+	{BySlots, BySlots, whole(Slots)},
+	{ByMinHold, ByMinHold, whole(MinHold)},
+	{ByLeaders, ByLeaders, func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Reordering) }},
+	{ByFencing, ByFencing, func(events []history.Event, t Terms) Verdict {
+		return Fencing(events, t.Masters, t.Lasting, t.Lingers, t.Reordering)
+	}},
+	{ByRegister, ByFencing, whole(Register)},
+	{ByLossNotified, ByLossNotified, func(events []history.Event, t Terms) Verdict {
+		return LossNotified(events, t.Clients, t.Slack)
+	}},
+	{ByLiveness, ByLiveness, func(events []history.Event, t Terms) Verdict {
+		return Liveness(events, t.Clients, t.Names, t.Bound)
+	}},
+	{ByResidue, "", func(events []history.Event, t Terms) Verdict { return Residue(events, t.Masters, t.Grace) }},
+	{ByLeaks, "", func(events []history.Event, t Terms) Verdict { return Leaks(events, t.Clients, t.Masters, t.Grace) }},
+	{ByCoverage, "", func(events []history.Event, t Terms) Verdict {
+		return Coverage(events, t.Clients, t.Names, t.Planned, t.Extends)
+	}},
+	{ByWellFormed, "", whole(WellFormed)},
+	{ByClients, "", whole(Clients)},
+	{ByHarness, "", whole(Broken)},
 }
 
 // Catalog returns every checker, those of the lock's promises first.

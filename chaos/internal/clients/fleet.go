@@ -138,9 +138,6 @@ func (f *Fleet) Thaw(_ context.Context, client int) error {
 // CanFreeze returns nil, or why clients cannot be frozen here.
 func (f *Fleet) CanFreeze() error { return canFreeze() }
 
-// CanSetCrashPoint returns nil: clients know how to end themselves.
-func (f *Fleet) CanSetCrashPoint() error { return nil }
-
 // SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
 // client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint]
 // removes the crash point, and thaws a client that has frozen itself.
@@ -174,9 +171,6 @@ func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 		return p.do(ctx, traffic.Command{Do: traffic.Drift, Gain: gain}, tellTimeout)
 	})
 }
-
-// CanRunClocks returns nil: the lock goes by a clock of the client.
-func (f *Fleet) CanRunClocks() error { return nil }
 
 // Healthy returns nil if the client process runs.
 func (f *Fleet) Healthy(client int) error { return f.do(client, (*proc).running) }

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -40,7 +39,7 @@ var ofClients = []definition{
 // dieAt has a client kill itself at a crash point, which it may not have reached when it is healed.
 func dieAt(point string) func(ClientControl) effect {
 	return func(c ClientControl) effect {
-		return effect{c.CanSetCrashPoint(), crashAt(c, point), func(ctx context.Context, client int) error {
+		return effect{nil, crashAt(c, point), func(ctx context.Context, client int) error {
 			if err := c.Kill(ctx, client); err != nil {
 				return err
 			}
@@ -54,16 +53,12 @@ func crashAt(c ClientControl, point string) func(context.Context, int) error {
 }
 
 func freezeHolding(c ClientControl) effect {
-	return effect{
-		cmp.Or(c.CanFreeze(), c.CanSetCrashPoint()),
-		crashAt(c, traffic.FrozenHolding),
-		crashAt(c, traffic.NoCrashPoint),
-	}
+	return effect{c.CanFreeze(), crashAt(c, traffic.FrozenHolding), crashAt(c, traffic.NoCrashPoint)}
 }
 
 func driftClient(c ClientControl) effect {
 	return effect{
-		c.CanRunClocks(),
+		nil,
 		func(ctx context.Context, client int) error { return c.RunClock(ctx, client, DriftOf(client)) },
 		func(ctx context.Context, client int) error { return c.RunClock(ctx, client, 0) },
 	}

@@ -15,8 +15,6 @@ import (
 // clients record the commands that they get.
 type clients struct {
 	log        *[]string
-	noDoom     error
-	noClocks   error
 	unkillable bool
 }
 
@@ -35,8 +33,6 @@ func (c clients) Start(_ context.Context, i int) error  { return c.say("start %d
 func (c clients) Freeze(_ context.Context, i int) error { return c.say("freeze %d", i) }
 func (c clients) Thaw(_ context.Context, i int) error   { return c.say("thaw %d", i) }
 func (c clients) CanFreeze() error                      { return nil }
-func (c clients) CanSetCrashPoint() error               { return c.noDoom }
-func (c clients) CanRunClocks() error                   { return c.noClocks }
 
 func (c clients) RunClock(_ context.Context, i int, gain float64) error {
 	return c.say("clock %d %+.3f", i, gain)
@@ -75,18 +71,6 @@ func TestAClientThatDoesNotDieIsNotStartedAgain(t *testing.T) {
 	f := client(t, clients{log: &log, unkillable: true}, faults.KillClientHolding)
 	require.ErrorContains(t, f.Heal(t.Context(), 2), "it lives")
 	assert.Empty(t, log)
-}
-
-func TestClientsThatCannotBeToldSayWhy(t *testing.T) {
-	t.Parallel()
-	why := errors.New("they do not listen")
-	for _, name := range []string{
-		faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing, faults.FreezeClientHolding,
-	} {
-		assert.ErrorIs(t, client(t, clients{noDoom: why}, name).Available(), why, name)
-	}
-	assert.NoError(t, client(t, clients{noDoom: why}, faults.KillClient).Available())
-	assert.ErrorIs(t, client(t, clients{noClocks: why}, faults.DriftClient).Available(), why)
 }
 
 // A clock that gains costs a holder time, and one that loses may cost others the lock: there are both, within the

@@ -49,10 +49,7 @@ type ClientControl interface {
 	// NoCrashPoint removes the crash point. When that returns, the client runs, thawed if necessary, and will not harm
 	// itself.
 	SetCrashPoint(ctx context.Context, client int, point string) error
-	// CanSetCrashPoint returns nil, or why clients cannot have crash points.
-	CanSetCrashPoint() error
 	// RunClock makes the clock of a client's lock gain so many seconds a second from now on. With 0 the clock runs at its
-	// first rate, and keeps what it has gained. CanRunClocks returns nil, or why clocks cannot be changed.
+	// first rate, and keeps what it has gained.
 	RunClock(ctx context.Context, client int, gain float64) error
-	CanRunClocks() error
 }

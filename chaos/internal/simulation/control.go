@@ -334,12 +334,8 @@ func (c clients) SetCrashPoint(ctx context.Context, client int, point string) er
 	return nil
 }
 
-func (c clients) CanSetCrashPoint() error { return nil }
-
 func (c clients) RunClock(_ context.Context, client int, gain float64) error {
 	l := c.lives[client]
 	l.host.Clock().Rate(l.settings.Rate + gain)
 	return nil
 }
-
-func (c clients) CanRunClocks() error { return nil }
