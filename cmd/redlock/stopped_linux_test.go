@@ -147,7 +147,11 @@ func TestAStoppedSupervisorDoesNotKeepTheLock(t *testing.T) {
 			masters := redlocktest.Start(t, 3)
 			r, w, err := os.Pipe()
 			require.NoError(t, err)
-			p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", "2s", "name", "--", "sh", "-c",
+			ttl := "2s"
+			if name == "once" {
+				ttl = "10s" // longer than a supervisor stays stopped: else it may find that the lock has ended
+			}
+			p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", ttl, "name", "--", "sh", "-c",
 				`echo "$PPID"; read x; exit 7`)
 			require.NoError(t, r.Close())
 			p.says("\n")

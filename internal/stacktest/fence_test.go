@@ -109,6 +109,23 @@ func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 	})
 }
 
+func TestCountersEndADayAfterTheirLastLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Hour))
+		lk := fenced(t, l, "x")
+		time.Sleep(30 * time.Hour)
+		require.NoError(t, lk.Err())
+		for _, m := range w.Masters() {
+			assert.NotEmpty(t, counted(m, "x"), "an extension keeps it")
+		}
+		unlock(t, lk)
+		time.Sleep(24*time.Hour + 2*time.Hour)
+		assert.Zero(t, w.keys())
+		assert.Greater(t, fenced(t, l, "x").Fence(), lk.Fence())
+	})
+}
+
 func TestConcurrentReadersShareTheToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
