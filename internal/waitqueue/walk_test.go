@@ -38,7 +38,7 @@ func TestARandomWalk(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 0))
 	seen := make(map[state]bool)
-	for range 200 {
+	for range 50 {
 		qs := New(Config{
 			Now:       func() time.Time { return start },
 			Listen:    func([]string, func()) Subscription { return silent{rnd} },
