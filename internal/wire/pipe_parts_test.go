@@ -102,6 +102,26 @@ func TestASpareIsUsedUntilItEnds(t *testing.T) {
 	}
 }
 
+// A batch without any answer says nothing of its calls, so the next connection waits.
+func TestASpareWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	answer := []reply{{value: int64(1)}}
+	for name, c := range map[string]struct {
+		n       int
+		replies []reply
+		want    time.Time
+	}{
+		"no answer":           {4, nil, at(9).Add(retryMin)},
+		"an answer":           {4, answer, time.Time{}},
+		"no answer, one call": {1, nil, time.Time{}},
+	} {
+		p := newCore()
+		p.spare.lane, p.spare.sent = &lane{reason: reason{cause: owedUnanswered}}, releases(c.n)
+		p.settleSpare(fakeLink{}, c.n, c.replies, errBroken, at(9))
+		assert.Equal(t, c.want, p.spare.retryAt, name)
+	}
+}
+
 func TestAFailedProofBacksOff(t *testing.T) {
 	t.Parallel()
 	p := newCore()
