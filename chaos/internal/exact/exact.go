@@ -106,13 +106,13 @@ func open(ctx context.Context, say func(format string, args ...any), how string,
 
 // Play plays a job.
 func (p *Player) Play(j Job) (*simulation.Result, error) {
-	text, err := json.Marshal(j)
+	args, err := j.args()
 	if err != nil {
 		return nil, err
 	}
 	var out, log bytes.Buffer
 	status, err := p.module.run(instance{
-		args: []string{"guest", string(text)}, seed: j.Schedule.Seed, order: j.Order, stdout: &out, stderr: &log,
+		args: args, seed: j.Schedule.Seed, order: j.Order, stdout: &out, stderr: &log,
 	})
 	if err == nil && status != 0 {
 		err = fmt.Errorf("exit status %d", status)

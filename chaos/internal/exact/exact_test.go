@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		running.Go(func() error {
 			s := simulation.Draw(uint64(i) + 1)
 			s.Storm = min(s.Storm, short)
-			r, err := p.Play(exact.Job{Schedule: s, Order: uint64(i % 4)})
+			r, err := p.Play(exact.Job{Schedule: s, Order: uint64(i % 4), Whole: os.Getenv("WHOLE") != ""})
 			if err == nil {
 				all[i] = fmt.Sprintln(s.Seed, i%4, r.Hash)
 			}
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 }
 
 // A build of its own, in another process, with another number of processors and another folder for its cache, has the
-// same hashes.
+// same hashes, also if it asks for the whole results.
 func TestASeedAndAnOrderRepeatEverything(t *testing.T) {
 	exact.Start(t)
 	hashes := func(env ...string) string {
@@ -73,7 +73,7 @@ func TestASeedAndAnOrderRepeatEverything(t *testing.T) {
 	one := hashes("GOMAXPROCS=1")
 	assert.Equal(t, some+1, strings.Count(one, "\n"))
 	assert.Equal(t, one, hashes(
-		"GOMAXPROCS=3", "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+strings.TrimSpace(string(gocache)),
+		"WHOLE=1", "GOMAXPROCS=3", "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+strings.TrimSpace(string(gocache)),
 	))
 }
 

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -18,8 +19,32 @@ type Job struct {
 	// Order decides who goes first where several goroutines are ready, and everything else that a run of the schedule
 	// leaves to chance. In order 0 goroutines run in the order in which they become ready.
 	Order uint64
-	// Whole asks for the history and the commands of the masters, too.
-	Whole bool `json:",omitempty"`
+	// Whole asks for the history and the commands of the masters, too. It is an argument of its own, because the run must
+	// not depend on it: a byte more at its beginning changes when the runtime collects garbage, and thereby who goes first.
+	Whole bool `json:"-"`
+}
+
+// The second argument of the guest. Both have the same length.
+const (
+	whole = "whole"
+	brief = "brief"
+)
+
+// args returns the arguments of the guest.
+func (j Job) args() ([]string, error) {
+	text, err := json.Marshal(j)
+	extent := brief
+	if j.Whole {
+		extent = whole
+	}
+	return []string{"guest", string(text), extent}, err
+}
+
+// Parse returns the job of the guest with these arguments.
+func Parse(args []string) (j Job, err error) {
+	err = json.Unmarshal([]byte(args[1]), &j)
+	j.Whole = args[2] == whole
+	return j, err
 }
 
 // Play plays the job in this process. It is exact only where the host of a guest calls it. The result lacks the history

@@ -11,8 +11,7 @@ import (
 )
 
 func main() {
-	var job exact.Job
-	err := json.Unmarshal([]byte(os.Args[1]), &job)
+	job, err := exact.Parse(os.Args)
 	if err == nil {
 		var r *simulation.Result
 		if r, err = job.Play(); err == nil {
