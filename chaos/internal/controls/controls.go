@@ -77,9 +77,12 @@ type Options struct {
 func (c Control) of(v check.Verdict, where string) Result {
 	r := Result{Control: c, Text: strings.TrimSuffix("nothing found: "+v.Looked, ": "), Where: where}
 	if len(v.Findings) > 0 {
-		r.Text = v.Findings[0].Text
-		if r.Caught = strings.Contains(r.Text, c.Says); !r.Caught {
-			r.Text = "something else was found: " + r.Text
+		r.Text = "something else was found: " + v.Findings[0].Text
+	}
+	for _, f := range v.Findings {
+		if strings.Contains(f.Text, c.Says) {
+			r.Caught, r.Text = true, f.Text
+			break
 		}
 	}
 	return r

@@ -80,6 +80,8 @@ func TestCaughtMeansThatTheFindingIsTheOne(t *testing.T) {
 	t.Parallel()
 	bad := check.Verdict{Findings: []check.Finding{{Text: "two at once"}}}
 	assert.True(t, Control{Says: "two"}.of(bad, "").Caught)
+	second := check.Verdict{Findings: []check.Finding{{Text: "none"}, {Text: "two at once"}}}
+	assert.Equal(t, "two at once", Control{Says: "two"}.of(second, "").Text)
 	other := Control{Says: "three"}.of(bad, "")
 	assert.False(t, other.Caught)
 	assert.Equal(t, "something else was found: two at once", other.Text)

@@ -25,7 +25,6 @@ type drawing struct {
 	Title, Name   string
 	Text          string // what is printed of the run
 	Width, Height int
-	Left          int // the width of the labels
 	Lanes         []*lane
 	Ticks         []tick
 }
@@ -65,7 +64,7 @@ func Save(file, title, printed string, events []history.Event, findings []check.
 }
 
 func draw(title, printed string, events []history.Event, findings []check.Finding) *drawing {
-	d := &drawing{Title: title, Text: printed, Width: left + width, Left: left}
+	d := &drawing{Title: title, Text: printed, Width: left + width}
 	if len(events) == 0 {
 		return d
 	}

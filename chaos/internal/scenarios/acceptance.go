@@ -24,13 +24,17 @@ func Acceptance() Scenario {
 	return s
 }
 
-// unharmed is all traffic but what is there to outlive the crash of a master, with rests: others use these masters, and
-// this machine must have time to run the processes that a loss concerns.
+// unharmed is all traffic but what is there to outlive the crash of a master.
 func unharmed() []traffic.Group {
-	groups := slices.DeleteFunc(
-		slices.Clone(traffic.Everything),
-		func(g traffic.Group) bool { return g.TTL > traffic.TTL },
-	)
+	return rested(slices.DeleteFunc(
+		slices.Clone(traffic.Everything), func(g traffic.Group) bool { return g.TTL > traffic.TTL },
+	))
+}
+
+// rested returns the groups with rests, so that others can use the masters, and this machine has time to run the
+// processes that a loss concerns.
+func rested(groups []traffic.Group) []traffic.Group {
+	groups = slices.Clone(groups)
 	for i := range groups {
 		groups[i].Rest = rest
 	}

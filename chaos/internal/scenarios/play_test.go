@@ -73,7 +73,7 @@ func TestAScenarioLeavesItsVerdict(t *testing.T) {
 	assert.Empty(t, out.Wrong())
 	assert.True(t, out.Good())
 	for _, file := range []string{
-		"verdict.txt", "history.jsonl", "logs/master-0.log", "logs/c0-0.log",
+		"verdict.txt", "history.jsonl", "history.html", "logs/master-0.log", "logs/c0-0.log",
 	} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}

@@ -28,10 +28,6 @@ type Summary struct {
 	HandedOver int64
 	// Virtual is the duration in the bubbles' time, summed over all schedules. Wall is the real duration.
 	Virtual, Wall time.Duration
-	// Profiles is the number of schedules of each profile.
-	Profiles map[string]int
-	// Overlaps is the number of pairs of holders at the same time where the faults break exclusion.
-	Overlaps int
 	// ByChecker is what each checker found, including what is excused.
 	ByChecker map[string]Detection
 	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
@@ -40,14 +36,8 @@ type Summary struct {
 	Planned, Injected map[string]int
 }
 
-// Play plays a schedule. An exact one repeats everything in the same order; others ignore the order.
+// Play plays a schedule in an order.
 type Play func(s Schedule, order uint64) *Result
-
-// Natively plays schedules with the lockers that open opens, in this process and on all its processors. The order of
-// goroutines that are ready at the same instant is left to chance.
-func Natively(open Open) Play {
-	return func(s Schedule, _ uint64) *Result { return InBubble(s, open) }
-}
 
 // Batch is a set of schedules with consecutive seeds.
 type Batch struct {
@@ -75,7 +65,6 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	b.Orders = max(b.Orders, 1)
 	start := time.Now()
 	sum := Summary{
-		Profiles:  make(map[string]int),
 		ByChecker: make(map[string]Detection),
 		Wanted:    make(map[string]int),
 		Held:      make(map[string]int),
@@ -142,12 +131,10 @@ type Detection struct {
 
 func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.Schedules++
-	s.Profiles[r.Schedule.Profile]++
 	s.Holds += int64(r.Holds)
 	s.HandedOver += int64(r.HandedOver)
 	s.Commands += int64(r.Commands)
 	s.Virtual += r.Took
-	s.Overlaps += len(r.Overlaps)
 	for name, n := range r.Held {
 		s.Held[name] += n
 	}

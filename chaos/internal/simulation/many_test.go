@@ -13,11 +13,14 @@ import (
 
 func ExampleBatch() {
 	sum, err := simulation.Batch{
-		From: 10, N: 4, Draw: simulation.Draw, Play: simulation.Natively(simulation.Product()),
+		From: 10, N: 4, Draw: simulation.Draw,
+		Play: func(s simulation.Schedule, _ uint64) *simulation.Result {
+			return simulation.InBubble(s, simulation.Product())
+		},
 		Say: func(string, ...any) {},
 	}.Run(context.Background())
-	fmt.Println(sum.Schedules, len(sum.Found), sum.Holds > 20, len(sum.Profiles), err)
-	// Output: 4 0 true 4 <nil>
+	fmt.Println(sum.Schedules, len(sum.Found), sum.Holds > 20, err)
+	// Output: 4 0 true <nil>
 }
 
 func TestABatchStopsWithItsContext(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package suite runs what the command line of chaos asks for: scenarios, controls, simulated schedules, or all of them.
-// It prints the verdicts, and keeps the index of the reports.
+// It prints the verdicts, and keeps them in a file.
 package suite
 
 import (
@@ -102,6 +102,9 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	c.out = io.MultiWriter(c.out, verdicts)
 	c.say("seed %d; reports go to %s", f.seed, c.dir)
 	defer func() {
+		if err != nil {
+			fmt.Fprintf(c.out, "no verdict: %v\n", err)
+		}
 		if err != nil || !ok {
 			fmt.Fprintf(c.out, "again: %s\n", f.replay())
 		}
