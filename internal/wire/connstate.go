@@ -9,7 +9,7 @@ type connState uint8
 const (
 	connNone    connState = iota // there is no connection, and nobody makes one
 	connDialing                  // the driver makes one
-	connFresh                    // it has carried no answer yet. If it ends, the master becomes suspect
+	connFresh                    // it has answered the driver nothing yet. If it ends, the master becomes suspect
 	connProven                   // it has carried an answer. If it ends, the next one carries the calls
 	connSilent                   // it is proven, and the master is suspect because it has been silent since
 

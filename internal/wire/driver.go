@@ -165,6 +165,11 @@ func (co *core) send(now time.Time, fx *effects) task {
 		l.put(c.bytes())
 	}
 	co.beginWrite(now)
+	if co.isSuspect() { // the next proof is due unless the master answers, also if no call waits for a vote
+		h := &co.state.health
+		h.retryAt = later(h.retryAt, now.Add(max(retryMin, h.backoff)))
+		co.startSpare(now, fx)
+	}
 	return task{do: doFlush, link: l}
 }
 

@@ -17,8 +17,9 @@ const (
 // inflight holds the calls of a pipe: those that wait to be written, and those that were written and have no reply yet.
 //
 // Calls are written in the order of push, over one connection, and replies arrive in the order of writing. So a release
-// never overtakes the acquire that it undoes. A call that must be written again goes back to the head of the queue,
-// behind the calls that are there for the same reason.
+// never overtakes the acquire that it undoes. A call that the master certainly did not execute goes back to the head of
+// the queue, behind the calls that are there for the same reason. All others that must be written again go to the
+// [outbox], and from there to the end of the queue, or over the spare connection.
 type inflight struct {
 	queue   []*Call // waiting to be written
 	written []*Call // written, or being written, without a reply

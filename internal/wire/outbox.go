@@ -8,17 +8,20 @@ import (
 
 const (
 	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, one that broke
-	// its connection, and one that may have arrived before the acquire that it undoes. The time doubles with each failure
-	// in a row, up to repeatMax.
+	// its connection, and one that may have arrived before the acquire that it undoes. For the first two the time doubles
+	// with each failure in a row, up to repeatMax; for the last one see [lateDelivery].
 	repeatAfter = 500 * time.Millisecond
 	repeatMax   = time.Second
-	// maxOwed bounds how many calls of a lane are sent again at once: the calls of other locks queue behind them.
+	// maxOwed bounds how many calls of a lane that failed are sent again at once: the calls of other locks queue behind
+	// them.
 	maxOwed = 256
 	// maxReasons is how many texts of refusals have lanes of their own. All further texts share one.
 	maxReasons = 16
 )
 
-// outbox has the durable calls that were sent and must be sent again, in a lane for each reason.
+// outbox has the durable calls that were sent and must be sent again, in a lane for each reason. Those that the master
+// certainly did not execute, because it does not know their script or because they were not sent, are not here: they go
+// back to the head of the queue, see [inflight].
 //
 // A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until
 // one succeeds, and then twice as many after each success. So an idle client sends a master only a few commands per
@@ -245,11 +248,11 @@ func (l *lane) take(now time.Time) (calls []*Call) {
 	return calls
 }
 
-// drop drops the last call that is being sent again if its keys have certainly expired, and the first calls that need
-// not be sent again. If any call is left, the first one must be sent.
+// drop forgets the last call that is being sent again if it need not be sent, and drops the first calls that need not
+// be sent again. If any call is left, the first one must be sent.
 func (l *lane) drop(now time.Time) {
-	if l.last != nil && l.last.expired(now) {
-		l.last = nil // it gets no reply if it is still in the queue
+	if l.last != nil && l.last.needsNoRetry(now) {
+		l.last = nil // it gets no reply if it is still in the queue, or was dropped
 	}
 	for len(l.calls) > 0 && l.calls[0].call.needsNoRetry(now) {
 		l.dropFirst()

@@ -52,6 +52,20 @@ func TestRefusalsAreGroupedByTheirReason(t *testing.T) {
 	}
 }
 
+// The last call that is being sent again may be dropped: what it undoes was never written. The others must not wait for
+// its answer.
+func TestARefusedLaneDoesNotWaitForANeedlessCall(t *testing.T) {
+	t.Parallel()
+	var o outbox
+	calls := releases(2)
+	calls[0].OnlyIfWritten = new(atomic.Bool)
+	o.refuse(errOOM, epoch, calls...)
+	now := epoch.Add(repeatAfter)
+	require.Equal(t, calls[:1], o.take(now))
+	voted(calls[0])
+	assert.Equal(t, calls[1:], o.take(now.Add(repeatAfter)))
+}
+
 // One call of each reason is sent again, with backoff.
 func TestOneRefusedCallOfAReasonIsSentAgain(t *testing.T) {
 	t.Parallel()

@@ -286,6 +286,46 @@ func TestASpareSendsOrphans(t *testing.T) {
 	assert.Equal(t, doRest, next.do, "the keys have expired")
 }
 
+// A handshake from before the silence says nothing of it: the master may have been frozen since.
+func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	p.connect(&slowLink{})
+	p.conn.silentSince, p.driver.running = at(8), true
+	p.state.health.fail(errBroken, at(8))
+	p.spare.running, p.spare.link, p.spare.began = true, fakeLink{}, at(7.9)
+	next, _, fx := p.nextSpare(at(9))
+	assert.Equal(t, doConnect, next.do)
+	assert.Equal(t, []link{fakeLink{}}, fx.close)
+	_, ok := p.spareConnected(fakeLink{}, nil, 0, at(9.1))
+	assert.True(t, ok)
+	next, _, fx = p.nextSpare(at(9.1))
+	assert.Equal(t, doProve, next.do)
+	assert.Empty(t, fx.close)
+}
+
+// A suspect master that stays silent after a batch is proved, although no call ends: all may have their votes.
+func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
+	t.Parallel()
+	for _, suspect := range []bool{false, true} {
+		p := newCore()
+		p.connect(fakeLink{})
+		p.driver.running = true
+		if suspect {
+			p.state.health.fail(errBroken, at(8))
+		}
+		p.state.calls.push(anyCall(expiringAt(at(70)), voted))
+		next, fx := p.next(at(9))
+		require.Equal(t, doFlush, next.do)
+		if suspect {
+			assert.Equal(t, at(9).Add(retryMin), fx.tickBy)
+			assert.Equal(t, startSpare, p.tick(at(9).Add(retryMin)).start)
+		} else {
+			assert.Zero(t, fx.tickBy)
+		}
+	}
+}
+
 func TestADriverRestsIfItCannotConnect(t *testing.T) {
 	t.Parallel()
 	p := newCore()
@@ -394,7 +434,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		p.connect(older)
 		p.conn.silentSince, p.driver.running = at(8), true
 		p.state.health.fail(errBroken, at(8))
-		p.spare.running, p.spare.link = true, newer
+		p.spare.running, p.spare.link, p.spare.began = true, newer, at(8)
 		p.state.calls.written = releases(1)
 		next, _, _ := p.nextSpare(at(9))
 		require.Equal(t, task{do: doProve, link: newer, silent: older, silentSince: at(8)}, next)

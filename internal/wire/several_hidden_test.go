@@ -104,7 +104,7 @@ func TestALoadBalancerThatPrefersTheFewestConnections(t *testing.T) {
 }
 
 // A connection that is tried while the pipe's own is silent, and is not used, hides no server.
-func TestAnUnusedStandbyHidesNoServer(t *testing.T) {
+func TestAnUnusedSpareHidesNoServer(t *testing.T) {
 	t.Parallel()
 	inBalanced(t, 2, func(t *testing.T, r *rig) {
 		r.world.Alias(balancer, 0)

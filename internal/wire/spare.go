@@ -21,6 +21,7 @@ const (
 type spare struct {
 	running bool          // the goroutine runs
 	link    link          // nil: there is none
+	began   time.Time     // when connecting link began
 	timeout time.Duration // how long link may be silent
 	lane    *lane         // the lane of the calls that are sent
 	sent    []*Call       // the unanswered calls of the current batch
@@ -83,6 +84,11 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 		co.endSpare(now, &fx)
 		return task{do: doRest}, 0, fx
 	case sp.link == nil:
+		sp.began = now
+		return task{do: doConnect}, 0, fx
+	case co.isSilent() && co.state.health.due(now) && co.conn.silentSince.After(sp.began):
+		fx.close = append(fx.close, sp.link) // it was made while the master still answered, so it proves nothing
+		sp.link, sp.began = nil, now
 		return task{do: doConnect}, 0, fx
 	case co.isSilent() && co.state.health.due(now):
 		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, 0, fx
@@ -103,13 +109,15 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 // running. Only the network may still deliver an acquire, for as long as lateDelivery explains.
 func (co *core) spareConnected(l link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
 	if err != nil || co.closing.closed {
-		if err == nil {
+		switch {
+		case err == nil:
 			fx.close = append(fx.close, l)
-		}
-		if co.isSilent() {
+		case co.isSilent():
 			co.state.health.fail(err, now)
+			fallthrough
+		default:
+			co.spare.waitLonger(err, now)
 		}
-		co.spare.waitLonger(err, now)
 		co.endSpare(now, &fx)
 		return fx, false
 	}
@@ -120,8 +128,9 @@ func (co *core) spareConnected(l link, err error, took time.Duration, now time.T
 	return fx, true
 }
 
-// proved decides between the main connection and the spare one after a doProve. If the main one is still silent, it is
-// closed, which ends the driver's receive, and the driver continues with the spare one.
+// proved decides between the main connection and the spare one after a doProve: the master has answered a handshake
+// over the spare one since the main one became silent. If the main one is still silent, it is closed, which ends the
+// driver's receive, and the driver continues with the spare one.
 func (co *core) proved(t task, now time.Time) (fx effects) {
 	h := &co.state.health
 	silent := co.conn.link == t.silent && co.conn.silentSince.Equal(t.silentSince) && len(co.state.calls.written) > 0

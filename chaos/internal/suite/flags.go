@@ -193,8 +193,9 @@ no verdict.
 
 With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tests your own masters: client processes on this
 machine lock there, die, freeze, and have drifting clocks. The masters are not harmed: nothing is flushed, configured,
-killed or slowed. All names begin with `+backend.PrefixBegin+` or redlock:doctor:, and no other keys are
-changed. The doctor, which examines the masters first, reads up to 10,000 keys of each. Pass one URL, or an odd number of them; a URL may have a user, a password, rediss:// for TLS, and a database.
+killed or slowed. All names begin with `+backend.PrefixBegin+` or redlock:doctor:, and no other keys are changed.
+The doctor, which examines the masters first, reads up to 10,000 keys of each. Pass one URL, or an odd number of them;
+a URL may have a user, a password, rediss:// for TLS, and a database.
 The fence counters of the run expire after a day.
 
 `)
