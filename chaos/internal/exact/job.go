@@ -20,7 +20,7 @@ type Job struct {
 	// leaves to chance. In order 0 goroutines run in the order in which they become ready.
 	Order uint64
 	// Whole asks for the history and the commands of the masters, too. It is an argument of its own, because the run must
-	// not depend on it: a byte more at its beginning changes when the runtime collects garbage, and thereby who goes first.
+	// not depend on it: a byte more at its beginning changes when the runtime collects garbage, and so who goes first.
 	Whole bool `json:"-"`
 }
 
