@@ -3,9 +3,7 @@ package simnet
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,75 +101,6 @@ func newInterpreter() *interpreter {
 		panic("simnet: " + err.Error())
 	}
 	return i
-}
-
-// foreign reports whether a script uses what only the interpreter of miniredis has: cjson, or a function of redis
-// besides call and pcall.
-func foreign(text string) bool {
-	for _, after := range strings.Split(text, "redis.")[1:] {
-		if !strings.HasPrefix(after, "call") && !strings.HasPrefix(after, "pcall") {
-			return true
-		}
-	}
-	return strings.Contains(text, "cjson")
-}
-
-// A luaScript is a script that a master knows.
-type luaScript struct {
-	text    string
-	foreign bool
-}
-
-// script runs EVAL, and EVALSHA of a known script. It returns false for commands that miniredis must answer.
-func (m *Master) script(peer *server.Peer, name string, args []string) bool {
-	var digest string
-	switch {
-	case m.password || len(args) < 3 && name != "SCRIPT":
-		return false
-	case name == "EVAL":
-		digest = fmt.Sprintf("%x", sha1.Sum([]byte(args[1])))
-		if _, known := m.scripts[digest]; !known {
-			m.scripts[digest] = luaScript{args[1], foreign(args[1])}
-		}
-	case name == "EVALSHA":
-		digest = args[1]
-	case name == "SCRIPT":
-		m.showScripts(args)
-	}
-	script, known := m.scripts[digest]
-	if !known {
-		return false
-	}
-	n, err := strconv.Atoi(args[2])
-	if err != nil || n < 0 || n > len(args)-3 {
-		return false
-	}
-	if script.foreign {
-		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
-		return false
-	}
-	i := idle.take()
-	i.dispatch, i.ctx = m.redis.Server().Dispatch, peer.Ctx
-	result, err := i.run(digest, script.text, args[3:3+n], args[3+n:])
-	if err != nil {
-		peer.WriteError("ERR Error compiling script (new function): " + strings.ReplaceAll(err.Error(), "\n", " "))
-		i.state.Close()
-		return true
-	}
-	answer(peer, result)
-	i.state.SetTop(0)
-	idle.put(i)
-	return true
-}
-
-// showScripts loads the scripts into miniredis before a command that lists or flushes them.
-func (m *Master) showScripts(args []string) {
-	for _, script := range m.scripts {
-		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
-	}
-	if len(args) > 1 && strings.EqualFold(args[1], "FLUSH") {
-		clear(m.scripts)
-	}
 }
 
 func (i *interpreter) run(digest, text string, keys, args []string) (lua.LValue, error) {

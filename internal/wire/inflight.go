@@ -18,7 +18,7 @@ const (
 //
 // Calls are written in the order of push, over one connection, and replies arrive in the order of writing. So a release
 // never overtakes the acquire that it undoes. A call that the master certainly did not execute goes back to the head of
-// the queue, behind the calls that are there for the same reason. All others that must be written again go to the
+// the queue, after the calls that are there for the same reason. All others that must be written again go to the
 // [outbox], and from there to the end of the queue, or over the spare connection.
 type inflight struct {
 	queue   []*Call // waiting to be written
@@ -34,7 +34,7 @@ type delivery struct {
 // push appends calls to the queue.
 func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
 
-// retry puts calls at the head of the queue, in order, behind those that were written before.
+// retry puts calls at the head of the queue, in order, after those that were written before.
 func (f *inflight) retry(calls []*Call) {
 	first := 0
 	for len(calls) > 0 && first < len(f.queue) && !f.queue[first].flight.sent.IsZero() {

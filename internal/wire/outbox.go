@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ const (
 	// with each failure in a row, up to repeatMax; for the last one see [lateDelivery].
 	repeatAfter = 500 * time.Millisecond
 	repeatMax   = time.Second
-	// maxOwed bounds how many calls of a lane that failed are sent again at once: the calls of other locks queue behind
+	// maxOwed bounds how many calls of a lane that failed are sent again at once: the calls of other locks wait for
 	// them.
 	maxOwed = 256
 	// maxReasons is how many texts of refusals have lanes of their own. All further texts share one.
@@ -225,10 +226,9 @@ func (l *lane) add(c *Call, due, now time.Time) {
 		l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.needsNoRetry(now) })
 		l.sweepAt = max(maxOwed, 2*len(l.calls))
 	}
-	i := len(l.calls)
-	for i > 0 && l.calls[i-1].due.After(due) {
-		i--
-	}
+	i, _ := slices.BinarySearchFunc(l.calls, due, func(w owed, due time.Time) int { // after all that are due then
+		return cmp.Or(w.due.Compare(due), -1)
+	})
 	l.calls = slices.Insert(l.calls, i, owed{c, due})
 }
 
