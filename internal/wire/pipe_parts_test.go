@@ -114,6 +114,7 @@ func TestASpareWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 		"no answer":           {4, nil, at(9).Add(retryMin)},
 		"an answer":           {4, answer, time.Time{}},
 		"no answer, one call": {1, nil, time.Time{}},
+		"nothing was sent":    {1, []reply{{result: notSent, err: errBroken}}, at(9).Add(retryMin)},
 	} {
 		p := newCore()
 		p.spare.lane, p.spare.sent = &lane{reason: reason{cause: owedUnanswered}}, releases(c.n)

@@ -180,6 +180,8 @@ func (co *core) settleSpare(l link, n int, replies []reply, err error, now time.
 		if n > 1 && !out.answered {
 			sp.waitLonger(out.err, now)
 		}
+	case out.ended && !out.answered: // nothing was sent
+		sp.waitLonger(out.err, now)
 	case len(sp.sent) == 0:
 		sp.lane.succeeded()
 	}
