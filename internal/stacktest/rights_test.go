@@ -201,6 +201,9 @@ func TestAMasterThatBeginsToRefuseScriptsIsNotFlooded(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return r.keys(2) == 0
 			}, 10*time.Second, 10*time.Millisecond, "the releases got through")
+			require.Eventually(t, func() bool {
+				return len(log.lines("executes releases again")) > 0
+			}, 10*time.Second, 10*time.Millisecond, "it is told when the last of them is answered")
 			assert.Len(t, log.lines("executes releases again"), 1)
 			require.Eventually(t, func() bool {
 				lk, err := l.TryLock(t.Context(), "x")
