@@ -33,6 +33,7 @@ type connection struct {
 	writer      link          // the link that a goroutine writes to; nil: none
 	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	successor   link          // the spare connection that works while link stayed silent; nil: none
+	successorAt time.Time     // when connecting successor began
 }
 
 // closing is how far the end of a pipe is.

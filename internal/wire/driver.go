@@ -68,6 +68,11 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 		return task{do: doAwaitWriter, writerDone: conn.writerDone}, fx
 	}
 	fx.now, conn.silentSince = now, now
+	if conn.link == nil && conn.successor != nil { // it may have waited for long, so it is checked, too
+		conn.state.on(connAdopted)
+		co.use(conn.successor, conn.successorAt, now, &fx)
+		conn.successor = nil
+	}
 	if conn.link != nil {
 		switch conn.link.state() {
 		case linkUnverified:
@@ -80,27 +85,21 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 		}
 	}
 	if conn.link == nil {
-		switch {
-		case conn.successor != nil:
-			conn.state.on(connAdopted)
-			co.use(conn.successor, now, &fx)
-			conn.successor = nil
-		case !s.health.due(now):
+		if !s.health.due(now) {
 			co.giveUp(s.health.suspect, now, &fx)
 			return task{do: doRest}, fx
-		default:
-			conn.state.on(connDial)
-			co.checkDrained(&fx) // close may have begun since the driver was started
-			return task{do: doConnect, patience: s.calls.patience()}, fx
 		}
+		conn.state.on(connDial)
+		co.checkDrained(&fx) // close may have begun since the driver was started
+		return task{do: doConnect, patience: s.calls.patience()}, fx
 	}
 	return co.send(now, &fx), fx
 }
 
-// use makes l the pipe's connection.
-func (co *core) use(l link, now time.Time, fx *effects) {
+// use makes l the pipe's connection. The server's role was asked over it at roleAt or later.
+func (co *core) use(l link, roleAt, now time.Time, fx *effects) {
 	co.conn.link, co.state.window.rtt = l, minRTT{}
-	co.conn.roleAt = now
+	co.conn.roleAt = roleAt
 	co.noteBar(l.server(), fx)
 	co.state.servers.use(l.server().RunID)
 	if report := co.state.rights.handshake(l.server().scripts, now); report != nil {
@@ -138,7 +137,7 @@ func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool
 		if co.state.health.suspect == nil {
 			co.state.calls.connected(now)
 		}
-		co.use(l, now, &fx)
+		co.use(l, now, now, &fx)
 	}
 	return fx, true
 }

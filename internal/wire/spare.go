@@ -136,7 +136,8 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 	silent := co.conn.link == t.silent && co.conn.silentSince.Equal(t.silentSince) && len(co.state.calls.written) > 0
 	switch {
 	case silent && !co.closing.closed:
-		co.conn.successor, co.spare.link, h.retryAt = t.link, nil, now
+		co.conn.successor, co.conn.successorAt = t.link, co.spare.began
+		co.spare.link, h.retryAt = nil, now
 		fx.close = append(fx.close, t.silent)
 		return fx
 	case co.conn.link != nil: // beginCompare took the spare connection for the main one

@@ -93,6 +93,38 @@ func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
 	}
 }
 
+// The connection that replaces a silent one may wait for long until a call needs it.
+func TestAConnectionThatReplacesASilentOneIsCheckedBeforeItsFirstCall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		meanwhile func(r *rig)
+		granted   bool
+	}{
+		"the server closes it":         {func(r *rig) { r.m.Reset() }, true},
+		"the server becomes a replica": {func(r *rig) { r.m.Info("role", "slave") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n holes
+			inBubble(t, func(t *testing.T, r *rig) {
+				n.dial = r.world.Dial
+				r.warm()
+				old := n.last()
+				old.swallow()
+				assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+				r.eventually(500*time.Millisecond, "the silent one is replaced", old.isClosed)
+				time.Sleep(5 * time.Minute)
+				c.meanwhile(r)
+				time.Sleep(5 * time.Minute)
+				v := r.ask(acquire("second", "me")).result()
+				assert.Equal(t, c.granted, v.Verdict == wire.Granted, "%v", v.Err)
+				if !c.granted {
+					assertNoMaster(t, v)
+				}
+			}, node.WithDialer(n.Dial))
+		})
+	}
+}
+
 // Releases that expire one after the other must not postpone the next try of the spare.
 func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
 	var n holes
