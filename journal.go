@@ -182,12 +182,13 @@ type outage struct {
 
 // noteAttempt records how an attempt of a call that waits, which took that long, ended.
 func (l *Locker) noteAttempt(took time.Duration, err error) {
+	var denied *quorum.DeniedError
 	switch {
 	case err == nil:
 		l.endOutage()
 	case errors.Is(err, ErrNoQuorum):
 		l.noteOutage(took, err)
-	case errors.Is(err, ErrHeld):
+	case errors.As(err, &denied) && !denied.Alone: // a denial by the first master alone shows no majority
 		l.endOutage()
 	}
 }

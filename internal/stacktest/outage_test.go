@@ -79,6 +79,27 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 	})
 }
 
+// An outage ends when a majority answers, also if it answers that another client has the lock.
+func TestADenialEndsAnOutage(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		w.warm(t, l)
+		w.foreign("x", time.Hour)
+		w.Master(0).Refuse()
+		w.Master(0).Reset()
+		w.Master(2).Refuse()
+		w.Master(2).Reset()
+		go func() { _, _ = l.Lock(within(t, time.Minute), "x") }()
+		time.Sleep(500 * time.Millisecond)
+		w.Heal()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, log.lines(waitsForMajority), "it waits for another client")
+	})
+}
+
 // The number of locks does not multiply the lines of an outage, but each loss has its own.
 func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 	t.Parallel()
