@@ -14,7 +14,7 @@ import "github.com/redlock-go/redlock/internal/wire"
 // reserved for the lease (see keyState). Otherwise the key may be on a node that granted the lock to another client
 // before it restarted. A server that does not identify itself never counts.
 func (l *Lease) Extend(done func(error)) {
-	if l.released.Load() || l.ended() {
+	if l.over() {
 		done(ErrEnded)
 		return
 	}
@@ -61,6 +61,8 @@ func (l *Lease) extended(r *round) error {
 		return l.prolong(r)
 	case gone:
 		return ErrGone
+	case l.over(): // the nodes have dropped the extension
+		return ErrEnded
 	default:
 		return noQuorum(r.errors())
 	}

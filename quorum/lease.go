@@ -120,6 +120,9 @@ func (l *Lease) ended() bool {
 	return !now.Before(l.Until())
 }
 
+// over reports whether the lease was released or Until has passed.
+func (l *Lease) over() bool { return l.released.Load() || l.ended() }
+
 // deadline returns when the lease ends if a request that was sent at asked set its keys.
 func (l *Lease) deadline(asked time.Time) time.Time {
 	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)

@@ -187,6 +187,30 @@ func TestAReleasedLeaseIsNotExtended(t *testing.T) {
 	assert.Len(t, fakes[0].asked("extend"), 1, "nothing more is sent")
 }
 
+// The nodes drop an extension when the lease ends. That is no failure of the extension.
+func TestADroppedExtensionReportsTheEndOfTheLease(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*quorum.Lease){
+		"released": func(l *quorum.Lease) { l.Release(false, nil) },
+		"deadline": func(l *quorum.Lease) { time.Sleep(time.Until(l.Until())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 3)
+				lease := held(t, q, fakes)
+				done, result := newDone(t)
+				lease.Extend(done)
+				end(lease)
+				for _, f := range fakes {
+					f.vote(t, "extend", unsent())
+				}
+				require.ErrorIs(t, result(), quorum.ErrEnded)
+			})
+		})
+	}
+}
+
 func TestMaxHoldCapsTheLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
