@@ -95,3 +95,11 @@ func (l *Lock) Happen(name string, cause error) (before string) {
 	}
 	panic("no such event: " + name)
 }
+
+// FailExtension records that an extension of the lock failed with err. If ended is true, the lock ends in between.
+func (l *Lock) FailExtension(ended bool, err error) {
+	if ended {
+		l.locker.noteEndOfFailing()
+	}
+	l.locker.noteExtension(l, false, err)
+}

@@ -270,7 +270,7 @@ func (l *Locker) noteExtension(lock *Lock, before bool, err error) {
 	if o.saidFailing && (o.saidRight || !right) {
 		return
 	}
-	o.saidFailing, o.saidRight = true, right
+	o.saidFailing, o.saidRight = o.failing > 0, right // if not, the lock has ended since
 	l.journal.repeat(slog.LevelWarn, "", "redlock: locks could not be extended yet",
 		"locks", held, "name", names.List(lock.names(), names.Truncate), "until", lock.Until(), "error", err)
 }
