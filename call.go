@@ -272,6 +272,9 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	from.transition(change{event: eventHandOver})
 	started, err := c.deliver(lock, c.cfg.clock.Now())
 	from.setSuccessor(started)
+	if err == nil && started.lease.Gone() { // an extension may have found that before from had a successor
+		started.gone()
+	}
 	return started, err
 }
 

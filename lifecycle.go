@@ -231,6 +231,11 @@ func (l *Lock) expire() {
 	}
 }
 
+// gone ends the lock as lost, because a majority no longer has its token.
+func (l *Lock) gone() {
+	l.transition(change{event: eventLose, cause: failed("lock", l.names(), ErrLost, quorum.ErrGone)})
+}
+
 // extended records the result of an extension, by the keepalive or by Extend.
 func (l *Lock) extended(err error) {
 	l.mu.Lock()
@@ -251,7 +256,7 @@ func (l *Lock) extended(err error) {
 	}
 	switch {
 	case errors.Is(err, quorum.ErrGone):
-		l.transition(change{event: eventLose, cause: failed("lock", l.names(), ErrLost, err)})
+		l.gone()
 	case errors.Is(err, quorum.ErrEnded):
 		_ = l.Err() // its deadline has passed, unless it was released
 	}

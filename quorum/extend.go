@@ -60,6 +60,7 @@ func (l *Lease) extended(r *round) error {
 	case s == won:
 		return l.prolong(r)
 	case gone:
+		l.gone.Store(true)
 		return ErrGone
 	case l.over(): // the nodes have dropped the extension
 		return ErrEnded

@@ -64,6 +64,7 @@ type Lease struct {
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
+	gone     atomic.Bool // an extension has returned ErrGone
 
 	mu       sync.Mutex
 	frozen   bool // until is final
@@ -90,6 +91,9 @@ func (l *Lease) Until() time.Time {
 
 // Fence returns the fencing token, or 0 without fencing.
 func (l *Lease) Fence() int64 { return l.fence }
+
+// Gone reports whether an extension has found that a majority no longer has the token.
+func (l *Lease) Gone() bool { return l.gone.Load() }
 
 // FreezeDeadline makes Until final: no later extension moves it.
 func (l *Lease) FreezeDeadline() {

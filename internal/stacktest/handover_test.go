@@ -149,11 +149,28 @@ func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
 	})
 }
 
-// An extension that the previous holder sent finds a loss. The current holder must be notified.
+// An extension that the previous holder sent finds a loss, during the hand-over or after it. The current holder must be
+// notified.
 func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	t.Parallel()
+	for _, handOver := range []time.Duration{0, 50 * time.Millisecond} {
+		t.Run(handOver.String(), func(t *testing.T) {
+			t.Parallel()
+			testLossFoundByAnExtensionFromBefore(t, handOver)
+		})
+	}
+}
+
+func testLossFoundByAnExtensionFromBefore(t *testing.T, handOver time.Duration) {
+	t.Helper()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+				if e.Outcome == redlock.OutcomeHandedOver {
+					time.Sleep(handOver)
+				}
+			},
+		}))
 		first, out := withWaiter(t, w, l, nil, nil)
 		for _, m := range w.Masters() {
 			m.Wipe()
@@ -163,7 +180,7 @@ func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 		go func() { extended <- first.Extend(context.Background()) }()
 		synctest.Wait()
 		unlock(t, first)
-		second := ended(t, out, 0).lock
+		second := ended(t, out, 2*handOver).lock
 		require.NotNil(t, second)
 		time.Sleep(100 * time.Millisecond)
 		require.ErrorIs(t, second.Err(), redlock.ErrLost)
