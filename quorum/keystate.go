@@ -30,15 +30,20 @@ const (
 	unsent  presence = iota // nothing was written to the node
 	absent                  // the node does not have them, but the release still asks it
 	present                 // the node reported that it has them
+	guarded                 // likewise, in a vote that does not count
 	unclear                 // the node may have them, or may still get them
 )
 
 // current returns whether the node has the keys. An extension in flight would restore them, however late it arrives.
 func (s *keyState) current() presence {
-	if s.inFlight > 0 {
+	switch {
+	case s.inFlight > 0:
 		return unclear
+	case s.keys == guarded:
+		return present
+	default:
+		return s.keys
 	}
-	return s.keys
 }
 
 // acquiring records that the node is asked for the lease.
@@ -48,8 +53,10 @@ func (s *keyState) acquiring() { s.keys = unclear }
 func (s *keyState) acquired(v wire.Vote) {
 	switch {
 	case s.extended:
-	case v.Verdict == wire.Granted || v.Guarded:
+	case v.Verdict == wire.Granted:
 		s.keys = present
+	case v.Guarded:
+		s.keys = guarded
 	case v.Verdict == wire.Unknown:
 		s.keys = unclear
 	case v.Unsent:

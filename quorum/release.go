@@ -30,11 +30,10 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 func (l *Lease) mayBlock() bool {
 	have, untried := 0, 0
 	for i := range l.states {
-		s := &l.states[i]
-		switch keys := s.current(); {
-		case keys == unsent:
+		switch l.states[i].keys {
+		case unsent:
 			untried++
-		case keys == unclear, keys == present && s.reservedUntil != 0: // otherwise the grant does not count
+		case unclear, present:
 			have++
 		}
 	}

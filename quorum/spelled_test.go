@@ -134,6 +134,39 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 	}
 }
 
+// A grant that the OnVote callback still handles is a grant: its node kept others out.
+func TestAReleaseIsAnnouncedForAGrantThatIsNotCountedYet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		handled := make(chan struct{})
+		q, fakes := council(t, 3, func(cfg *quorum.Config) {
+			cfg.OnVote = func(node string, op *wire.Op, _ wire.Vote) {
+				if node == "B" && op.Name == "acquire" {
+					<-handled
+				}
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		out := make(chan error, 1)
+		go func() {
+			_, err := q.Acquire(ctx, spelled{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+			out <- err
+		}()
+		synctest.Wait()
+		go fakes[1].vote(t, "acquire", granted())
+		synctest.Wait()
+		fakes[0].vote(t, "acquire", granted())
+		fakes[2].vote(t, "acquire", denied())
+		cancel()
+		require.ErrorIs(t, <-out, context.Canceled)
+		for _, f := range fakes {
+			require.Len(t, f.asked("release"), 1)
+			assert.Equal(t, "announce true", f.asked("release")[0].Op.Lock)
+		}
+		close(handled)
+	})
+}
+
 // Whole milliseconds, rounded up, and at least one: no TTL may be 0.
 func TestKeepEndsAtTheRequestedTime(t *testing.T) {
 	t.Parallel()
