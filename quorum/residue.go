@@ -89,7 +89,7 @@ func (res *Residue) Left() bool {
 // of the intent. The caller must not probe with res again.
 //
 // lease is the lease that the waiter acquired, if acquiring it removes the intent; otherwise nil. Withdraw skips the
-// nodes that are known to have granted it.
+// nodes that are known to have granted it, unless a probe that was not answered may still arrive there.
 func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
 	res.canceled.Store(true)
 	if res.empty() {
@@ -109,16 +109,14 @@ type withdrawing struct {
 }
 
 func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
-	if w.lease != nil && w.lease.keysOn(index) == present {
-		return skipped()
-	}
+	removed := w.lease != nil && w.lease.keysOn(index) == present
 	w.res.mu.Lock()
 	defer w.res.mu.Unlock()
 	s := &w.res.nodes[index]
 	switch {
 	case s.mayHaveIntent || s.inFlight > 0:
 		c.Durable, c.OnlyIfWritten = true, &s.written
-	case s.hasIntent:
+	case s.hasIntent && !removed:
 		c.Durable, c.HasKeys = true, true
 	default:
 		return skipped()

@@ -125,7 +125,8 @@ func TestLeftReportsWhetherAnyNodeHasTheIntent(t *testing.T) {
 	})
 }
 
-// Where the acquire was granted, it has removed the intent. Where it was not answered yet, it may be denied.
+// Where the acquire was granted, it has removed the intent. Where it was not answered yet, it may be denied. A probe
+// that was not answered may arrive later.
 func TestAnIntentIsNotWithdrawnWhereTheLeaseHasItsKeys(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -135,7 +136,9 @@ func TestAnIntentIsNotWithdrawnWhereTheLeaseHasItsKeys(t *testing.T) {
 		withdrawn bool
 	}{
 		{"granted", intent(), granted(), false},
-		{"granted, the probe is not answered", nil, granted(), false},
+		{"granted, the probe is not answered", nil, granted(), true},
+		{"granted, the probe was lost", unknown(), granted(), true},
+		{"granted, the probe was dropped", unsent(), granted(), false},
 		{"not answered yet", intent(), nil, true},
 		{"not answered yet, nor is the probe", nil, nil, true},
 		{"denied", intent(), denied(), true},
