@@ -92,12 +92,8 @@ func allOf(names []string) kind.Target {
 	return kind.Target{Kind: kind.Mutex, Names: slices.Compact(slices.Sorted(slices.Values(names)))}
 }
 
-// failed ends a call whose caller gets no lock. If err is nil, a hook panicked; if the call had acquired the lock by
-// then, failed releases the lock.
+// failed ends a call whose caller gets no lock. If err is nil, a hook panicked.
 func (c *call) failed(err error) {
-	if c.lock != nil {
-		defer c.lock.abandon()
-	}
 	if !c.ended {
 		c.end(c.outcomeOf(err), c.cfg.clock.Now(), AcquireEndEvent{Err: err})
 	}

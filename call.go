@@ -109,12 +109,17 @@ func (c *call) join() waitqueue.Instruction {
 	})
 }
 
-// leave leaves the queue, unless the call has acquired a lock, and withdraws the intent.
+// leave leaves the queue, unless the call returns a lock, and withdraws the intent. It releases a lock that the caller
+// does not get because a hook panicked.
 func (c *call) leave(lock *Lock) {
 	defer c.withdraw(lock)
-	if lock == nil {
-		c.waiter.Leave()
+	if lock != nil {
+		return
 	}
+	if c.lock != nil {
+		defer c.lock.abandon()
+	}
+	c.waiter.Leave()
 }
 
 // await waits until the caller is to do something else than to wait. After a delay, others may be asking, too.

@@ -145,6 +145,38 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	}
 }
 
+// Close also releases a lock whose caller does not get it because a callback panicked.
+func TestCloseReleasesALockWhoseCallbackPanicked(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var l *redlock.Locker
+		closed := make(chan error, 1)
+		l = w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+				if e.Outcome == redlock.OutcomeHandedOver {
+					go func() { closed <- l.Close() }()
+					<-l.Closed()
+					panic("the callback's")
+				}
+			},
+			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
+				if e.Outcome == redlock.OutcomeFailed {
+					assert.NoError(t, <-closed)
+				}
+			},
+		}))
+		first := lock(t, l, "x")
+		out := inBackground(func() (lk *redlock.Lock, err error) {
+			defer func() { err = fmt.Errorf("panicked: %v", recover()) }()
+			return l.Lock(t.Context(), "x")
+		})
+		unlock(t, first)
+		require.EqualError(t, ended(t, out, time.Minute).err, "panicked: the callback's")
+		time.Sleep(time.Second)
+		assert.Zero(t, w.keys())
+	})
+}
+
 // Callbacks run without a mutex: one may use the queues of the Locker. It does not ask the masters, since the goroutine
 // that calls it may be the one that would bring their answers.
 func TestACallbackMayUseTheLocker(t *testing.T) {
