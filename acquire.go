@@ -104,7 +104,7 @@ func (c *call) event() Event {
 	return Event{ID: c.id, Kind: Kind(c.target.Kind.Name), Name: c.target.Title()}
 }
 
-// callType returns whether the call waits.
+// callType returns the type of the call.
 func (c *call) callType() CallType {
 	if c.try {
 		return CallTryLock

@@ -31,7 +31,7 @@ type call struct {
 	contention waitqueue.Contention
 	failures   quorum.PermanentFailures
 	attempts   int   // so far
-	reason     error // why it waits; nil: it has not asked yet
+	reason     error // why it waits, as it or a caller before it in the queue found; nil: unknown
 	first      bool  // the next attempt asks one master before the others
 	unsure     bool  // only the first master denied the last attempt; no other was asked
 	slots      slotSearch
@@ -46,7 +46,7 @@ type outcome struct {
 	final  bool                // the call must return err instead of trying again
 }
 
-// startCall makes a call, counts it and traces its start.
+// startCall makes a call and counts it. The caller traces its start, so that a hook that panics ends the call.
 func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try bool) *call {
 	c := &call{
 		locker: l, ctx: ctx, cfg: cfg, target: t, try: try, id: l.activity.start(t.Kind), began: cfg.clock.Now(),
@@ -122,7 +122,8 @@ func (c *call) leave(lock *Lock) {
 	c.waiter.Leave()
 }
 
-// await waits until the caller is to do something else than to wait. After a delay, others may be asking, too.
+// await waits until the caller is to do something else than to wait. After a delay that the queue ordered, others may
+// be asking, too.
 func (c *call) await(next waitqueue.Instruction) (waitqueue.Instruction, error) {
 	for next.Waits() {
 		c.first = c.first || next.After > 0
@@ -147,7 +148,7 @@ func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {
 		})
 	}
 	next, err = c.await(c.waiter.Pause(plan.Delay))
-	c.first = plan.First
+	c.first = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
 	return next, err
 }
 

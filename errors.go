@@ -19,10 +19,10 @@ import (
 var (
 	// ErrHeld: another holder has the lock. [HeldError] has the details.
 	ErrHeld = errors.New("redlock: the lock is held by another")
-	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. If an acquisition failed, every
-	// key that it may have set is being released. If an extension failed, the lock is held as before. If an Unlock
-	// failed, the lock has ended, and its release continues in the background. [NodeErrors] returns the masters'
-	// errors.
+	// ErrNoQuorum: no majority of the masters agreed in time, or fewer than a majority may vote. If an acquisition
+	// failed, every key that it may have set is being released. If an extension failed, the lock is held as before. If
+	// an Unlock failed, the lock has ended, and its release continues in the background. [NodeErrors] returns the
+	// masters' errors.
 	ErrNoQuorum = quorum.ErrNoQuorum
 	// ErrLost: the lock expired or was taken while it was held. Stop what it protects, then call Unlock, which frees
 	// the name early. Assume that another holder has run since Until.

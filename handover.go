@@ -21,7 +21,7 @@ func (l *Lock) handOverOrRelease() error {
 	l.transition(change{
 		event: eventGiveBack, silent: means == waitqueue.Silently, done: func(err error) { done <- err },
 	})
-	return releaseError("unlock", l.names(), <-done) // arrives at the nodes' deadline at the latest
+	return releaseError("unlock", l.names(), <-done) // arrives within two node timeouts
 }
 
 // releaseError returns the error of an operation on names for the result of its release.

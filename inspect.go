@@ -69,8 +69,8 @@ type NodeHolding struct {
 }
 
 // Inspect reports who holds name, with a lock of any kind, on each master and on a majority of them. It waits for all
-// masters, for at most one node timeout. On [ErrNoQuorum] fewer than a majority answered; the Holding has the answers
-// that arrived.
+// masters: for a node timeout at most, and for a connection where it has none (see [WithNodeTimeout]). On [ErrNoQuorum]
+// fewer than a majority answered; the Holding has the answers that arrived.
 func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	h := Holding{Name: name}
 	answers, err := l.read(ctx, name, l.cfg.origin(ctx, 0, nil))

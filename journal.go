@@ -176,8 +176,8 @@ type outage struct {
 	said   bool
 
 	failing     int  // held locks whose last extension failed
-	saidFailing bool // and that it did so because of a missing right
-	saidRight   bool
+	saidFailing bool // the journal says so
+	saidRight   bool // and that a right is missing
 }
 
 // noteAttempt records how an attempt of a call that waits, which took that long, ended.

@@ -212,7 +212,8 @@ func (l *Lock) replaceFailure(err error) (before, held bool) {
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
-// that it also works after ctx was canceled. The node timeout bounds the wait. Two cases differ:
+// that it also works after ctx was canceled. It waits for a node timeout at most, and for another one where a master
+// must be connected to first. Two cases differ:
 //
 //   - If the next caller of this Locker takes the lock over, Unlock sends nothing. See [WithoutHandOver].
 //   - During a minimum hold the masters keep the name under another token, and Unlock returns when a majority has

@@ -54,9 +54,10 @@ type NodeStatus struct {
 	Uptime               time.Duration
 }
 
-// Nodes returns the state of every master, in the order in which they were given. It waits for all of them, for at most
-// two node timeouts: it asks twice, the first time to connect and the second time to measure the round trip. It returns
-// the rows and [ErrNoQuorum] if fewer than a majority may vote now; [NodeErrors] returns the reasons.
+// Nodes returns the state of every master, in the order in which they were given. It asks twice, the first time to
+// connect and the second time to measure the round trip, and waits for all masters: each time for a node timeout at
+// most, and for a connection where it has none (see [WithNodeTimeout]). It returns the rows and [ErrNoQuorum] if fewer
+// than a majority may vote now; [NodeErrors] returns the reasons.
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows, err := l.nodes(ctx)
 	if err != nil {

@@ -187,7 +187,7 @@ func (a *activity) holdEnd(k *kind.Kind, o Outcome, held time.Duration) {
 	c.holds.Observe(held)
 }
 
-// extension counts an extension that ended with err. An extension is not counted if its lock ended first.
+// extension counts an extension that ended with err. It does not count one that the end of its lock stopped.
 func (a *activity) extension(k *kind.Kind, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -99,7 +99,7 @@ type AcquireStartEvent struct {
 // WaitingEvent is a failed attempt of an acquisition that goes on.
 type WaitingEvent struct {
 	Event
-	// Attempts is how many rounds of requests the call has sent.
+	// Attempts is how many attempts the call has made. Each slot of a semaphore that it asks for is one.
 	Attempts int
 	// Delay is how long the call waits before the next attempt, unless a release message ends the wait earlier.
 	Delay time.Duration
@@ -115,8 +115,8 @@ type AcquireEndEvent struct {
 	Outcome Outcome
 	// Took is the time since AcquireStart.
 	Took time.Duration
-	// Attempts is how many rounds of requests the call sent. If it is 0 and the Outcome is acquired, the lock was handed
-	// over (see [WithoutHandOver]).
+	// Attempts is how many attempts the call made; see [WaitingEvent]. If it is 0 and the Outcome is acquired, the lock
+	// was handed over (see [WithoutHandOver]).
 	Attempts int
 	// Fence is the lock's fencing token; 0 if there is none.
 	Fence uint64
@@ -178,7 +178,7 @@ const (
 	OpRaise    Op = "raise"    // raise the counter of fencing tokens
 	OpExtend   Op = "extend"   // set the TTL again
 	OpRelease  Op = "release"  // delete the keys, or keep them for the rest of the minimum hold
-	OpProbe    Op = "probe"    // look for a free slot of a semaphore
+	OpProbe    Op = "probe"    // find out which lock blocks a waiting call, and leave its intent
 	OpWithdraw Op = "withdraw" // delete what a waiting call left
 	OpAnnounce Op = "announce" // wake waiting callers
 	OpInspect  Op = "inspect"  // see [Locker.Inspect]
@@ -213,7 +213,7 @@ func (t *Trace) voted() func(string, *wire.Op, wire.Vote) {
 		ctx := context.Background()
 		if o := op.Origin; o != nil {
 			ctx, e.ID, e.Kind = o.Context, o.ID, Kind(o.Kind)
-			if o.Fencing && v.Verdict == wire.Granted && (op.Name == "acquire" || op.Name == "raise") {
+			if o.Fencing && v.Verdict == wire.Granted && (e.Op == OpAcquire || e.Op == OpRaise) {
 				e.Fence = uint64(v.Number)
 			}
 		}

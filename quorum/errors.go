@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrNoQuorum is returned if fewer than a majority of the nodes answered in time.
+	// ErrNoQuorum is returned if no majority of the nodes agreed in time.
 	ErrNoQuorum = errors.New("redlock: no majority of the masters answered")
 	// ErrGone is returned if a majority of the nodes no longer has the token.
 	ErrGone = errors.New("a majority of the masters no longer holds the token")

@@ -53,7 +53,8 @@ func (t *Terms) request(op *wire.Op) *request {
 	return &request{wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}, t.Timeout}
 }
 
-// Lease is a lock that a majority granted. A process may hold many, so it is small.
+// Lease is a lock that the nodes were asked for. Acquire returns it if a majority granted it. A process may hold many,
+// so it is small.
 type Lease struct {
 	q     *Quorum
 	terms *Terms

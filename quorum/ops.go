@@ -7,7 +7,8 @@ import (
 )
 
 // Ops are the operations of one lock with one token. A node may execute each of them at any time after the acquire and
-// in any order: Extend, Raise and Release check the token before they change a key. The terms are those of the lease.
+// in any order: Raise, Extend, Release and Keep check the token before they change a key. The terms are those of the
+// lease.
 type Ops interface {
 	// Overlaps reports whether other leases of the name may be held meanwhile, as those of a semaphore's slots. Their
 	// fencing tokens always differ.

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Answer is one node's answer to a Read.
+// Answer is one node's answer to a Read or a Probe.
 type Answer struct {
 	Node string
 	Vote wire.Vote
