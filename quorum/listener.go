@@ -1,10 +1,6 @@
 package quorum
 
-import (
-	"sync"
-
-	"github.com/redlock-go/redlock/internal/wire"
-)
+import "sync"
 
 // A Listener listens to the releases of a lock, for the waiters of one queue.
 type Listener struct {
@@ -80,26 +76,11 @@ func (l *Listener) lastMessage() uint64 {
 	return l.notifier.last
 }
 
-// observe makes the Listener observe the vote on a probe. before is the last message before the probe.
-func (l *Listener) observe(c *wire.Call, before uint64) {
-	c.Voter = &observer{listener: l, before: before, next: c.Voter}
-}
-
-// observer is a Voter that records in its Listener that a node does not report the lock as free, and passes the vote
-// on.
-type observer struct {
-	listener *Listener
-	before   uint64 // the last message before the probe
-	next     wire.Voter
-}
-
-func (o *observer) Vote(index int, v wire.Vote) {
-	if v.Verdict != wire.Granted {
-		o.listener.mu.Lock()
-		o.listener.notifier.refute(index, o.before)
-		o.listener.mu.Unlock()
-	}
-	o.next.Vote(index, v)
+// refute records in the notifier that a node did not report the lock as free to a probe.
+func (l *Listener) refute(index int, before uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notifier.refute(index, before)
 }
 
 // majorityFree records in the notifier that a majority granted a probe.

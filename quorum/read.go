@@ -83,12 +83,19 @@ type reading struct {
 
 func (q *reading) prepare(index int, c *wire.Call) *wire.Vote {
 	if q.res != nil {
-		q.res.record(index, c)
-	}
-	if q.listener != nil {
-		q.listener.observe(c, q.before)
+		q.res.submitted(index, c)
 	}
 	return nil
+}
+
+func (q *reading) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
+	if q.res != nil {
+		q.res.voted(index, v)
+	}
+	if q.listener != nil && v.Verdict != wire.Granted {
+		q.listener.refute(index, q.before)
+	}
+	return v
 }
 
 func (q *reading) enough(t *tally) bool { return q.early && t.majorityAgrees() }

@@ -42,34 +42,27 @@ func (res *Residue) begin(now time.Time) {
 	}
 }
 
-// record makes res record the vote on a probe, even if it arrives after the round.
-func (res *Residue) record(index int, c *wire.Call) {
+// submitted records that a node is asked to probe.
+func (res *Residue) submitted(index int, c *wire.Call) {
 	s := &res.nodes[index]
 	c.Written = &s.written
-	c.Voter = &probe{res: res, round: c.Voter}
 	res.mu.Lock()
+	defer res.mu.Unlock()
 	s.inFlight++
-	res.mu.Unlock()
 }
 
-// probe records a vote and passes it on.
-type probe struct {
-	res   *Residue
-	round wire.Voter
-}
-
-func (p *probe) Vote(index int, v wire.Vote) {
-	p.res.mu.Lock()
-	s := &p.res.nodes[index]
+// voted records the vote on a probe.
+func (res *Residue) voted(index int, v wire.Vote) {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	s := &res.nodes[index]
 	s.inFlight--
 	switch {
 	case v.Verdict.Answered():
-		s.hasIntent = s.hasIntent || p.res.leaves(v)
+		s.hasIntent = s.hasIntent || res.leaves(v)
 	case !v.Unsent:
 		s.mayHaveIntent = true
 	}
-	p.res.mu.Unlock()
-	p.round.Vote(index, v)
 }
 
 // Left reports whether the votes so far show that a probe left the intent on any node.
