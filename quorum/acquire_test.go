@@ -226,7 +226,7 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 				assert.Nil(t, r.Canceled, "a release must not be dropped")
 				if tt.giveUp {
 					assert.True(t, r.HasKeys)
-					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.ExpiresAt)
+					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.Asked.Add(r.KeyTTL))
 				} else {
 					assert.False(t, r.HasKeys)
 				}

@@ -439,7 +439,7 @@ func TestATokenIsReleasedOnEveryNode(t *testing.T) {
 				release := f.asked("release")[0]
 				assert.True(t, release.Durable)
 				assert.Equal(t, time.Minute, release.KeyTTL)
-				assert.Zero(t, release.ExpiresAt)
+				assert.False(t, release.HasKeys)
 				f.vote(t, "release", tt.votes[i])
 			}
 			if err := result(); tt.want == nil {

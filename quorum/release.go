@@ -79,9 +79,7 @@ func (l *Lease) end(e *ending, what *wire.Request, makeOp func(Ops) *wire.Op) {
 	what.Connect = l.terms.Timeout
 	what.KeyTTL += l.terms.Drift
 	what.FirstAsked = l.q.origin.Add(l.asked)
-	r := l.q.prepare(&request{*what, l.terms.Timeout}, e)
-	r.ExpiresAt = r.Asked.Add(r.KeyTTL)
-	r.start()
+	l.q.ask(&request{*what, l.terms.Timeout}, e)
 }
 
 // ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.

@@ -89,9 +89,7 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 		return
 	}
 	what := &request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}
-	r := q.prepare(what, &withdrawing{res: res, lease: lease})
-	r.ExpiresAt = r.Asked.Add(life)
-	r.start()
+	q.ask(what, &withdrawing{res: res, lease: lease})
 }
 
 // withdrawing is the question of a Withdraw. Nobody waits for its decision.

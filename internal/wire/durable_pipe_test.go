@@ -17,7 +17,7 @@ import (
 func expiresAfter(d time.Duration) func(*wire.Call) {
 	return func(c *wire.Call) {
 		durably(c)
-		c.HasKeys, c.ExpiresAt = true, c.Asked.Add(d)
+		c.HasKeys, c.KeyTTL = true, d
 	}
 }
 

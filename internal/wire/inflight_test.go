@@ -35,7 +35,7 @@ func voted(c *Call)   { c.flight.voted = true }
 func expiringAt(t time.Time) func(*Call) {
 	return func(c *Call) {
 		durable(c)
-		c.HasKeys, c.ExpiresAt = true, t
+		c.HasKeys, c.KeyTTL = true, t.Sub(c.Asked)
 	}
 }
 

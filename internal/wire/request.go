@@ -28,15 +28,12 @@ type Request struct {
 
 	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
 	// node repeats the request for at most that time, since every key has expired by then. It repeats a confirmed
-	// request for about as long.
+	// request for about as long. See also [Call.HasKeys].
 	KeyTTL time.Duration
 	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
 	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
 	// the request after it was confirmed.
 	FirstAsked time.Time
-	// ExpiresAt, if set, is when the keys have certainly expired of a node that had them when it was asked; see
-	// [Call.HasKeys].
-	ExpiresAt time.Time
 	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
 	// counts as a grant: an earlier sending removed the key.
 	Keeps bool
@@ -64,8 +61,8 @@ type Call struct {
 	// connections. It is for releases, which may be repeated. Otherwise the node sends the request at most once, and not
 	// after its deadline.
 	Durable bool
-	// HasKeys means that the master had the keys that the request removes when it was asked. At the request's ExpiresAt,
-	// if set, they have certainly expired. The node then gives the request up, whatever the master does.
+	// HasKeys means that the master had the keys that the request removes when it was asked. A KeyTTL later they have
+	// certainly expired. The node then gives the request up, whatever the master does.
 	HasKeys bool
 	flight  flight
 }
@@ -131,8 +128,8 @@ func (c *Call) expired(now time.Time) bool {
 // expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.
 func (c *Call) expiresAt() time.Time {
 	switch {
-	case c.HasKeys && !c.ExpiresAt.IsZero():
-		return c.ExpiresAt
+	case c.HasKeys:
+		return c.Asked.Add(c.KeyTTL)
 	case c.flight.resent != nil:
 		return c.flight.resent.expiresAt
 	default:
