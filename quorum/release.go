@@ -16,8 +16,7 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	e := &ending{lease: l, suffices: (*tally).answered, done: done}
-	l.end(e, &wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
+	l.end(done, &wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
 		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
 	})
 }
@@ -49,9 +48,8 @@ func (l *Lease) mayBlock() bool {
 // that is left now from then.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
-	e := &ending{lease: l, suffices: func(*tally) bool { return false }, done: done}
 	keep := &wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
-	l.end(e, keep, func(ops Ops) *wire.Op { return ops.Keep(rest) })
+	l.end(done, keep, func(ops Ops) *wire.Op { return ops.Keep(rest) })
 }
 
 // wholeMilliseconds rounds up to whole milliseconds.
@@ -64,13 +62,13 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 }
 
 // end ends the lease with an operation on every node: what, with the Op of makeOp, which is called with l.mu held. The
-// KeyTTL of what is how long the keys can live after they were set, without the drift.
-func (l *Lease) end(e *ending, what *wire.Request, makeOp func(Ops) *wire.Op) {
-	if e.done == nil {
-		e.done = func(int64, error) {}
+// KeyTTL of what is how long the keys can live after they were set, without the drift. done may be nil.
+func (l *Lease) end(done func(int64, error), what *wire.Request, makeOp func(Ops) *wire.Op) {
+	if done == nil {
+		done = func(int64, error) {}
 	}
 	if l.released.Swap(true) {
-		e.done(0, ErrEnded)
+		done(0, ErrEnded)
 		return
 	}
 	l.mu.Lock()
@@ -79,15 +77,14 @@ func (l *Lease) end(e *ending, what *wire.Request, makeOp func(Ops) *wire.Op) {
 	what.Connect = l.terms.Timeout
 	what.KeyTTL += l.terms.Drift
 	what.FirstAsked = l.q.origin.Add(l.asked)
-	l.q.ask(&request{*what, l.terms.Timeout}, e)
+	l.q.ask(&request{*what, l.terms.Timeout}, &ending{lease: l, done: done})
 }
 
 // ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.
 type ending struct {
 	plain
-	lease    *Lease
-	suffices func(*tally) bool // the votes confirm the operation although no majority granted or denied
-	done     func(subscribers int64, err error)
+	lease *Lease
+	done  func(subscribers int64, err error)
 }
 
 func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
@@ -109,21 +106,22 @@ func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 	return v
 }
 
-func (e *ending) decided(r *round) { e.done(confirmed(r, e.suffices)) }
+func (e *ending) decided(r *round) { e.done(confirmed(r)) }
 
-// confirmed returns the result of a decided release. For suffices, see ending.
-func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err error) {
+// confirmed returns the result of a decided release. One that keeps nothing needs no majority that granted: any answer
+// confirms that the node does not have the keys.
+func confirmed(r *round) (subscribers int64, err error) {
 	var s state
-	var gone, enough bool
+	var gone, answered bool
 	r.withTally(func(t *tally) {
-		s, gone, enough, subscribers = t.state(), t.gone(), suffices(t), max(0, t.maxSeen()-1)
+		s, gone, answered, subscribers = t.state(), t.gone(), t.answered(), max(0, t.maxSeen()-1)
 	})
 	switch {
 	case s == won:
 		return subscribers, nil
 	case gone:
 		return 0, ErrGone
-	case enough:
+	case answered && !r.Keeps:
 		return subscribers, nil
 	default:
 		return 0, noQuorum(r.errors())
@@ -150,7 +148,7 @@ func (*releasing) prepare(_ int, c *wire.Call) *wire.Vote {
 }
 
 func (q *releasing) decided(r *round) {
-	_, err := confirmed(r, (*tally).answered)
+	_, err := confirmed(r)
 	q.done(err)
 }
 
