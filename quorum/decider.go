@@ -16,20 +16,19 @@ type decider struct {
 // add counts a vote. enough reports whether the votes decide the round if the first node does not. add reports whether
 // the vote decides the round, which happens once, and whether the other nodes are to be asked now.
 func (d *decider) add(index int, v *wire.Vote, enough func(*tally) bool) (decided, askRest bool) {
-	s := d.tally.add(index, v)
+	d.tally.add(index, v)
 	switch {
 	case d.done:
 		return false, false
 	case d.first == index && !d.fannedOut:
 		// A denial by the first node decides. A failure does not: the others can be a majority without it.
-		d.done = v.Verdict == wire.Denied || s == lost
-		askRest = !d.done && len(d.tally.votes) > 1
-		d.fannedOut = askRest
-		d.done = d.done || s == won && !askRest // the only node granted
+		d.done = v.Verdict == wire.Denied || len(d.tally.votes) == 1
+		d.fannedOut = !d.done
+		return d.done, d.fannedOut
 	default:
 		d.done = enough(&d.tally) || d.tally.complete()
+		return d.done, false
 	}
-	return d.done, askRest
 }
 
 // deniedByFirst reports whether the first node denied and no other was asked.

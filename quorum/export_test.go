@@ -15,7 +15,8 @@ func NewTally(nodes, need int) *Tally { return &Tally{tally{votes: make([]ballot
 
 // Add counts a vote and returns what it makes: "open", "won" or "lost".
 func (t *Tally) Add(index int, v wire.Vote) string {
-	return [...]string{open: "open", won: "won", lost: "lost"}[t.add(index, &v)]
+	t.add(index, &v)
+	return [...]string{open: "open", won: "won", lost: "lost"}[t.state()]
 }
 
 // Counts returns the numbers of grants, denials, and neither.

@@ -34,14 +34,13 @@ type ballot struct {
 	cast bool
 }
 
-// add counts a vote and returns the state after it. A server that has voted already is not counted again.
-func (t *tally) add(index int, v *wire.Vote) state {
+// add counts a vote. A server that has voted already is not counted again.
+func (t *tally) add(index int, v *wire.Vote) {
 	t.votes[index] = ballot{*v, true}
 	if other := t.duplicateOf(index); other >= 0 {
 		t.addDuplicate(index, other)
 	}
 	t.count(t.votes[index].Verdict, 1)
-	return t.state()
 }
 
 // addDuplicate makes one of the votes of two nodes that are one server count. The vote at index is not counted yet.
