@@ -24,7 +24,7 @@ func (q *Quorum) Acquire(
 		return nil, err
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
-	about := &acquiring{lease: l, failures: failures, done: make(chan struct{})}
+	about := &acquiring{awaited: newAwaited(), lease: l, failures: failures}
 	r := q.prepare(&request{wire.Request{
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout}, about)
@@ -38,16 +38,11 @@ func (q *Quorum) Acquire(
 	}()
 	r.start()
 
-	var err error
-	select {
-	case <-about.done:
-		err = l.startIfWon(ctx, r, failures)
-	case <-ctx.Done():
-		l.gaveUp, err = true, ctx.Err()
-	case <-q.cfg.Closing:
-		l.gaveUp, err = true, ErrClosing
+	if err := about.wait(ctx, q); err != nil {
+		l.gaveUp = true
+		return nil, err
 	}
-	if err != nil {
+	if err := l.startIfWon(ctx, r, failures); err != nil {
 		return nil, err
 	}
 	held = true
@@ -56,9 +51,9 @@ func (q *Quorum) Acquire(
 
 // acquiring is the question of an acquire.
 type acquiring struct {
+	awaited
 	lease    *Lease
 	failures *PermanentFailures
-	done     chan struct{}
 }
 
 func (a *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
@@ -81,8 +76,6 @@ func (a *acquiring) enough(t *tally) bool {
 	}
 	return t.decided()
 }
-
-func (a *acquiring) decided(*round) { close(a.done) }
 
 // hint returns asked as the wall clock shows it, for a lease with fencing. Other leases do not use it.
 func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {

@@ -92,26 +92,17 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 
 // raise writes the fencing token back to all nodes but those that granted it or must not be asked.
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
-	about := &raising{lease: l, known: known, done: make(chan struct{})}
+	about := &raising{awaited: newAwaited(), known: known}
 	what := l.terms.request(l.ops.Raise(l.terms, l.fence))
 	what.Canceled = &l.released
 	r := l.q.ask(what, about)
-	select {
-	case <-about.done:
-		return r, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.q.cfg.Closing:
-		return nil, ErrClosing
-	}
+	return r, about.wait(ctx, l.q)
 }
 
 // raising is the question of a write-back.
 type raising struct {
-	plain
-	lease *Lease
+	awaited
 	known knownGrants
-	done  chan struct{}
 }
 
 func (q *raising) prepare(index int, c *wire.Call) *wire.Vote {
@@ -126,8 +117,6 @@ func (q *raising) prepare(index int, c *wire.Call) *wire.Vote {
 }
 
 func (q *raising) enough(t *tally) bool { return t.state() != open }
-
-func (q *raising) decided(*round) { close(q.done) }
 
 // fenceDecided is like decided, for grants that carry fencing tokens. If a node returned the token of the owner's other
 // holds, the round continues until a majority has returned one token or every node has voted: a new token would make

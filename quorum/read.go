@@ -42,17 +42,13 @@ func (q *Quorum) read(
 		res.begin(q.cfg.Clock.Now())
 		what.Canceled = &res.canceled
 	}
-	about := &reading{early: early, res: res, listener: listener, done: make(chan struct{})}
+	about := &reading{awaited: newAwaited(), early: early, res: res, listener: listener}
 	if listener != nil {
 		about.before = listener.lastMessage()
 	}
 	r := q.ask(what, about)
-	select {
-	case <-about.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-q.cfg.Closing:
-		return nil, ErrClosing
+	if err := about.wait(ctx, q); err != nil {
+		return nil, err
 	}
 	answers := make([]Answer, len(q.nodes))
 	answered, free := false, false
@@ -73,12 +69,11 @@ func (q *Quorum) read(
 
 // reading is the question of a Read or a Probe.
 type reading struct {
-	plain
+	awaited
 	early    bool
 	res      *Residue
 	listener *Listener
 	before   uint64 // the last release message before the probe
-	done     chan struct{}
 }
 
 func (q *reading) prepare(index int, c *wire.Call) *wire.Vote {
@@ -99,8 +94,6 @@ func (q *reading) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 }
 
 func (q *reading) enough(t *tally) bool { return q.early && t.majorityAgrees() }
-
-func (q *reading) decided(*round) { close(q.done) }
 
 // FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
 // nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -49,6 +50,28 @@ func (plain) vote(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
 func (plain) counted(*tally, int, *wire.Call, [][2]int)       {}
 func (plain) enough(t *tally) bool                            { return t.majorityAgrees() }
 func (plain) decided(*round)                                  {}
+
+// awaited is a question whose decision is waited for.
+type awaited struct {
+	plain
+	done chan struct{} // closed at the decision
+}
+
+func newAwaited() awaited { return awaited{done: make(chan struct{})} }
+
+func (a awaited) decided(*round) { close(a.done) }
+
+// wait returns nil at the decision, or why the wait ended before.
+func (a awaited) wait(ctx context.Context, q *Quorum) error {
+	select {
+	case <-a.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-q.cfg.Closing:
+		return ErrClosing
+	}
+}
 
 // newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
 func newRound(nodes, need int) *round {
