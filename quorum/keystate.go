@@ -46,6 +46,20 @@ func (s *keyState) current() presence {
 	}
 }
 
+// undo prepares the call that removes keys which a node may have. written records whether an operation that sets them
+// was written. undo returns a vote if there is nothing to remove.
+func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
+	switch has {
+	case unsent:
+		return skipped()
+	case present:
+		c.Durable, c.HasKeys = true, true
+	case unclear:
+		c.Durable, c.OnlyIfWritten = true, written
+	}
+	return nil
+}
+
 // acquiring records that the node is asked for the lease.
 func (s *keyState) acquiring() { s.keys = unclear }
 

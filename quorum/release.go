@@ -88,15 +88,7 @@ type ending struct {
 }
 
 func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
-	switch l := e.lease; l.keysOn(index) {
-	case unsent:
-		return skipped()
-	case present:
-		c.Durable, c.HasKeys = true, true
-	case unclear:
-		c.Durable, c.OnlyIfWritten = true, &l.states[index].written
-	}
-	return nil
+	return undo(c, e.lease.keysOn(index), &e.lease.states[index].written)
 }
 
 func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {

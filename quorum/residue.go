@@ -100,27 +100,31 @@ type withdrawing struct {
 }
 
 func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
-	removed := w.lease != nil && w.lease.keysOn(index) == present
-	w.res.mu.Lock()
-	defer w.res.mu.Unlock()
-	s := &w.res.nodes[index]
-	switch {
-	case s.mayHaveIntent || s.inFlight > 0:
-		c.Durable, c.OnlyIfWritten = true, &s.written
-	case s.hasIntent && !removed:
-		c.Durable, c.HasKeys = true, true
-	default:
-		return skipped()
+	intent := w.res.on(index)
+	if intent == present && w.lease != nil && w.lease.keysOn(index) == present {
+		return skipped() // the acquire has removed it
 	}
-	return nil
+	return undo(c, intent, &w.res.nodes[index].written)
+}
+
+// on returns whether a node has the intent.
+func (res *Residue) on(index int) presence {
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	switch s := &res.nodes[index]; {
+	case s.mayHaveIntent || s.inFlight > 0:
+		return unclear
+	case s.hasIntent:
+		return present
+	default:
+		return unsent
+	}
 }
 
 // empty reports whether the probes certainly left no intent.
 func (res *Residue) empty() bool {
-	res.mu.Lock()
-	defer res.mu.Unlock()
 	for i := range res.nodes {
-		if s := &res.nodes[i]; s.hasIntent || s.mayHaveIntent || s.inFlight > 0 {
+		if res.on(i) != unsent {
 			return false
 		}
 	}
