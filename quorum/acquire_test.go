@@ -198,7 +198,7 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 		{"dropped before it was written", unsent(), false, false, false},
 		{"unknown", unknown(), true, true, false},
 		{
-			"granted within the restart window", &wire.Vote{Verdict: wire.Unknown, Err: &node.RestartError{}}, true, true, false,
+			"granted within the window", &wire.Vote{Verdict: wire.Unknown, Err: &node.RestartError{}}, true, true, false,
 		},
 		{"not answered yet", nil, true, true, false},
 	} {
@@ -316,7 +316,7 @@ func TestOthersAreAskedIfTheFirstNodeGrantsOrFails(t *testing.T) {
 				for _, i := range []int{0, 1, 3, 4} {
 					require.Len(t, fakes[i].asked("acquire"), 1)
 					c := fakes[i].asked("acquire")[0]
-					assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each request has its own deadline")
+					assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each has its own deadline")
 					assert.Equal(t, asked.Add(30*time.Millisecond), c.Asked)
 				}
 				assert.Len(t, fakes[2].asked("acquire"), 1, "no node is asked twice")
@@ -490,7 +490,7 @@ func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
 		{"a minority", []*wire.Vote{identity(), failed(), granted()}, false},
 		{"a majority, with others down", []*wire.Vote{failed(), identity(), identity(), failed(), identity()}, true},
 		{"temporary failures", []*wire.Vote{failed(), failed(), unknown()}, false},
-		{"one server under three names", []*wire.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
+		{"one server, three names", []*wire.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

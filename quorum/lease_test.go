@@ -60,7 +60,7 @@ func TestExtendNeedsAMajority(t *testing.T) {
 		{"all", []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
 		{"three of five", []*wire.Vote{failed(), denied(), granted(), granted(), granted()}, nil},
 		{"two of five", []*wire.Vote{failed(), failed(), unknown(), granted(), granted()}, quorum.ErrNoQuorum},
-		{"one denial does not end it", []*wire.Vote{denied(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
+		{"one denial ends nothing", []*wire.Vote{denied(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
 		{"nor do two", []*wire.Vote{denied(), denied(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
 		{"one error does not end it", []*wire.Vote{failed(), granted(), granted(), granted(), granted()}, nil},
 		{"three say it is gone", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},

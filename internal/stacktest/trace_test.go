@@ -58,8 +58,12 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 		"LockAll": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
 			return took(l.LockAll(ctx, []string{"x", "y"}))
 		},
-		"RW.Lock":  func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.RW("x").Lock(ctx)) },
-		"RW.RLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.RW("x").RLock(ctx)) },
+		"RW.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return took(l.RW("x").Lock(ctx))
+		},
+		"RW.RLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return took(l.RW("x").RLock(ctx))
+		},
 		"Reentrant.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
 			return took(l.Reentrant("x", "me").Lock(ctx))
 		},

@@ -92,7 +92,7 @@ func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 		"readonly, the key known to be there": {
 			func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, expiresAfter(ttl),
 		},
-		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, durably},
+		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't", "EVALSHA") }, durably},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
@@ -208,7 +208,7 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 		{"it finds another's", true, func(r *rig) { r.m.Set("a", "another", ttl) }, wire.Granted, "another"},
 		{"it was not sent before", false, func(r *rig) { r.m.Wipe() }, wire.Denied, ""},
 		{
-			"it was not sent before, and finds another's", false, func(r *rig) { r.m.Set("a", "another", ttl) }, wire.Denied,
+			"not sent before, and finds another's", false, func(r *rig) { r.m.Set("a", "another", ttl) }, wire.Denied,
 			"another",
 		},
 	} {

@@ -84,7 +84,8 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 		"a release whose key expired, not voted": {expiringAt(at(9)), true, nil},
 		"a release whose key lives":              {func(c *Call) { expiringAt(at(9.1))(c); voted(c) }, true, nil},
 		"a new server, where it matters": {
-			func(c *Call) { c.Window, c.RequireTrusted = time.Minute, true }, false, &node.RestartError{Left: 51 * time.Second},
+			func(c *Call) { c.Window, c.RequireTrusted = time.Minute, true }, false,
+			&node.RestartError{Left: 51 * time.Second},
 		},
 		"a new server, where its vote is guarded": {func(c *Call) { c.Window = time.Minute }, true, nil},
 	} {
