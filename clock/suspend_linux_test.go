@@ -62,9 +62,3 @@ func TestTheBoundsOfAReadingThatIsReused(t *testing.T) {
 	assert.True(t, clock.MayHaveSlept(second+clock.Granularity/2, second))
 	assert.True(t, clock.MayHaveSlept(second-clock.Granularity/2, second))
 }
-
-func BenchmarkSuspended(b *testing.B) {
-	for b.Loop() {
-		clock.Suspended(clock.System)
-	}
-}

@@ -71,53 +71,6 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	assert.Equal(t, 7*time.Second, d.Wait)
 }
 
-// The error must not depend on which answer arrives first.
-func TestHeldOrNoQuorumDoesNotDependOnTheOrder(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		votes string
-		held  bool
-	}{
-		{"DDD", true},
-		{"FDD", true},
-		{"UFD", false},
-		{"GDF", true},
-		{"DDDDD", true},
-		{"UFDDD", true},
-		{"UFGDD", true},
-		{"GGDDF", true},
-		{"UFFDD", false},
-		{"UUUGD", false},
-		{"UUUUD", false},
-		{"UUFGG", false},
-	} {
-		t.Run(tt.votes, func(t *testing.T) {
-			t.Parallel()
-			permutations(len(tt.votes), func(order []int) {
-				synctest.Test(t, func(t *testing.T) {
-					q, fakes := council(t, len(tt.votes))
-					out := acquire(t, q, quorum.NoFirst)
-					for _, index := range order {
-						v := wire.Vote{Verdict: verdicts[tt.votes[index]]}
-						if silence(&v) {
-							v.Err = errDown
-						}
-						fakes[index].vote(t, "acquire", &v)
-						synctest.Wait()
-					}
-					o := decided(t, out)
-					if tt.held {
-						var d *quorum.DeniedError
-						require.ErrorAs(t, o.err, &d, "order %v", order)
-					} else {
-						require.ErrorIs(t, o.err, quorum.ErrNoQuorum, "order %v", order)
-					}
-				})
-			})
-		})
-	}
-}
-
 func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -478,73 +431,56 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 	})
 }
 
-func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
+// Permanent failures of a majority end the wait.
+func TestWhichFailuresArePermanent(t *testing.T) {
 	t.Parallel()
 	identity := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}} }
-	for _, tt := range []struct {
-		name      string
+	x := func(v *wire.Vote) *wire.Vote { return from("x", v) }
+	type round struct {
+		permanent bool // after it
 		votes     []*wire.Vote
-		permanent bool
+	}
+	ends := func(votes ...*wire.Vote) round { return round{true, votes} }
+	waits := func(votes ...*wire.Vote) round { return round{false, votes} }
+	for name, tt := range map[string]struct {
+		rounds  []round
+		callers bool // each round is another caller's
 	}{
-		{"a majority", []*wire.Vote{identity(), identity(), granted()}, true},
-		{"a minority", []*wire.Vote{identity(), failed(), granted()}, false},
-		{"a majority, with others down", []*wire.Vote{failed(), identity(), identity(), failed(), identity()}, true},
-		{"temporary failures", []*wire.Vote{failed(), failed(), unknown()}, false},
-		{"one server, three names", []*wire.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
+		"a majority":                         {rounds: []round{ends(identity(), identity(), granted())}},
+		"a minority":                         {rounds: []round{waits(identity(), failed(), granted())}},
+		"a majority, with others down":       {rounds: []round{ends(failed(), identity(), identity(), failed(), identity())}},
+		"temporary failures":                 {rounds: []round{waits(failed(), failed(), unknown())}},
+		"one server under three names":       {rounds: []round{ends(x(granted()), x(denied()), x(denied()))}},
+		"the second name granted":            {rounds: []round{ends(x(denied()), x(granted()), x(denied()))}},
+		"the third name granted":             {rounds: []round{ends(x(denied()), x(denied()), x(granted()))}},
+		"the name whose denial is overruled": {rounds: []round{ends(identity(), x(denied()), x(granted()))}},
+		// An error reply such as OOM also identifies the server.
+		"nodes that recover": {rounds: []round{
+			ends(identity(), identity(), identity()), waits(from("a", granted()), from("b", failed()), identity()),
+		}},
+		// A right may be missing only for the names that one caller locks.
+		"those of another caller": {rounds: []round{
+			ends(identity(), identity(), identity()), waits(failed(), failed(), failed()),
+		}, callers: true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, fakes := council(t, len(tt.votes))
-			for i, f := range fakes {
-				f.answers(tt.votes[i])
-			}
-			var err error
+			q, fakes := council(t, len(tt.rounds[0].votes))
 			failures := new(quorum.PermanentFailures)
-			for range 2 { // a round may be decided before every node has voted; the next one knows all votes
-				_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
+			for i, r := range tt.rounds {
+				for i, f := range fakes {
+					f.answers(r.votes[i])
+				}
+				if tt.callers {
+					failures = new(quorum.PermanentFailures)
+				}
+				_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
+				var permanent *quorum.PermanentError
+				assert.Equal(t, r.permanent, assertAs(err, &permanent), "round %d", i)
 			}
-			var permanent *quorum.PermanentError
-			assert.Equal(t, tt.permanent, assertAs(err, &permanent))
 		})
 	}
-}
-
-func TestANodeThatRecoversIsNoPermanentFailure(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	refused := &wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}}
-	for _, f := range fakes {
-		f.answers(refused)
-	}
-	var permanent *quorum.PermanentError
-	failures := new(quorum.PermanentFailures)
-	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
-	require.ErrorAs(t, err, &permanent)
-	fakes[0].answers(from("a", granted()))
-	// An error reply such as OOM also identifies the server.
-	fakes[1].answers(from("b", &wire.Vote{Verdict: wire.Failed, Err: errDown}))
-	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
-	require.ErrorIs(t, err, quorum.ErrNoQuorum)
-	assert.False(t, assertAs(err, &permanent))
-}
-
-// A right may be missing only for the names that one caller locks.
-func TestPermanentFailuresAreSeparateForEachCaller(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	for _, f := range fakes {
-		f.answers(&wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}})
-	}
-	var permanent *quorum.PermanentError
-	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.ErrorAs(t, err, &permanent)
-	for _, f := range fakes {
-		f.answers(failed())
-	}
-	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.ErrorIs(t, err, quorum.ErrNoQuorum)
-	assert.False(t, assertAs(err, &permanent), "the nodes are only down")
 }
 
 // A node that refuses SET may answer the release of the failed acquire.
@@ -569,33 +505,4 @@ func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
 			assert.Equal(t, round == 1, assertAs(o.err, &permanent), "round %d", round)
 		}
 	})
-}
-
-// A grant from another name of a server overrules the denial that arrived first.
-func TestADuplicateIsAPermanentFailureInEveryOrderOfAnswers(t *testing.T) {
-	t.Parallel()
-	for grants := range 3 {
-		q, fakes := council(t, 3)
-		for i, f := range fakes {
-			f.answers(from("x", denied()))
-			if i == grants {
-				f.answers(from("x", granted()))
-			}
-		}
-		_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-		var permanent *quorum.PermanentError
-		require.ErrorAs(t, err, &permanent, "name %d granted", grants)
-	}
-}
-
-// C has the same server as B, and its grant overrules B's denial. So B is a permanent failure, and so is A.
-func TestAnOverruledDuplicateIsAPermanentFailure(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	fakes[0].answers(&wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}})
-	fakes[1].answers(from("x", denied()))
-	fakes[2].answers(from("x", granted()))
-	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	var permanent *quorum.PermanentError
-	require.ErrorAs(t, err, &permanent)
 }

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,51 +51,85 @@ func TestAReleaseReturnsTheNumberOfSubscribers(t *testing.T) {
 	})
 }
 
-func TestExtendNeedsAMajority(t *testing.T) {
+// votes are spelled with a letter for each node: granted, denied, healed, failed, unknown. A name that only a minority
+// keeps is free for others, so it takes a majority of grants to keep it. A release needs no more than answers.
+func TestAnOperationOnALeaseNeedsAMajority(t *testing.T) {
 	t.Parallel()
+	type operation = func(*quorum.Quorum, *quorum.Lease, func(error))
+	extend := func(_ *quorum.Quorum, l *quorum.Lease, done func(error)) { l.Extend(done) }
+	release := func(_ *quorum.Quorum, l *quorum.Lease, done func(error)) { l.Release(false, ignoringSubscribers(done)) }
+	keep := func(_ *quorum.Quorum, l *quorum.Lease, done func(error)) {
+		l.Keep(time.Now().Add(time.Second), ignoringSubscribers(done))
+	}
+	byToken := func(q *quorum.Quorum, _ *quorum.Lease, done func(error)) {
+		q.ReleaseToken(wire.Command("release", nil), terms.Timeout, time.Minute, done)
+	}
 	for _, tt := range []struct {
 		name  string
-		votes []*wire.Vote
+		do    operation
+		votes string
 		want  error
 	}{
-		{"all", []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
-		{"three of five", []*wire.Vote{failed(), denied(), granted(), granted(), granted()}, nil},
-		{"two of five", []*wire.Vote{failed(), failed(), unknown(), granted(), granted()}, quorum.ErrNoQuorum},
-		{"one denial ends nothing", []*wire.Vote{denied(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"nor do two", []*wire.Vote{denied(), denied(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"one error does not end it", []*wire.Vote{failed(), granted(), granted(), granted(), granted()}, nil},
-		{"three say it is gone", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
-		{
-			"three healed it, which does not count yet",
-			[]*wire.Vote{healed(), healed(), healed(), granted(), granted()},
-			quorum.ErrGone,
-		},
-		{"two healed it, three kept it", []*wire.Vote{healed(), healed(), granted(), granted(), granted()}, nil},
-		{"healing is no vote", []*wire.Vote{healed(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"no node answers", []*wire.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
+		{"extend: all", extend, "GGGGG", nil},
+		{"extend: three of five", extend, "FDGGG", nil},
+		{"extend: two of five", extend, "FFUGG", quorum.ErrNoQuorum},
+		{"extend: one denial does not end it", extend, "DGGFF", quorum.ErrNoQuorum},
+		{"extend: nor do two", extend, "DDGFF", quorum.ErrNoQuorum},
+		{"extend: one error does not end it", extend, "FGGGG", nil},
+		{"extend: three say it is gone", extend, "DDDGG", quorum.ErrGone},
+		{"extend: three healed it, which does not count yet", extend, "HHHGG", quorum.ErrGone},
+		{"extend: two healed it, three kept it", extend, "HHGGG", nil},
+		{"extend: healing is no vote", extend, "HGGFF", quorum.ErrNoQuorum},
+		{"extend: no node answers", extend, "UUUUU", quorum.ErrNoQuorum},
+		{"release: all", release, "GGGGG", nil},
+		{"release: three of five", release, "FUGGG", nil},
+		{"release: no longer there", release, "DDDGG", quorum.ErrGone},
+		{"release: some gone, a majority answered", release, "DDGGU", nil},
+		{"release: too few answer", release, "GGUUF", quorum.ErrNoQuorum},
+		{"release: no node answers", release, "UUUUU", quorum.ErrNoQuorum},
+		{"keep: three of five", keep, "FUGGG", nil},
+		{"keep: no longer there", keep, "DDDGG", quorum.ErrGone},
+		{"keep: some gone", keep, "DDGGU", quorum.ErrNoQuorum},
+		{"by token: a majority has it", byToken, "GGD", nil},
+		{"by token: a majority does not have it", byToken, "GDD", quorum.ErrGone},
+		{"by token: a majority answers", byToken, "GDF", nil},
+		{"by token: no majority answers", byToken, "GUF", quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 5)
+				q, fakes := council(t, len(tt.votes))
 				lease := held(t, q, fakes)
-				before := lease.Until()
+				until := lease.Until()
 				time.Sleep(3 * time.Second)
-				asked := time.Now()
-				done, result := newDone(t)
-				lease.Extend(done)
-				for i, f := range fakes {
-					f.vote(t, "extend", tt.votes[i])
+				if strings.HasPrefix(tt.name, "extend") && tt.want == nil {
+					until = time.Now().Add(terms.TTL - terms.Drift)
 				}
-				if tt.want == nil {
-					require.NoError(t, result())
-					assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
-					return
+				done, result := newDone(t)
+				tt.do(q, lease, done)
+				for i, f := range fakes {
+					v := map[rune]func() *wire.Vote{
+						'G': granted, 'D': denied, 'H': healed, 'F': failed, 'U': unknown,
+					}[rune(tt.votes[i])]()
+					f.vote(t, f.calls[len(f.calls)-1].Op.Name, v)
 				}
 				require.ErrorIs(t, result(), tt.want)
-				assert.Equal(t, before, lease.Until(), "unchanged")
+				assert.Equal(t, until, lease.Until())
 			})
 		})
+	}
+}
+
+func TestATokenIsReleasedDurablyOnEveryNode(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	q.ReleaseToken(wire.Command("release", nil), terms.Timeout, time.Minute, func(error) {})
+	for _, f := range fakes {
+		require.Len(t, f.asked("release"), 1)
+		release := f.asked("release")[0]
+		assert.True(t, release.Durable)
+		assert.Equal(t, time.Minute, release.KeyTTL)
+		assert.False(t, release.HasKeys)
 	}
 }
 
@@ -237,68 +272,6 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 	})
 }
 
-func TestReleaseReturnsWhatAMajorityAnswered(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		votes []*wire.Vote
-		want  error
-	}{
-		{"all", []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, nil},
-		{"three of five", []*wire.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
-		{"no longer there", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
-		{"some gone, a majority answered", []*wire.Vote{denied(), denied(), granted(), granted(), unknown()}, nil},
-		{"too few answer", []*wire.Vote{granted(), granted(), unknown(), unknown(), failed()}, quorum.ErrNoQuorum},
-		{"no node answers", []*wire.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			q, fakes := council(t, 5)
-			lease := held(t, q, fakes)
-			done, result := newDone(t)
-			lease.Release(false, ignoringSubscribers(done))
-			for i, f := range fakes {
-				f.vote(t, "release", tt.votes[i])
-			}
-			if tt.want == nil {
-				require.NoError(t, result())
-			} else {
-				require.ErrorIs(t, result(), tt.want)
-			}
-		})
-	}
-}
-
-// A name that only a minority keeps is free for others.
-func TestKeepNeedsAMajority(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		votes []*wire.Vote
-		want  error
-	}{
-		{"three of five", []*wire.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
-		{"no longer there", []*wire.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
-		{"some gone", []*wire.Vote{denied(), denied(), granted(), granted(), unknown()}, quorum.ErrNoQuorum},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			q, fakes := council(t, 5)
-			lease := held(t, q, fakes)
-			done, result := newDone(t)
-			lease.Keep(time.Now().Add(time.Second), ignoringSubscribers(done))
-			for i, f := range fakes {
-				f.vote(t, "release", tt.votes[i])
-			}
-			if tt.want == nil {
-				require.NoError(t, result())
-			} else {
-				require.ErrorIs(t, result(), tt.want)
-			}
-		})
-	}
-}
-
 // TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease makes two of five nodes drop an operation after the
 // release has begun and before it has asked them. With a third node frozen, their answers are needed for the majority.
 func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T) {
@@ -414,39 +387,6 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 			require.Len(t, releases, 1)
 			assert.True(t, releases[0].Durable)
 			assert.Equal(t, tt.giveUp, releases[0].HasKeys, "may be given up")
-		})
-	}
-}
-
-func TestATokenIsReleasedOnEveryNode(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		votes [3]*wire.Vote
-		want  error
-	}{
-		"a majority has it":           {[3]*wire.Vote{granted(), granted(), denied()}, nil},
-		"a majority does not have it": {[3]*wire.Vote{granted(), denied(), denied()}, quorum.ErrGone},
-		"a majority answers":          {[3]*wire.Vote{granted(), denied(), failed()}, nil},
-		"no majority answers":         {[3]*wire.Vote{granted(), unknown(), failed()}, quorum.ErrNoQuorum},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			q, fakes := council(t, 3)
-			done, result := newDone(t)
-			q.ReleaseToken(wire.Command("release", nil), terms.Timeout, time.Minute, done)
-			for i, f := range fakes {
-				require.Len(t, f.asked("release"), 1)
-				release := f.asked("release")[0]
-				assert.True(t, release.Durable)
-				assert.Equal(t, time.Minute, release.KeyTTL)
-				assert.False(t, release.HasKeys)
-				f.vote(t, "release", tt.votes[i])
-			}
-			if err := result(); tt.want == nil {
-				require.NoError(t, err)
-			} else {
-				require.ErrorIs(t, err, tt.want)
-			}
 		})
 	}
 }

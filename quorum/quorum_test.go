@@ -255,20 +255,6 @@ func TestAMajorityOfMessagesWakesTheWaiterOnce(t *testing.T) {
 	}
 }
 
-func TestAWaiterThatWasWokenTooEarlyIsWokenAgain(t *testing.T) {
-	t.Parallel()
-	l := listen(t, 5)
-	l.messages(2, 3) // messages of an earlier release
-	l.messages(0)
-	require.True(t, l.isWoken(), "it cannot know")
-	l.probe(granted(), denied(), denied(), failed(), failed())
-	require.False(t, l.isWoken())
-	l.messages(1)
-	assert.False(t, l.isWoken(), "two nodes are free")
-	l.messages(2)
-	assert.True(t, l.isWoken())
-}
-
 func TestAMessageDuringTheProbeCounts(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 3)

@@ -2,7 +2,6 @@ package keepalive_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,22 +264,4 @@ func TestARenewalIsNotDelayedByAnotherLock(t *testing.T) {
 		assert.Less(t, l.renewed[1].Sub(l.renewed[0]), ttl/2, "it did not wait for the end of the other")
 		assert.Len(t, other.expired, 1)
 	})
-}
-
-// BenchmarkRenewed measures the work of the Schedule for one extension, by the number of held locks.
-func BenchmarkRenewed(b *testing.B) {
-	for _, held := range []int{100, 100_000} {
-		b.Run(fmt.Sprint(held, " locks"), func(b *testing.B) {
-			s := newSchedule(b, clock.System)
-			locks := make([]*fakeLock, held)
-			for i := range locks {
-				locks[i] = &fakeLock{ttl: ttl, until: time.Now().Add(time.Hour)}
-				s.Add(&locks[i].entry, locks[i])
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				s.Renewed(&locks[i%held].entry, nil)
-			}
-		})
-	}
 }
