@@ -1,18 +1,9 @@
 package redlock_test
 
 import (
-	"context"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }

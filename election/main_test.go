@@ -6,25 +6,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/election"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 const (
 	name  = "scheduler"

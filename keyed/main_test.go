@@ -1,27 +1,18 @@
 package keyed_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // inBubble runs f with three masters in virtual time. open returns another Locker over them.
 func inBubble(t *testing.T, f func(t *testing.T, masters []*redlocktest.Master, open opener)) {

@@ -14,22 +14,15 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/internal/memnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
 const patience = 5 * time.Second
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // refused connections are what is tested
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 func connect(t *testing.T, m *redlocktest.Master) *redis.Client {
 	t.Helper()

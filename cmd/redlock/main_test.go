@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -36,7 +37,6 @@ func TestMain(m *testing.M) {
 		_ = p.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))) // most tests wait for processes, and need no processor
 	}
 	testBinary, _ = os.Executable()
-	redis.SetLogger(silent{}) // refused connections are what is tested
 	dir, err := os.MkdirTemp("", "redlock-test-")
 	if err != nil {
 		panic(err)
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	testmain.Run(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		os.Exit(code)
 	}))
@@ -61,10 +61,6 @@ func raced() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second

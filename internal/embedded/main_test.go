@@ -7,19 +7,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // refused connections are what is tested
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // patience is how long a test waits for what must happen.
 const patience = 5 * time.Second

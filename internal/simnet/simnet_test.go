@@ -16,19 +16,12 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // inBubble runs f in a bubble with a world of n masters.
 func inBubble(t *testing.T, n int, f func(t *testing.T, w *simnet.Net)) {

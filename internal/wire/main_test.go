@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,23 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 const (
 	// comparing is the number of connections that a node makes to one server only to compare it. They ask for INFO once.
