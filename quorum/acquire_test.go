@@ -71,6 +71,21 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	assert.Equal(t, 7*time.Second, d.Wait)
 }
 
+// A later vote may change the reason of a round that is lost already.
+func TestALostRoundWaitsForItsReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		out := acquire(t, q, quorum.NoFirst)
+		fakes[0].vote(t, "acquire", denied())
+		fakes[1].vote(t, "acquire", failed())
+		pending(t, out, "C may answer, and then the lock is held")
+		fakes[2].vote(t, "acquire", denied())
+		var held *quorum.DeniedError
+		require.ErrorAs(t, decided(t, out).err, &held)
+	})
+}
+
 func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
