@@ -84,28 +84,6 @@ func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
 	})
 }
 
-func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
-		r.m.Restart()
-		began := time.Now()
-		v := r.ask(acquire("b", "me"), window(guarded)).result()
-		if v.RunID() == "" { // the old connection broke under it
-			v = r.ask(acquire("c", "me"), window(guarded)).result()
-		}
-		assert.Equal(t, wire.Unknown, v.Verdict)
-		var young *node.RestartError
-		require.ErrorAs(t, v.Err, &young)
-		for time.Since(began) <= guarded {
-			v := r.ask(acquire(time.Now().String(), "me"), window(guarded)).result()
-			require.NotEqual(t, wire.Granted, v.Verdict, "%v after the restart", time.Since(began))
-			time.Sleep(100 * time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		assert.Equal(t, wire.Granted, r.ask(acquire("d", "me"), window(guarded)).result().Verdict)
-	})
-}
-
 // For example a promoted replica: another process, with a long uptime, which does not know the locks.
 func TestAReplacedServerMayNotVoteForAWindow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -306,20 +284,6 @@ func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
 		var young *node.RestartError
 		require.ErrorAs(t, v.Err, &young)
 		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO")+2*comparing)
-	})
-}
-
-func TestStatus(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Info("role", "slave")
-		v := r.ask(wire.StatusOp()).result()
-		require.Equal(t, wire.Granted, v.Verdict)
-		s, ok := v.Data.(wire.Status)
-		require.True(t, ok)
-		assert.Equal(t, "slave", s.Role)
-		assert.Equal(t, "7.0.15", s.Version)
-		assert.Equal(t, 24*time.Hour, s.Uptime)
-		assert.Equal(t, r.m.RunID(), v.RunID())
 	})
 }
 

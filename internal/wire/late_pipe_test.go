@@ -141,43 +141,6 @@ func TestNewLocksAreReleasedOnceAfterAnOutage(t *testing.T) {
 	})
 }
 
-// An acquire that is later than its TTL is left to expire: the TTL is then shorter than the delay.
-func TestReleasesAreRepeatedForTheKeyTTL(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		const linger = 5 * time.Second
-		healed := r.outage(time.Minute, withKeyTTL(linger))
-		r.ghost("a")
-		all := r.sent("a")
-		for i, e := range all {
-			after := e.At.Sub(healed)
-			if e.Args[0] == "evalsha" {
-				assert.LessOrEqual(t, after, linger+3*time.Second, "release %d of %d", i, len(all))
-			} else {
-				assert.Greater(t, after, linger+3*time.Second)
-			}
-		}
-		assert.LessOrEqual(t, len(all), 8)
-		assert.Zero(t, r.node.Close(time.Now()), "the repetitions have ended")
-	})
-}
-
-// The connections of a process end with it.
-func TestReleasesAreNotRepeatedAfterARestart(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
-		r.ask(acquire("a", "me"))
-		rel := r.ask(release("a", "me"), durably, within(time.Minute))
-		time.Sleep(trip / 4)
-		r.m.Crash()
-		time.Sleep(10 * time.Second)
-		r.m.Restart()
-		rel.result()
-		time.Sleep(time.Minute)
-		assert.Len(t, r.sent("a"), 2, "the script is not known, and is sent")
-	})
-}
-
 // The second outage delays what the first connection may deliver, by up to the length of both outages.
 func TestASecondOutageDelaysDeliveriesOfTheFirst(t *testing.T) {
 	const due = 2700 * time.Millisecond // after the healing, when nothing else happens
@@ -196,26 +159,6 @@ func TestASecondOutageDelaysDeliveriesOfTheFirst(t *testing.T) {
 		require.Equal(t, 9100*time.Millisecond, came.Sub(healed))
 		require.NotZero(t, gone, "it was never taken back")
 		assert.LessOrEqual(t, gone.Sub(came), came.Sub(healed))
-	})
-}
-
-// Once nothing more can arrive late, a later loss starts from its own beginning.
-func TestALaterLossStartsASeparateLateDelivery(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.outage(10*time.Second, withKeyTTL(time.Hour))
-		time.Sleep(time.Minute)
-		require.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
-		r.m.Delay(trip/2, 0)
-		c := r.ask(acquire("c", "me"))
-		time.Sleep(trip / 4)
-		r.m.Reset()
-		c.result()
-		rel := r.ask(release("b", "me"), durably, withKeyTTL(time.Hour), within(time.Second))
-		require.Equal(t, wire.Granted, rel.result().Verdict)
-		time.Sleep(5 * time.Minute)
-		all := r.sent("b")
-		assert.Len(t, all, 1+4, "the acquire, the release, and repetitions for little more than a second")
-		assert.LessOrEqual(t, all[len(all)-1].At.Sub(all[1].At), 1500*time.Millisecond)
 	})
 }
 

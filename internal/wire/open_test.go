@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -101,40 +102,6 @@ func TestTheErrorOfABadURLExplainsTheFault(t *testing.T) {
 	}
 }
 
-// Errors show a URL without user, password and query.
-func TestErrorsShowURLsWithoutUserAndQuery(t *testing.T) {
-	t.Parallel()
-	for _, url := range []string{
-		"redis://user:hunter2@10.0.0.1:6379/0?tpyo=hunter2",
-		"redis://user:hunter2@10.0.0.1?max_retries=3&client_name=hunter2",
-		"http://user:hunter2@10.0.0.1?password=hunter2", "unix://user:hunter2@run/redis.sock?db=x&client_name=hunter2",
-	} {
-		_, err := open(url)
-		require.Error(t, err, url)
-		assert.NotContains(t, err.Error(), "hunter2", url)
-		assert.Contains(t, err.Error(), "xxxxx@", url)
-		assert.Contains(t, err.Error(), "?xxxxx", url)
-	}
-}
-
-// Some users leave out the @ or misplace the password.
-func TestNoErrorShowsAMisplacedPassword(t *testing.T) {
-	t.Parallel()
-	for _, url := range []string{
-		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0",
-		"unix://me:hunter2/run/redis.sock", "unix://:hunter2", "redis://10.0.0.1/%zz?password=hunter2",
-		"rediss://:hunter2:10.0.0.1:6379",
-		"redis://10.0.0.1:6379?password=hunter2", "redis://10.0.0.1:6379/0?hunter2=", "me:hunter2", "redis:me:hunter2",
-		"me:hunter2:10.0.0.1",
-	} {
-		_, err := open(url)
-		require.Error(t, err, url)
-		if !strings.Contains(url, "?hunter2") { // the name of an option, not its value, is quoted
-			assert.NotContains(t, err.Error(), "hunter2", url)
-		}
-	}
-}
-
 func TestNilOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, o := range []node.Option{nil, node.WithClock(nil), node.WithDialer(nil)} {
@@ -147,34 +114,52 @@ func TestNilOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// Users forget to escape the characters of a password, and forget the scheme.
-func TestNoErrorOfABadURLShowsThePassword(t *testing.T) {
+// Users forget to escape the characters of a password, forget the scheme or the @, or misplace the password. Errors show
+// a URL without user, password and query.
+func TestNoErrorShowsAPassword(t *testing.T) {
 	t.Parallel()
+	open := func(url string) error {
+		n, err := open(url)
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = n.Name()
+			n.Close(time.Now())
+		}
+		assert.NotContains(t, text, "ter2", url)
+		assert.NotContains(t, text, "hun", url)
+		return err
+	}
+	for _, url := range []string{
+		"redis://user:hunter2@10.0.0.1:6379/0?tpyo=hunter2",
+		"redis://user:hunter2@10.0.0.1?max_retries=3&client_name=hunter2",
+		"http://user:hunter2@10.0.0.1?password=hunter2", "unix://user:hunter2@run/redis.sock?db=x&client_name=hunter2",
+	} {
+		err := open(url)
+		require.ErrorContains(t, err, "xxxxx@", url)
+		assert.ErrorContains(t, err, "?xxxxx", url)
+	}
+	for _, url := range []string{
+		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0",
+		"unix://me:hunter2/run/redis.sock", "unix://:hunter2", "redis://10.0.0.1/%zz?password=hunter2",
+		"rediss://:hunter2:10.0.0.1:6379", "redis://10.0.0.1:6379?password=hunter2", "me:hunter2", "redis:me:hunter2",
+		"me:hunter2:10.0.0.1",
+	} {
+		require.Error(t, open(url), url)
+	}
 	for _, secret := range []string{
 		"hunter2", "hun/ter2", "hunter2#", "#hunter2", "hun?ter2", "hun%ter2", "hun%zzter2", "hun ter2", "hun:ter2",
-		"hun@ter2", "@hun/ter2",
-		"hun[ter2", "hun]ter2", "hun\\ter2", "hun\nter2", "hun\x7fter2", "hun@/ter2", "hun?@ter2", "hun=1&ter2",
-		"2/hunter?db=ter2",
+		"hun@ter2", "@hun/ter2", "hun[ter2", "hun]ter2", "hun\\ter2", "hun\nter2", "hun\x7fter2", "hun@/ter2", "hun?@ter2",
+		"hun=1&ter2", "2/hunter?db=ter2",
 	} {
 		for _, pattern := range []string{
 			"redis://:SECRET@10.0.0.1:6379", "redis://me:SECRET@10.0.0.1:6379/0", "rediss://me:SECRET@10.0.0.1:port",
 			"redis://me:SECRET@10.0.0.1/zero", "redis://me:SECRET@10.0.0.1?max_retries=3", "redis://me:SECRET@10.0.0.1?tpyo=1",
 			"redis://me:SECRET@", "http://me:SECRET@10.0.0.1", "me:SECRET@10.0.0.1:6379", ":SECRET@10.0.0.1:6379",
-			"SECRET@10.0.0.1",
-			"redis:me:SECRET@10.0.0.1", "redis:/me:SECRET@10.0.0.1", "redis:// me:SECRET@10.0.0.1",
-			"unix://me:SECRET@run/redis.sock?db=x",
-			"unix://me:SECRET@/?db=x", "10.0.0.1:6379:SECRET@", "redis//:SECRET@10.0.0.1", "redis://:SECRET%@10.0.0.1",
+			"SECRET@10.0.0.1", "redis:me:SECRET@10.0.0.1", "redis:/me:SECRET@10.0.0.1", "redis:// me:SECRET@10.0.0.1",
+			"unix://me:SECRET@run/redis.sock?db=x", "unix://me:SECRET@/?db=x", "10.0.0.1:6379:SECRET@",
+			"redis//:SECRET@10.0.0.1", "redis://:SECRET%@10.0.0.1",
 		} {
-			url := strings.ReplaceAll(pattern, "SECRET", secret)
-			n, err := open(url)
-			if err == nil {
-				assert.NotContains(t, n.Name(), "ter2", url)
-				assert.NotContains(t, n.Name(), "hun", url)
-				n.Close(time.Now())
-				continue
-			}
-			assert.NotContains(t, err.Error(), "ter2", url)
-			assert.NotContains(t, err.Error(), "hun", url)
+			_ = open(strings.ReplaceAll(pattern, "SECRET", secret))
 		}
 	}
 }

@@ -133,22 +133,6 @@ func TestARestartedServerIsNoticed(t *testing.T) {
 	assert.Greater(t, young.Left, time.Minute-patient)
 }
 
-func TestAKilledServerIsReachedAgainAfterItsRestart(t *testing.T) {
-	t.Parallel()
-	r, s, _ := realRig(t)
-	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
-	require.NoError(t, s.Kill())
-	for range 20 {
-		v := r.ask(acquire("a", "me"), within(patient)).result()
-		assert.NotEqual(t, wire.Granted, v.Verdict)
-		assert.Less(t, v.Took, patient/2, "refused at once")
-	}
-	require.NoError(t, s.Start(t.Context()))
-	assert.Eventually(t, func() bool {
-		return r.ask(acquire("a", "me"), within(patient)).result().Verdict == wire.Granted
-	}, patient, 10*time.Millisecond)
-}
-
 // A server that loads its dataset answers INFO, reports the role master, and refuses everything else.
 func TestALoadingServerIsReported(t *testing.T) {
 	t.Parallel()
@@ -255,18 +239,6 @@ func TestAFullServerFails(t *testing.T) {
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
 	assert.Empty(t, c.Keys(t.Context(), "*").Val(), "the release was repeated: %v", v)
-}
-
-func TestAReplicaFails(t *testing.T) {
-	t.Parallel()
-	r, _, c := realRig(t)
-	require.NoError(t, c.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
-	for range 3 {
-		v := r.ask(acquire("a", "me"), within(patient)).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assertNoMaster(t, v)
-	}
-	assert.False(t, r.node.Suspect())
 }
 
 // For the race detector: Close ends a connection that the driver is about to drop.

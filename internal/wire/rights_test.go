@@ -8,9 +8,14 @@ import (
 )
 
 const (
-	noCommand  = replyError("NOPERM this user has no permissions to run the 'evalsha' command")
-	noInScript = replyError("ERR The user executing the script can't run this command or subcommand")
-	noKey      = replyError("NOPERM this user has no permissions to access one of the keys used as arguments")
+	noCommand     = replyError("NOPERM this user has no permissions to run the 'evalsha' command")
+	noEvalsha     = replyError("ERR unknown command 'evalsha', with args beginning with: ")
+	noInScript    = replyError("ERR The user executing the script can't run this command or subcommand")
+	words70       = replyError("ERR ACL failure in script: User me has no permissions to run the 'del' command")
+	words72       = replyError("NOPERM ACL failure in script: User me has no permissions to run the 'del' command")
+	noDel         = replyError("ERR Unknown Redis command called from script")
+	noKey         = replyError("NOPERM this user has no permissions to access one of the keys used as arguments")
+	noKeyInScript = replyError("ERR The user executing the script can't access at least one of the keys mentioned")
 )
 
 func TestRightsLearnFromRefusals(t *testing.T) {
@@ -28,9 +33,14 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		"EVALSHA, no release":   {anyCall(func(c *Call) { c.Op = aRelease }), noCommand, true, true, false},
 		"EVAL":                  {anyCall(durable, text), noCommand, true, true, false},
 		"a command in a script": {anyCall(durable), noInScript, true, false, false},
+		"the words of 7.0":      {anyCall(durable), words70, true, false, false},
+		"the words of 7.2":      {anyCall(durable), words72, true, false, false},
+		"DEL was renamed":       {anyCall(durable), noDel, true, false, false},
+		"EVALSHA was renamed":   {anyCall(durable), noEvalsha, true, true, false},
 		"EVALSHA, undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noCommand, true, true, false},
 		"one that undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noInScript, false, false, false},
 		"a key":                 {anyCall(durable), noKey, false, false, false},
+		"a key in a script":     {anyCall(durable), noKeyInScript, false, false, false},
 		"another error":         {anyCall(durable), errBroken, false, false, false},
 	} {
 		var rs rights

@@ -185,23 +185,6 @@ func TestARefusedPortFailsAtOnce(t *testing.T) {
 	})
 }
 
-func TestAMasterThatRefusesConnectionsIsTriedWithBackoff(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Refuse()
-		for range 1000 { // ten seconds
-			assert.Equal(t, wire.Failed, r.ask(acquire("a", "me")).result().Verdict)
-			time.Sleep(10 * time.Millisecond)
-		}
-		assert.InDelta(t, 25, r.m.Dials(), 5, "first quickly, then twice a second")
-		assert.Equal(t, []string{"suspect"}, r.healthReports())
-		r.m.Accept()
-		r.eventually(510*time.Millisecond, "the node works", func() bool {
-			return r.ask(acquire("a", "me")).result().Verdict == wire.Granted
-		})
-		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
-	})
-}
-
 func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
 	t.Parallel()
 	for _, down := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second, time.Minute} {
