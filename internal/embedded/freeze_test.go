@@ -39,24 +39,6 @@ func send(t *testing.T, m *embedded.Master, args ...string) {
 	require.NoError(t, c.Close())
 }
 
-func TestAFrozenMasterIsSilentUntilItThaws(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	require.True(t, answers(t, c, patience))
-
-	m.Freeze()
-	m.Freeze()
-
-	assert.False(t, answers(t, c, shortly), "on the old connection")
-	assert.False(t, answers(t, connect(t, m), shortly), "on a new one")
-
-	m.Thaw()
-	m.Thaw()
-
-	assert.True(t, answers(t, c, patience))
-}
-
 // INFO touches no data, so a freeze of the data alone would answer it.
 func TestInfoAskedOfAFrozenMasterIsOfTheTimeAfterTheThaw(t *testing.T) {
 	t.Parallel()

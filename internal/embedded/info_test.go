@@ -8,8 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/internal/embedded"
 )
 
 // info asks for sections of INFO and returns the fields by name.
@@ -55,16 +53,6 @@ func TestInfoIsWhatRedisWouldSay(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestInfoReportsAMasterOldEnoughToVote(t *testing.T) {
-	t.Parallel()
-	got := info(t, connect(t, open(t)))
-	assert.Equal(t, "master", got["role"])
-	assert.Equal(t, "standalone", got["redis_mode"])
-	assert.Regexp(t, "^[0-9a-f]{40}$", got["run_id"])
-	assert.Equal(t, "30", got["uptime_in_days"])
-	assert.Equal(t, "7", info(t, connect(t, open(t, embedded.WithUptime(7e9))))["uptime_in_seconds"])
 }
 
 func TestInfoReadsLikeRedis(t *testing.T) {

@@ -14,59 +14,6 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-func TestANewMasterTakesALock(t *testing.T) {
-	t.Parallel()
-	c := connect(t, open(t))
-	ctx := within(t, patience)
-
-	won, err := c.SetNX(ctx, "name", "mine", time.Minute).Result()
-	require.NoError(t, err)
-	assert.True(t, won)
-	won, err = c.SetNX(ctx, "name", "yours", time.Minute).Result()
-	require.NoError(t, err)
-	assert.False(t, won)
-
-	release := `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
-	n, err := c.Eval(ctx, release, []string{"name"}, "yours").Int()
-	require.NoError(t, err)
-	assert.Zero(t, n, "a stranger's token must not release")
-	n, err = c.Eval(ctx, release, []string{"name"}, "mine").Int()
-	require.NoError(t, err)
-	assert.Equal(t, 1, n)
-}
-
-func TestATTLEndsByTheClock(t *testing.T) {
-	t.Parallel()
-	c := connect(t, open(t))
-	ctx := within(t, patience)
-	require.NoError(t, c.Set(ctx, "long", "x", time.Minute).Err())
-	require.NoError(t, c.Set(ctx, "short", "x", 80*time.Millisecond).Err())
-
-	assert.Eventually(t, func() bool { return c.Exists(ctx, "short").Val() == 0 }, patience, 5*time.Millisecond)
-	left := c.PTTL(ctx, "long").Val()
-	assert.Less(t, left, time.Minute-70*time.Millisecond, "the other TTL ran as well")
-	assert.Greater(t, left, time.Minute-patience)
-}
-
-func TestAStoppedMasterRefuses(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	require.True(t, answers(t, c, patience))
-	silent, err := net.Dial("tcp", m.Addr())
-	require.NoError(t, err)
-	defer silent.Close()
-
-	m.Stop()
-
-	_, err = silent.Read(make([]byte, 1))
-	require.Error(t, err, "an open connection ends")
-	_, err = net.Dial("tcp", m.Addr())
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	assert.False(t, answers(t, c, patience))
-	m.Stop() // nothing to stop
-}
-
 func TestARestartedMasterIsEmptyAndYoung(t *testing.T) {
 	t.Parallel()
 	m := open(t)
@@ -100,23 +47,6 @@ func TestUptimeGoesOn(t *testing.T) {
 		patience, 20*time.Millisecond)
 }
 
-func TestAWipedMasterShowsNoTrace(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m, func(o *redis.Options) { o.PoolSize = 1 })
-	ctx := within(t, patience)
-	id := c.Do(ctx, "CLIENT", "SETNAME", "me")
-	require.NoError(t, id.Err())
-	require.NoError(t, c.Set(ctx, "name", "mine", time.Minute).Err())
-	before := info(t, c, "server")
-
-	m.Wipe()
-
-	assert.Zero(t, c.Exists(ctx, "name").Val())
-	assert.Equal(t, before["run_id"], info(t, c, "server")["run_id"])
-	assert.Equal(t, "me", c.ClientGetName(ctx).Val(), "the connection is the same")
-}
-
 func TestWhatCannotWorkIsAnError(t *testing.T) {
 	t.Parallel()
 	m := open(t)
@@ -148,28 +78,6 @@ func TestAPortTakenMeanwhileIsAnErrorAndNotTheEnd(t *testing.T) {
 	require.NoError(t, squatter.Close())
 	require.NoError(t, m.Start())
 	assert.True(t, answers(t, connect(t, m), patience))
-}
-
-func TestManyMastersAreManyServers(t *testing.T) {
-	t.Parallel()
-	masters, err := embedded.OpenAll(5)
-	require.NoError(t, err)
-	t.Cleanup(func() { embedded.CloseAll(masters) })
-	ids, urls := map[string]bool{}, map[string]bool{}
-	for i, m := range masters {
-		c := connect(t, m)
-		ids[info(t, c)["run_id"]] = true
-		urls[m.URL()] = true
-		require.NoError(t, c.Set(within(t, patience), "name", i, 0).Err())
-	}
-	assert.Len(t, ids, 5)
-	assert.Len(t, urls, 5)
-	assert.Equal(t, masters[3].URL(), embedded.URLs(masters)[3])
-	for i, m := range masters {
-		n, err := connect(t, m).Get(within(t, patience), "name").Int()
-		require.NoError(t, err)
-		assert.Equal(t, i, n, "each has data of its own")
-	}
 }
 
 // With -race this is also the test of the locks.

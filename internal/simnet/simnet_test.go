@@ -2,7 +2,6 @@ package simnet_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -55,33 +54,6 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-func TestKeysExpireInVirtualTime(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		set := func() bool {
-			_, err := c.SetArgs(t.Context(), "a", "me", redis.SetArgs{Mode: "NX", TTL: time.Second}).Result()
-			if errors.Is(err, redis.Nil) {
-				return false
-			}
-			require.NoError(t, err)
-			return true
-		}
-		assert.True(t, set())
-		assert.False(t, set())
-		assert.Equal(t, []string{"a"}, m.Keys())
-		time.Sleep(999 * time.Millisecond)
-		assert.False(t, set())
-		assert.Equal(t, time.Millisecond, m.TTL("a"))
-		time.Sleep(time.Millisecond)
-		assert.Empty(t, m.Keys())
-		assert.True(t, set())
-		assert.Equal(t, 4, m.Count("SET"))
-		assert.Equal(t, 1, m.ConnsEver())
-	})
-}
-
 func TestAForeignKeyWithoutATTLStays(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
@@ -96,57 +68,6 @@ func TestAForeignKeyWithoutATTLStays(t *testing.T) {
 		m.Set("a", "foreign", 0)
 		time.Sleep(time.Hour)
 		assert.Equal(t, "foreign", m.Get("a"), "setting it takes a TTL away, as Redis does")
-	})
-}
-
-func TestScripts(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		s := redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
-		m.Set("a", "me", time.Second)
-
-		err := s.EvalSha(t.Context(), c, []string{"a"}, "me").Err()
-		require.ErrorContains(t, err, "NOSCRIPT")
-		n, err := s.Run(t.Context(), c, []string{"a"}, "another").Int()
-		require.NoError(t, err)
-		assert.Zero(t, n)
-		n, err = s.EvalSha(t.Context(), c, []string{"a"}, "me").Int()
-		require.NoError(t, err)
-		assert.Equal(t, 1, n)
-		assert.Equal(t, 1, m.CountNested("DEL"))
-		assert.Zero(t, m.Count("DEL"))
-
-		m.FlushScripts()
-		require.ErrorContains(t, s.EvalSha(t.Context(), c, []string{"a"}, "me").Err(), "NOSCRIPT")
-	})
-}
-
-func TestPublishedMessagesArrive(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		m.Delay(10*time.Millisecond, 0)
-		c, listener := dial(t, m, w.Dial), dial(t, m, w.Dial)
-		sub := listener.Subscribe(t.Context(), "released")
-		_, err := sub.Receive(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, 1, m.Subscribers("released"))
-
-		require.NoError(t, c.Ping(t.Context()).Err())
-		start := time.Now()
-		go func() {
-			assert.NoError(t, c.Eval(context.Background(), `return redis.pcall("PUBLISH", "released", "x")`, nil).Err())
-		}()
-		msg, err := sub.ReceiveMessage(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, "x", msg.Payload)
-		assert.Equal(t, 20*time.Millisecond, time.Since(start))
-
-		require.NoError(t, sub.Close())
-		time.Sleep(time.Second)
-		assert.Zero(t, m.Subscribers("released"))
 	})
 }
 
@@ -657,35 +578,6 @@ func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
 		assert.ErrorContains(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err(), "NOSCRIPT")
 		require.NoError(t, c.ScriptLoad(ctx, text).Err())
 		assert.NoError(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err())
-	})
-}
-
-func TestScriptsGetEveryTypeOfReply(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		c := dial(t, w.Master(0), w.Dial)
-		for _, s := range []struct {
-			script string
-			want   any
-		}{
-			{`return redis.call('SET', 'k', 'a\r\nb')['ok']`, "OK"},
-			{`return redis.call('GET', 'k')`, "a\r\nb"},
-			{`return redis.call('GET', 'none') == false`, int64(1)},
-			{`return redis.call('SET', 'empty', '') and redis.call('GET', 'empty')`, ""},
-			{`return redis.call('ZADD', 'z', 3, 'c', -12, 'a', 1.5, 'b')`, int64(3)},
-			{`return redis.call('ZRANGE', 'z', 0, -1, 'WITHSCORES')`, []any{"a", "-12", "b", "1.5", "c", "3"}},
-			{`return redis.call('ZRANGE', 'none', 0, -1)`, []any{}},
-			{`return redis.call('MGET', 'empty', 'none')[2] == false`, int64(1)},
-			{`return redis.call('PTTL', 'none')`, int64(-2)},
-			{`return string.sub(redis.pcall('GET', 'z')['err'], 1, 10)`, "WRONGTYPE "},
-			{`return redis.call('SET', 'n', 2^53) and redis.call('GET', 'n')`, "9007199254740992"},
-			{`return redis.call('SET', 'n', -0.25) and redis.call('GET', 'n')`, "-0.25"},
-		} {
-			reply, err := c.Eval(t.Context(), s.script, nil).Result()
-			require.NoError(t, err, s.script)
-			assert.Equal(t, s.want, reply, s.script)
-		}
 	})
 }
 
