@@ -66,6 +66,19 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 				{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3},
 			},
 		},
+		"two readers, one of a minority": {
+			[]quorum.Answer{
+				reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5), holds("b", 5)),
+				reports("reader", 0, holds("a", 5)),
+			},
+			[]kind.MajorityHolder{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
+		},
+		"a minority of another kind": {
+			[]quorum.Answer{
+				reports("reader", 0, holds("b", 5)), reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("a", 5)),
+			},
+			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 5}},
+		},
 		"a key that has just expired": {
 			[]quorum.Answer{reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 0)), free()},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},

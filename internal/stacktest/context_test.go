@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,14 +112,6 @@ func TestErrorsAreDistinct(t *testing.T) {
 		}
 		assert.Equal(t, errors.Is(&redlock.HeldError{}, a), errors.Is(a, redlock.ErrHeld))
 	}
-	assert.Equal(t, `redlock: lock "x": held by another`, (&redlock.HeldError{Name: "x"}).Error())
-	assert.Equal(
-		t, `redlock: lock "x": held by another for up to 1.5s`,
-		(&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error(),
-	)
-	one := &redlock.NodeError{Node: "10.0.0.1:6379", Op: "acquire", Err: errOwn}
-	assert.Equal(t, "10.0.0.1:6379: acquire: the caller's own", one.Error())
-	require.ErrorIs(t, one, errOwn)
 }
 
 // An Unlock may come at the moment of the loss: once it reports the loss, the context has ended.
@@ -169,76 +162,52 @@ var endings = []struct {
 	},
 }
 
-func TestWithContextEndsWithTheLock(t *testing.T) {
+// The context ends with the lock or with the one that it was made of. The first cause stays; of two that are there when
+// it is made, that of the context.
+func TestWithContextEndsWithTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, tt := range endings {
-		for _, made := range []string{"before", "after"} {
-			t.Run(tt.name+", made "+made, func(t *testing.T) {
+		for _, order := range []string{
+			"made, lock, context", "made, context, lock", "lock, made, context", "context, made, lock", "lock, context, made",
+		} {
+			t.Run(tt.name+": "+order, func(t *testing.T) {
 				t.Parallel()
 				inWorld(t, 3, func(t *testing.T, w *world) {
 					l := w.locker(t, "a")
 					lk := lock(t, l, "x", redlock.WithoutKeepalive())
 					parent, stop := context.WithCancelCause(t.Context())
 					defer stop(nil)
-					if made == "after" {
-						tt.end(t, l, lk)
+					var ctx context.Context
+					ended := 0
+					for _, event := range strings.Split(order, ", ") {
+						switch event {
+						case "made":
+							made, cancel := lk.WithContext(parent)
+							defer cancel()
+							ctx = made
+						case "lock":
+							tt.end(t, l, lk)
+							ended++
+						case "context":
+							stop(errOwn)
+							ended++
+						}
+						if ctx != nil && ended > 0 { // at once, where they had ended before
+							synctest.Wait()
+							require.ErrorIs(t, ctx.Err(), context.Canceled)
+						} else if ctx != nil {
+							require.False(t, ends(ctx))
+						}
 					}
-					ctx, cancel := lk.WithContext(parent)
-					defer cancel()
-					if made == "before" {
-						require.False(t, ends(ctx))
-						tt.end(t, l, lk)
-						synctest.Wait()
+					want := tt.want
+					if strings.Index(order, "context") < strings.Index(order, "lock") || strings.HasSuffix(order, "made") {
+						want = errOwn
 					}
-					require.ErrorIs(t, ctx.Err(), context.Canceled) // at once, where it had ended before
-					stop(errOwn)
-					cancel()
-					require.ErrorIs(t, context.Cause(ctx), tt.want, "the first cause stays")
+					require.ErrorIs(t, context.Cause(ctx), want)
 				})
 			})
 		}
 	}
-}
-
-func TestWithContextEndsWithTheContext(t *testing.T) {
-	t.Parallel()
-	for _, made := range []string{"before", "after"} {
-		t.Run("made "+made, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				lk := lock(t, w.locker(t, "a"), "x")
-				parent, stop := context.WithCancelCause(t.Context())
-				defer stop(nil)
-				if made == "after" {
-					stop(errOwn)
-				}
-				ctx, cancel := lk.WithContext(parent)
-				defer cancel()
-				if made == "before" {
-					require.False(t, ends(ctx))
-					stop(errOwn)
-				}
-				require.ErrorIs(t, ctx.Err(), context.Canceled)
-				unlock(t, lk)
-				synctest.Wait()
-				assert.Equal(t, errOwn, context.Cause(ctx), "the first cause stays")
-			})
-		})
-	}
-}
-
-func TestWithContextOfALockAndAContextThatHaveEndedHasTheContextsCause(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk := lock(t, w.locker(t, "a"), "x")
-		unlock(t, lk)
-		parent, stop := context.WithCancelCause(t.Context())
-		stop(errOwn)
-		ctx, cancel := lk.WithContext(parent)
-		defer cancel()
-		require.ErrorIs(t, ctx.Err(), context.Canceled)
-		assert.Equal(t, errOwn, context.Cause(ctx))
-	})
 }
 
 func TestWithContextKeepsValuesAndDeadline(t *testing.T) {

@@ -8,13 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -64,20 +62,6 @@ var failing = append(failingTries(), []failure{
 		_, err := l.Lock(within(t, time.Minute), "x")
 		return err
 	}},
-	{"extend", "extend", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		lk := lock(t, l, "x", redlock.WithoutKeepalive())
-		synctest.Wait()
-		down()
-		return lk.Extend(t.Context())
-	}},
-	{"unlock", "release", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		lk := lock(t, l, "x", redlock.WithoutKeepalive())
-		synctest.Wait()
-		down()
-		return lk.Unlock(t.Context())
-	}},
 	{"do", "release", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
 		t.Helper()
 		return l.Do(t.Context(), "x", func(context.Context) error {
@@ -106,6 +90,7 @@ type failure struct {
 	fail     func(t *testing.T, w *world, l *redlock.Locker, down func()) error
 }
 
+// failingTries are the failures of every kind of lock.
 func failingTries() (all []failure) {
 	for _, k := range permitless {
 		all = append(all, failure{k.name, "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
@@ -114,61 +99,22 @@ func failingTries() (all []failure) {
 			_, err := k.try(t.Context(), l)
 			return err
 		}})
-	}
-	return all
-}
-
-// Every kind of lock names the masters that did not extend or release it.
-func TestNodeErrorsOfEveryKindOfLock(t *testing.T) {
-	t.Parallel()
-	for _, k := range permitless {
 		for op, do := range map[string]func(lk *redlock.Lock, ctx context.Context) error{
 			"extend": (*redlock.Lock).Extend, "release": (*redlock.Lock).Unlock,
 		} {
-			for name, fault := range map[string]struct {
-				begin func(*simnet.Master)
-				is    func(t *testing.T, err error)
-			}{
-				"frozen": {(*simnet.Master).Freeze, func(t *testing.T, err error) {
+			all = append(all, failure{
+				k.name + ", " + op, op, func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
 					t.Helper()
-					assert.Equal(t, node.ErrTimeout, err)
-				}},
-				"out of memory": {
-					func(m *simnet.Master) { m.Reply("OOM command not allowed", "EVALSHA", "EVAL") },
-					func(t *testing.T, err error) {
-						t.Helper()
-						var reply redis.Error
-						require.ErrorAs(t, err, &reply)
-						assert.Equal(t, "OOM command not allowed", reply.Error())
-					},
+					lk, err := k.try(t.Context(), l, redlock.WithoutKeepalive())
+					require.NoError(t, err)
+					synctest.Wait()
+					down()
+					return do(lk, t.Context())
 				},
-			} {
-				t.Run(k.name+", "+op+", "+name, func(t *testing.T) {
-					t.Parallel()
-					inWorld(t, 5, func(t *testing.T, w *world) {
-						lk, err := k.try(t.Context(), w.locker(t, "a"), redlock.WithoutKeepalive())
-						require.NoError(t, err)
-						synctest.Wait()
-						down := []int{0, 2, 3}
-						for _, i := range down {
-							fault.begin(w.Master(i))
-						}
-						err = do(lk, t.Context())
-						require.ErrorIs(t, err, redlock.ErrNoQuorum)
-						found := redlock.NodeErrors(err)
-						require.Len(t, found, len(down), err)
-						for i, failed := range found {
-							assert.Equal(t, w.Addr(down[i]), failed.Node)
-							assert.Equal(t, op, failed.Op)
-							fault.is(t, failed.Err)
-							assert.Equal(t, failed.Err, errors.Unwrap(failed))
-						}
-						w.Heal()
-					})
-				})
-			}
+			})
 		}
 	}
+	return all
 }
 
 // Each failure names the masters that failed, what they were asked, and why.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -13,90 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 )
-
-func TestInspectSaysWhoHoldsWhatNodeByNode(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		h, err := l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.Equal(t, "x", h.Name)
-		assert.Empty(t, h.Kind)
-		assert.Empty(t, h.Holders)
-		require.Len(t, h.Nodes, 5)
-		for i, n := range h.Nodes {
-			assert.Equal(t, redlock.NodeHolding{Node: w.Addr(i)}, n)
-		}
-
-		lk := lock(t, l, "x", redlock.WithoutKeepalive())
-		synctest.Wait()
-		w.Master(0).Wipe()
-		w.Master(1).Set("x", "foreign", 0)
-		w.Master(2).Set("x", lk.Token(), 4*time.Second)
-		h, err = l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.Equal(t, redlock.KindMutex, h.Kind)
-		assert.Equal(
-			t, []redlock.Holder{{Token: lk.Token(), Votes: 3, Left: 4 * time.Second}}, h.Holders, "what a majority vouches for",
-		)
-		assert.Equal(t, redlock.NodeHolding{Node: w.Addr(0)}, h.Nodes[0])
-		assert.Equal(t, "foreign", h.Nodes[1].Token)
-		assert.Negative(t, h.Nodes[1].Left, "no TTL")
-		assert.Equal(t, lk.Token(), h.Nodes[4].Token)
-		assert.InDelta(t, float64(ttl), float64(h.Nodes[4].Left), float64(time.Second))
-
-		w.Master(3).Crash()
-		h, err = l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.Empty(t, h.Holders, "two of five are no majority, and one did not answer")
-		assert.Empty(t, h.Kind)
-		var one *redlock.NodeError
-		require.ErrorAs(t, h.Nodes[3].Err, &one)
-		assert.Equal(t, w.Addr(3), one.Node)
-		assert.Equal(t, "inspect", one.Op)
-		assert.Empty(t, h.Nodes[3].Token)
-
-		w.Master(4).Crash()
-		w.Master(0).Freeze()
-		began := time.Now()
-		h, err = l.Inspect(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.LessOrEqual(t, time.Since(began), timeout)
-		require.Len(t, h.Nodes, 5, "with what the others said")
-		assert.Equal(t, "foreign", h.Nodes[1].Token)
-		require.Error(t, h.Nodes[0].Err)
-		w.Heal()
-		time.Sleep(time.Second)
-		_ = lk.Unlock(t.Context())
-	})
-}
-
-func TestInspectShowsAForeignKeyOfAnotherKind(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		w.Master(0).Redis().HSet("x", "f", "v")
-		h, err := w.locker(t, "a").Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.EqualValues(t, "hash", h.Kind)
-		require.Len(t, h.Holders, 1)
-		assert.Negative(t, h.Holders[0].Left)
-	})
-}
-
-func TestInspectChangesNothing(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x", redlock.WithoutKeepalive())
-		synctest.Wait()
-		time.Sleep(time.Second)
-		left := w.Master(0).TTL("x")
-		_, err := l.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.Equal(t, left, w.Master(0).TTL("x"))
-		unlock(t, lk)
-	})
-}
 
 func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 	t.Parallel()

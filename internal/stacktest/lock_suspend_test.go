@@ -75,24 +75,6 @@ func TestALockThatEndedDuringASuspensionIsLost(t *testing.T) {
 	}
 }
 
-// The control: less than is left of the lock, or a clock that stands still for a moment only, ends nothing.
-func TestALockThatOutlastsASuspensionIsKept(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x")
-		for range 5 {
-			before := lk.Until()
-			w.suspend("a", ttl/2)
-			require.NoError(t, lk.Err())
-			assert.Equal(t, before.Add(-ttl/2), lk.Until(), "it ends by so much earlier")
-			time.Sleep(ttl / 3)
-			require.NoError(t, lk.Err(), "it was extended in time")
-		}
-		unlock(t, lk)
-	})
-}
-
 // An extension counts from when it was asked for. The suspension is shorter than the node timeout, which counts it.
 func TestASuspensionDuringAnExtensionCounts(t *testing.T) {
 	t.Parallel()
@@ -110,23 +92,6 @@ func TestASuspensionDuringAnExtensionCounts(t *testing.T) {
 		require.NoError(t, <-out)
 		ends := time.Now().Add(lk.Until().Sub(w.Host("a").Clock().Now()))
 		assert.Equal(t, asked.Add(ttl-drift), ends)
-	})
-}
-
-func TestALockAcquiredAfterASuspensionLastsItsTTL(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x")
-		w.suspend("a", time.Hour)
-		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-		synctest.Wait()
-		next, err := l.Lock(within(t, time.Minute), "x")
-		require.NoError(t, err)
-		time.Sleep(3 * ttl)
-		require.NoError(t, next.Err())
-		unlock(t, next)
 	})
 }
 

@@ -5,17 +5,14 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -104,29 +101,4 @@ func TestOneMasterThatRepliesNonsense(t *testing.T) {
 			unlock(t, lk)
 		})
 	}
-}
-
-// A foreign key may hold a large value, and a script that reports the holder quotes it.
-func TestALargeForeignValueBreaksNoConnection(t *testing.T) {
-	t.Parallel()
-	servers := redisproc.ForTest(t, 1)
-	l, err := redlock.Open(redisproc.URLs(servers), redlock.WithoutRestartGuard())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	c := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	require.NoError(t, c.Set(t.Context(), "x", strings.Repeat("v", 3<<20), 0).Err())
-	require.NoError(t, c.ConfigResetStat(t.Context()).Err())
-	h, err := l.Inspect(t.Context(), "x")
-	require.NoError(t, err)
-	require.Len(t, h.Holders, 1)
-	assert.Len(t, h.Holders[0].Token, 4200, "the longest token")
-	_, err = l.Lock(within(t, 300*time.Millisecond), "x")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorIs(t, err, redlock.ErrHeld)
-	stats, err := c.InfoMap(t.Context(), "stats").Result()
-	require.NoError(t, err)
-	connections, err := strconv.Atoi(stats["Stats"]["total_connections_received"])
-	require.NoError(t, err)
-	assert.LessOrEqual(t, connections, 3, "one for commands, one for the subscription, one that compared servers")
 }

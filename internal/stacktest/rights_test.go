@@ -126,45 +126,6 @@ func TestLockOverMastersThatRefuseScriptsFailsAtOnce(t *testing.T) {
 	}, 10*time.Second, 50*time.Millisecond, "the right is back")
 }
 
-// A minority that may not run scripts is left alone: it has no votes, and costs nothing.
-func TestAMasterThatRefusesScriptsIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	r := restrict(t, 3)
-	r.set(2, "-evalsha")
-	var log logbook
-	l := r.locker(redlock.WithLogger(log.logger()))
-	pair := func(name string) {
-		lk, err := l.Lock(within(t, time.Minute), name)
-		require.NoError(t, err)
-		require.NoError(t, lk.Unlock(t.Context()))
-	}
-	require.Eventually(t, func() bool {
-		pair("x")
-		return len(log.lines("not asked for locks")) > 0
-	}, 10*time.Second, 10*time.Millisecond)
-	before, began := r.calls(2, "evalsha"), time.Now()
-	for i := range 100 {
-		pair(fmt.Sprint(i))
-	}
-	assert.Zero(t, r.calls(2, "set"))
-	probes := 2 + int(time.Since(began)/time.Second) // one a second
-	assert.LessOrEqual(t, r.calls(2, "evalsha")-before, probes)
-	require.Len(t, log.lines("not asked for locks"), 1)
-	assert.Contains(t, log.lines("not asked for locks")[0], r.servers[2].Addr())
-	assert.Contains(t, log.lines("not asked for locks")[0], "evalsha")
-
-	r.set(2, "+evalsha")
-	require.Eventually(t, func() bool {
-		lk, err := l.TryLock(t.Context(), "x")
-		require.NoError(t, err)
-		require.NoError(t, lk.Unlock(t.Context()))
-		return r.calls(2, "set") > 0
-	}, 10*time.Second, 50*time.Millisecond, "it is asked again")
-	require.Eventually(t, func() bool {
-		return len(log.lines("is asked for locks")) == 1
-	}, 10*time.Second, 10*time.Millisecond)
-}
-
 // A master that loses the right while locks are held is sent every release once, and then a few commands a second,
 // whatever number of releases it refuses.
 func TestAMasterThatBeginsToRefuseScriptsIsNotFlooded(t *testing.T) {

@@ -153,64 +153,6 @@ func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 	})
 }
 
-// Both callers of b have asked while permits seemed free, so both wait for the messages of releases.
-func TestTwoReleasesWakeTwoCallersOfOneLocker(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		permits, outs, _ := twoWait(t, w)
-		for _, p := range permits {
-			unlock(t, p)
-			time.Sleep(time.Second)
-		}
-		for _, out := range outs {
-			got := ended(t, out, 0)
-			require.NoError(t, got.err)
-			unlock(t, got.lock)
-		}
-	})
-}
-
-func TestACallerThatGivesUpLeavesTheReleaseToAnother(t *testing.T) {
-	t.Parallel()
-	for _, gone := range []int{0, 1} {
-		inWorld(t, 3, func(t *testing.T, w *world) {
-			permits, outs, giveUp := twoWait(t, w)
-			giveUp[gone]()
-			require.ErrorIs(t, ended(t, outs[gone], 0).err, context.Canceled)
-			unlock(t, permits[0])
-			got := ended(t, outs[1-gone], 20*time.Millisecond)
-			require.NoError(t, got.err)
-			unlock(t, got.lock)
-			unlock(t, permits[1])
-		})
-	}
-}
-
-// twoWait returns the two permits of a semaphore, which one Locker holds, and two callers of another one that wait for
-// them and try again by themselves after a minute at the earliest.
-func twoWait(t *testing.T, w *world) (permits [2]*redlock.Lock, outs [2]<-chan attempt, giveUp [2]func()) {
-	t.Helper()
-	a, b := w.locker(t, "a"), w.locker(t, "b")
-	for i := range permits {
-		var err error
-		permits[i], err = a.Semaphore("x", 2).Acquire(t.Context())
-		require.NoError(t, err)
-	}
-	for i := range outs {
-		ctx, cancel := context.WithCancel(t.Context())
-		giveUp[i] = cancel
-		t.Cleanup(cancel)
-		out := make(chan attempt, 1)
-		outs[i] = out
-		go func() { // inBackground would wait until the call was denied
-			lk, err := b.Semaphore("x", 2).Acquire(ctx, redlock.WithRetry(time.Minute, time.Hour))
-			out <- attempt{lock: lk, err: err}
-		}()
-	}
-	time.Sleep(3 * time.Second)
-	return permits, outs, giveUp
-}
-
 // A waiter need not rely on messages of the masters to learn of a release in its own process.
 func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
 	t.Parallel()
@@ -237,44 +179,6 @@ func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
 		}
 		unlock(t, second)
 		unlock(t, other)
-	})
-}
-
-func TestPermitsAreHandedOverInOrder(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		acquires := 0
-		l := w.locker(t, "a", redlock.WithTrace(countAcquires(&acquires)))
-		sem := l.Semaphore("x", 2)
-		one, err := sem.Acquire(t.Context())
-		require.NoError(t, err)
-		two, err := sem.Acquire(t.Context())
-		require.NoError(t, err)
-		var order []int
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for i := range 6 {
-			wg.Go(func() {
-				p, err := sem.Acquire(t.Context())
-				if !assert.NoError(t, err) {
-					return
-				}
-				mu.Lock()
-				order = append(order, i)
-				mu.Unlock()
-				time.Sleep(time.Millisecond)
-				assert.NoError(t, p.Unlock(t.Context()))
-			})
-			synctest.Wait()
-		}
-		_, err = sem.TryAcquire(t.Context())
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		acquires = 0
-		unlock(t, one)
-		wg.Wait()
-		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
-		unlock(t, two)
-		assert.Zero(t, acquires, "the permit was handed over")
 	})
 }
 

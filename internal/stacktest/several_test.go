@@ -79,23 +79,6 @@ func TestServersBehindLoadBalancersGrantNoLock(t *testing.T) {
 	}
 }
 
-// A minority behind load balancers costs its votes only.
-func TestALoadBalancerCostsOneVote(t *testing.T) {
-	t.Parallel()
-	inBalanced(t, 1, func(t *testing.T, w *world, urls []string) {
-		a := w.over(t, "a", w.nodes(t, "a", urls...))
-		b := w.over(t, "b", w.nodes(t, "b", urls...))
-		for range 100 {
-			mine, err := a.TryLock(t.Context(), "x")
-			require.NoError(t, err)
-			_, err = b.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrHeld)
-			require.NoError(t, mine.Unlock(t.Context()))
-			time.Sleep(100 * time.Millisecond)
-		}
-	})
-}
-
 // keysOf returns how many keys there are on the masters from, from+1 … below to.
 func (w *world) keysOf(from, to int) (n int) {
 	for _, m := range w.some(from, to) {

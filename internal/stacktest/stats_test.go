@@ -41,52 +41,6 @@ func TestStatsHasARowForEachKind(t *testing.T) {
 	})
 }
 
-func TestStatsCountsEachKind(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		mutex := lock(t, l, "x")
-		reader, err := l.RW("y").RLock(t.Context())
-		require.NoError(t, err)
-		writer, err := l.RW("z").Lock(t.Context())
-		require.NoError(t, err)
-		_, err = l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		next := locking(within(t, time.Minute), l, "x")
-		time.Sleep(20 * time.Millisecond)
-
-		s := kindStats(t, l, "mutex")
-		assert.Equal(t, []int64{1, 1, 1, 1}, []int64{s.Held, s.Waiting, s.Acquired, s.Refused})
-		assert.EqualValues(t, 1, kindStats(t, l, "writer").Held)
-		assert.EqualValues(t, 1, kindStats(t, l, "reader").Held)
-
-		unlock(t, mutex)
-		unlock(t, ended(t, next, time.Second).lock)
-		unlock(t, reader)
-		unlock(t, writer)
-		s = kindStats(t, l, "mutex")
-		assert.Equal(t, []int64{0, 0, 2, 1, 1}, []int64{s.Held, s.Waiting, s.Acquired, s.HandedOver, s.Released})
-		assert.GreaterOrEqual(t, s.Waits.Sum, 19*time.Millisecond)
-		assert.GreaterOrEqual(t, s.Holds.Sum, 19*time.Millisecond)
-		assert.EqualValues(t, 1, kindStats(t, l, "reader").Released)
-		assert.EqualValues(t, 1, kindStats(t, l, "writer").Released)
-	})
-}
-
-func TestStatsCountsExtensions(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x")
-		require.NoError(t, lk.Extend(t.Context()))
-		w.Master(0).Freeze()
-		w.Master(1).Freeze()
-		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum)
-		s := l.Stats()
-		assert.Equal(t, []int64{1, 1}, []int64{s.Extended, s.ExtensionFailures})
-	})
-}
-
 // What Stats reports of a master follows the master's life.
 func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
 	t.Parallel()

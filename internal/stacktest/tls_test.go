@@ -119,47 +119,6 @@ func clients(t *testing.T, s *redisproc.Server) int {
 	return strings.Count(list, "\n") - 1
 }
 
-// A certificate that does not verify needs a person: where too many masters have one, Lock does not wait for them.
-func TestLockEndsAtOnceWhereCertificatesLeaveNoMajority(t *testing.T) {
-	t.Parallel()
-	ca, stranger := testcert.New(t), testcert.New(t)
-	for name, bad := range map[string]tls.Certificate{
-		"untrusted":  stranger.Valid(),
-		"expired":    ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)),
-		"wrong name": ca.Certificate("redis.example.org", time.Now().Add(time.Hour)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			good := startTLS(t, ca, 3, ca.Valid())
-			broken := startTLS(t, ca, 2, bad)
-			open := func(urls ...string) *redlock.Locker {
-				l, err := redlock.Open(urls, redlock.WithTLSConfig(
-					ca.Trusting(),
-				), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(5*time.Second),
-					redlock.WithTTL(time.Minute))
-				require.NoError(t, err)
-				t.Cleanup(func() { assert.NoError(t, l.Close()) })
-				return l
-			}
-			l := open(good[0], broken[0], broken[1])
-			_, err := l.Lock(within(t, time.Minute), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			require.NotErrorIs(t, err, context.DeadlineExceeded)
-			var certificate *tls.CertificateVerificationError
-			require.ErrorAs(t, err, &certificate)
-
-			control := open(good[0], good[1], broken[0])
-			lk, err := control.Lock(within(t, time.Minute), "x")
-			require.NoError(t, err)
-			unlock(t, lk)
-			control = open(good...)
-			lk, err = control.Lock(within(t, time.Minute), "x")
-			require.NoError(t, err)
-			unlock(t, lk)
-		})
-	}
-}
-
 // startTLS starts servers with one certificate, and returns their URLs.
 func startTLS(t *testing.T, ca *testcert.Authority, n int, c tls.Certificate) []string {
 	t.Helper()

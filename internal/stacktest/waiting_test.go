@@ -151,23 +151,6 @@ func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
 	}
 }
 
-func TestAForeignClientsReleaseIsFoundByTheBackoff(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithRetry(10*time.Millisecond, 300*time.Millisecond))
-		w.foreign("x", time.Hour)
-		out := locking(t.Context(), l, "x")
-		time.Sleep(time.Minute)
-		waiting(t, out)
-		for _, m := range w.Masters() {
-			m.Redis().Del("x")
-		}
-		a := ended(t, out, 320*time.Millisecond)
-		require.NoError(t, a.err)
-		unlock(t, a.lock)
-	})
-}
-
 // A waiting Lock costs the masters little, whatever it waits for.
 func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
 	t.Parallel()
@@ -530,30 +513,6 @@ func TestALostLockGivesTheTurnToTheNextWaiter(t *testing.T) {
 	})
 }
 
-func TestTryLockDoesNotOvertakeWaiters(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.foreign("x", time.Hour)
-		out := locking(t.Context(), l, "x", redlock.WithRetry(10*time.Second, 10*time.Second))
-		time.Sleep(time.Second)
-		for _, m := range w.Masters() { // free now, and the head does not know it yet
-			m.Wipe()
-		}
-		w.forget()
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		synctest.Wait()
-		assert.Empty(t, w.asked(), "answered by the queue")
-		a := ended(t, out, 10*time.Second)
-		require.NoError(t, a.err)
-		_, err = l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		unlock(t, a.lock)
-		unlock(t, lock(t, l, "x"))
-	})
-}
-
 // The TryLock waits for the answer to a Lock that is still asking the masters.
 func TestTryLockIsAnsweredByTheHeadsAnswer(t *testing.T) {
 	t.Parallel()
@@ -590,34 +549,6 @@ func TestTryLockIsAnsweredByTheHeadsAnswer(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestOfManyTryLocksOneWins(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Delay(10*time.Millisecond, 0)
-		}
-		outs := make([]<-chan attempt, 20)
-		for i := range outs {
-			outs[i] = inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-		}
-		var won *redlock.Lock
-		for _, out := range outs {
-			if a := ended(t, out, time.Second); a.err == nil {
-				require.Nil(t, won)
-				won = a.lock
-			} else {
-				require.ErrorIs(t, a.err, redlock.ErrHeld)
-				assert.Equal(t, 20*time.Millisecond, a.took, "as soon as one has won")
-			}
-		}
-		require.NotNil(t, won)
-		assert.Len(t, w.sets(), 3, "one asked")
-		unlock(t, won)
-	})
 }
 
 // A lone waiter gets the lock, whichever master is its first node.

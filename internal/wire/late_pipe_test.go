@@ -141,6 +141,26 @@ func TestNewLocksAreReleasedOnceAfterAnOutage(t *testing.T) {
 	})
 }
 
+// An acquire that is later than its TTL is left to expire: the TTL is then shorter than the delay.
+func TestReleasesAreRepeatedForTheKeyTTL(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		const linger = 5 * time.Second
+		healed := r.outage(time.Minute, withKeyTTL(linger))
+		r.ghost("a")
+		all := r.sent("a")
+		for i, e := range all {
+			after := e.At.Sub(healed)
+			if e.Args[0] == "evalsha" {
+				assert.LessOrEqual(t, after, linger+3*time.Second, "release %d of %d", i, len(all))
+			} else {
+				assert.Greater(t, after, linger+3*time.Second)
+			}
+		}
+		assert.LessOrEqual(t, len(all), 8)
+		assert.Zero(t, r.node.Close(time.Now()), "the repetitions have ended")
+	})
+}
+
 // The second outage delays what the first connection may deliver, by up to the length of both outages.
 func TestASecondOutageDelaysDeliveriesOfTheFirst(t *testing.T) {
 	const due = 2700 * time.Millisecond // after the healing, when nothing else happens
