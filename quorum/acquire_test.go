@@ -461,9 +461,11 @@ func TestWhichFailuresArePermanent(t *testing.T) {
 		rounds  []round
 		callers bool // each round is another caller's
 	}{
-		"a majority":                         {rounds: []round{ends(identity(), identity(), granted())}},
-		"a minority":                         {rounds: []round{waits(identity(), failed(), granted())}},
-		"a majority, with others down":       {rounds: []round{ends(failed(), identity(), identity(), failed(), identity())}},
+		"a majority": {rounds: []round{ends(identity(), identity(), granted())}},
+		"a minority": {rounds: []round{waits(identity(), failed(), granted())}},
+		"a majority of five": {rounds: []round{
+			ends(failed(), identity(), identity(), failed(), identity()),
+		}},
 		"temporary failures":                 {rounds: []round{waits(failed(), failed(), unknown())}},
 		"one server under three names":       {rounds: []round{ends(x(granted()), x(denied()), x(denied()))}},
 		"the second name granted":            {rounds: []round{ends(x(denied()), x(granted()), x(denied()))}},

@@ -52,7 +52,7 @@ func TestTallyAgreesWithTheDefinition(t *testing.T) {
 						want = "lost"
 					}
 					if got := tally.Add(index, wire.Vote{Verdict: kind}); got != want {
-						t.Fatalf("%d nodes, combination %d, order %v, index %d: %s, want %s", n, combo, order, index, got, want)
+						t.Fatalf("combination %d of %d, order %v, index %d: %s, want %s", combo, n, order, index, got, want)
 					}
 					if tally.Decided() && !decided {
 						decided, held = true, tally.Held()

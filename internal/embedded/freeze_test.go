@@ -149,7 +149,7 @@ func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
 		for i, f := range freezes {
 			// TIME is in whole microseconds.
 			assert.False(
-				t, at.After(f.from) && at.Before(f.to.Add(-time.Microsecond)), "executed %v into freeze %d", at.Sub(f.from), i,
+				t, at.After(f.from) && at.Before(f.to.Add(-time.Microsecond)), "%v into freeze %d", at.Sub(f.from), i,
 			)
 		}
 		if at.Before(freezes[0].from) {

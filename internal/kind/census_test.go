@@ -60,7 +60,8 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 		},
 		"readers, sorted": {
 			[]quorum.Answer{
-				reports("reader", 0, holds("b", 5), holds("a", 4)), reports("reader", 0, holds("a", 6), holds("b", 3)), free(),
+				reports("reader", 0, holds("b", 5), holds("a", 4)),
+				reports("reader", 0, holds("a", 6), holds("b", 3)), free(),
 			},
 			[]kind.MajorityHolder{
 				{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3},

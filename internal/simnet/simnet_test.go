@@ -96,7 +96,8 @@ func TestFrozenMasterExecutesLater(t *testing.T) {
 		require.NoError(t, c.Ping(t.Context()).Err())
 		m.Freeze()
 		start := time.Now()
-		err := c.SetArgs(within(t, 100*time.Millisecond), "a", "ghost", redis.SetArgs{Mode: "NX", TTL: 2 * time.Second}).Err()
+		set := redis.SetArgs{Mode: "NX", TTL: 2 * time.Second}
+		err := c.SetArgs(within(t, 100*time.Millisecond), "a", "ghost", set).Err()
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		assert.Equal(t, 100*time.Millisecond, time.Since(start))
 		// go-redis closed that connection; a new one is accepted, and not answered.

@@ -168,7 +168,8 @@ func TestWithContextEndsWithTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, tt := range endings {
 		for _, order := range []string{
-			"made, lock, context", "made, context, lock", "lock, made, context", "context, made, lock", "lock, context, made",
+			"made, lock, context", "made, context, lock", "lock, made, context", "context, made, lock",
+			"lock, context, made",
 		} {
 			t.Run(tt.name+": "+order, func(t *testing.T) {
 				t.Parallel()

@@ -69,7 +69,9 @@ func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
 		{"default: the TTL and its drift", nil, ttl + drift},
 		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
 		{
-			"drift of its own", []redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)}, 90 * time.Second,
+			"drift of its own",
+			[]redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)},
+			90 * time.Second,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

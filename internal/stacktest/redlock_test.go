@@ -47,7 +47,8 @@ func TestCloseOverWrappedClientsWaitsForTheirTimeouts(t *testing.T) {
 				for i := range w.Masters() {
 					c := redis.NewClient(&redis.Options{
 						Addr: w.Addr(i), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
-						ReadTimeout: patience, WriteTimeout: patience, PoolSize: 3, PipelinePoolSize: -1, DisableIdentity: true,
+						ReadTimeout: patience, WriteTimeout: patience, PoolSize: 3, PipelinePoolSize: -1,
+						DisableIdentity:          true,
 						MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 					})
 					defer c.Close()
@@ -309,10 +310,13 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 			_, err := s.l.Lock(ctx, "foreign", fenced, patient)
 			return err
 		},
-		"RW.Lock of a held": func(ctx context.Context, s fixture) error { _, err := s.l.RW("foreign").Lock(ctx); return err },
-		"Inspect":           func(ctx context.Context, s fixture) error { _, err := s.l.Inspect(ctx, "x"); return err },
-		"Nodes":             func(ctx context.Context, s fixture) error { _, err := s.l.Nodes(ctx); return err },
-		"Release":           func(ctx context.Context, s fixture) error { return s.l.Release(ctx, "held", "token") },
+		"RW.Lock of a held": func(ctx context.Context, s fixture) error {
+			_, err := s.l.RW("foreign").Lock(ctx)
+			return err
+		},
+		"Inspect": func(ctx context.Context, s fixture) error { _, err := s.l.Inspect(ctx, "x"); return err },
+		"Nodes":   func(ctx context.Context, s fixture) error { _, err := s.l.Nodes(ctx); return err },
+		"Release": func(ctx context.Context, s fixture) error { return s.l.Release(ctx, "held", "token") },
 		"five wait for a held": func(ctx context.Context, s fixture) error {
 			var all errgroup.Group
 			for range 5 {
@@ -384,7 +388,8 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 						time.Sleep(5 * time.Second) // the foreign keys end
 						for i, m := range w.Masters() {
 							for _, key := range m.Keys() {
-								if (fault == "slow" || fault == "well") && !strings.HasPrefix(key, "redlock:") { // fences stay, and an intent for a while
+								// Fences stay, and an intent for a while.
+								if (fault == "slow" || fault == "well") && !strings.HasPrefix(key, "redlock:") {
 									assert.Fail(t, "a key is left", "closed at %v: %q on master %d", at, key, i)
 								}
 							}

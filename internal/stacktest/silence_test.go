@@ -45,7 +45,8 @@ func (w *world) apart() {
 func TestAReleaseIsSilentIfTheNextWaiterContinues(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", redlock.WithoutHandOver(), longWaits)
+		a := w.locker(t, "a", redlock.WithoutHandOver(), longWaits)
+		b := w.locker(t, "b", redlock.WithoutHandOver(), longWaits)
 		w.warm(t, a)
 		w.warm(t, b)
 		first := lock(t, a, "x")

@@ -75,9 +75,9 @@ func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
 			return wrap(t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting()})
 		},
 		"a wrapped client with TLS whose pool is a queue": func(t *testing.T, s *redisproc.Server) *node.Node {
-			return wrap(
-				t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3},
-			)
+			return wrap(t, &redis.Options{
+				Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3,
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func TestALateExtensionDoesNotRestoreAReleasedLock(t *testing.T) {
 		})
 		v := r.ask(release("a", "me"), expiresAfter(ttl), firstAsked(a.call.Asked)).result()
 		require.Equal(t, wire.Granted, v.Verdict)
-		r.eventually(4*time.Second, "the control: the extension brings it back", func() bool { return r.m.Get("a") == "me" })
+		r.eventually(4*time.Second, "the control: it comes back", func() bool { return r.m.Get("a") == "me" })
 		r.eventually(4*time.Second, "it is taken back", r.gone)
 		time.Sleep(10 * time.Second)
 		assert.True(t, r.gone())

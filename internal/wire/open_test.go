@@ -114,8 +114,8 @@ func TestNilOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// Users forget to escape the characters of a password, forget the scheme or the @, or misplace the password. Errors show
-// a URL without user, password and query.
+// Users forget to escape the characters of a password, forget the scheme or the @, or misplace the password. Errors
+// show a URL without user, password and query.
 func TestNoErrorShowsAPassword(t *testing.T) {
 	t.Parallel()
 	open := func(url string) error {
@@ -153,8 +153,9 @@ func TestNoErrorShowsAPassword(t *testing.T) {
 	} {
 		for _, pattern := range []string{
 			"redis://:SECRET@10.0.0.1:6379", "redis://me:SECRET@10.0.0.1:6379/0", "rediss://me:SECRET@10.0.0.1:port",
-			"redis://me:SECRET@10.0.0.1/zero", "redis://me:SECRET@10.0.0.1?max_retries=3", "redis://me:SECRET@10.0.0.1?tpyo=1",
-			"redis://me:SECRET@", "http://me:SECRET@10.0.0.1", "me:SECRET@10.0.0.1:6379", ":SECRET@10.0.0.1:6379",
+			"redis://me:SECRET@10.0.0.1/zero", "redis://me:SECRET@10.0.0.1?max_retries=3",
+			"redis://me:SECRET@10.0.0.1?tpyo=1", "redis://me:SECRET@", "http://me:SECRET@10.0.0.1",
+			"me:SECRET@10.0.0.1:6379", ":SECRET@10.0.0.1:6379",
 			"SECRET@10.0.0.1", "redis:me:SECRET@10.0.0.1", "redis:/me:SECRET@10.0.0.1", "redis:// me:SECRET@10.0.0.1",
 			"unix://me:SECRET@run/redis.sock?db=x", "unix://me:SECRET@/?db=x", "10.0.0.1:6379:SECRET@",
 			"redis//:SECRET@10.0.0.1", "redis://:SECRET%@10.0.0.1",

@@ -204,7 +204,7 @@ func TestACLs(t *testing.T) {
 				assert.Equal(t, u.guarded, v.Verdict)
 				assert.Equal(t, u.permanent, node.Permanent(v.Err), "%v", v.Err)
 				var identity *node.IdentityError
-				assert.Equal(t, u.guarded == wire.Unknown, errors.As(v.Err, &identity), "INFO is what is refused: %v", v.Err)
+				assert.Equal(t, u.guarded == wire.Unknown, errors.As(v.Err, &identity), "INFO is refused: %v", v.Err)
 			}
 			if v.Err != nil {
 				assert.NotContains(t, v.Err.Error(), "hunter2")
