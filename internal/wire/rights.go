@@ -27,12 +27,10 @@ type missingRight struct {
 	inFlight *Call     // the recheck that has no reply yet; nil: none
 }
 
-// anyScript calls a script that no server has. A server that answers NOSCRIPT allows this user to run scripts.
-var anyScript = Command("rights", nil, "evalsha", noScript, 0)
-
-// anyText calls a script by its text, which changes nothing. A refused operation itself must not be sent again later:
-// its caller was told that it was not executed.
-var anyText = Command("rights", nil, "eval", "return 1", 0)
+// anyScript calls a script that changes nothing. By its digest, no server has it: one that answers NOSCRIPT allows this
+// user to run scripts. A refused operation itself must not be sent again later: its caller was told that it was not
+// executed.
+var anyScript = (&Script{text: "return 1", sha: noScript}).Op("rights", nil, nil)
 
 // noScript has the form of a script's digest, but is the digest of no script.
 const noScript = "0000000000000000000000000000000000000000"
@@ -97,15 +95,12 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *node.RightErr
 	if !command || inScript && !c.Op.script.undoes.Load() {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
-	m := &missingRight{err: &node.RightError{Err: err}, retryAt: now.Add(rightsInterval)}
-	scope := c.Op.script
-	switch {
-	case inScript:
-		m.recheck, m.text = c.Op, c.flight.asText // a release, which may be executed again
-	case c.flight.asText:
-		scope, m.recheck = nil, anyText
-	default:
-		scope, m.recheck = nil, anyScript
+	m := &missingRight{
+		err: &node.RightError{Err: err}, recheck: anyScript, text: c.flight.asText, retryAt: now.Add(rightsInterval),
+	}
+	var scope *Script
+	if inScript {
+		scope, m.recheck = c.Op.script, c.Op // a release, which may be executed again
 	}
 	if !rs.set(scope, m) {
 		return nil
@@ -137,7 +132,7 @@ func (rs *rights) handshake(r scriptRight, now time.Time) *node.RefusalError {
 		if rs.set(nil, m) {
 			return &node.RefusalError{Err: m.err}
 		}
-	case r.allowed && old != nil && old.recheck == anyScript:
+	case r.allowed && old != nil && !old.text:
 		delete(*rs, nil)
 		return &node.RefusalError{Err: old.err, Over: true}
 	}
@@ -152,7 +147,7 @@ func (rs rights) rechecked(c *Call, r reply, now time.Time) (isRecheck bool, ove
 			continue
 		}
 		m.inFlight = nil
-		noScript := replyerr.HasPrefix(r.err, "NOSCRIPT")
+		noScript := !m.text && replyerr.HasPrefix(r.err, "NOSCRIPT")
 		switch {
 		case r.result != answered:
 			m.retryAt = now

@@ -52,12 +52,8 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		assert.Nil(t, rs.learn(c.call, c.err, at(9)), "%s: it is known", name)
 		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a recheck is due", name)
 		if m := rs[nil]; m != nil {
-			want := anyScript
-			if name == "EVAL" {
-				want = anyText
-			}
-			assert.Same(t, want, m.recheck, name)
-			assert.False(t, m.text, name)
+			assert.Same(t, anyScript, m.recheck, name)
+			assert.Equal(t, name == "EVAL", m.text, name)
 		}
 	}
 }
@@ -150,7 +146,8 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), noCommand, at(10)))
 	assert.Nil(t, rs.handshake(scriptRight{allowed: true}, at(10)), "it says nothing about EVAL")
 	assert.Error(t, rs.refused(anAcquire, at(10)))
-	assert.Equal(t, []any{"evalsha", noScript, "0"}, anyScript.Arguments())
+	assert.Equal(t, [][]any{{"evalsha", noScript, "0"}}, decodeCommands(anyScript.out))
+	assert.Equal(t, []any{"eval", "return 1", "0"}, anyScript.Arguments())
 }
 
 // A recheck that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
@@ -165,4 +162,20 @@ func TestALostRecheckOfARightIsRepeatedAtOnce(t *testing.T) {
 	again, wait, _ := rs.check(anAcquire, at(10.6))
 	assert.NotNil(t, again)
 	assert.True(t, wait)
+}
+
+// A server that has the text of a script cannot lack the script. One that says so anyway is rechecked like any other.
+func TestARecheckWithItsTextThatIsAnsweredByNOSCRIPT(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{"EVAL": noCommand, "a command in a script": noInScript} {
+		var rs rights
+		require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), refusal, at(9)), name)
+		for _, due := range []float64{10, 11} {
+			recheck, _, _ := rs.check(anAcquire, at(due))
+			require.NotNil(t, recheck, name)
+			assert.Equal(t, "eval", decodeCommands(recheck.bytes())[0][0], name)
+			rs.rechecked(recheck, reply{err: replyError("NOSCRIPT No matching script.")}, at(due))
+			require.Error(t, rs.refused(anAcquire, at(due+0.9)), "%s: not at once", name)
+		}
+	}
 }
