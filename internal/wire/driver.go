@@ -135,7 +135,7 @@ func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool
 	default:
 		co.conn.state.on(connMade)
 		if co.state.health.suspect == nil {
-			co.state.calls.connected(now)
+			fx.wake(co.state.calls.connected(now)) // tick may have waited for all of the calls' Connect
 		}
 		co.use(l, now, now, &fx)
 	}

@@ -132,11 +132,16 @@ func (f *inflight) expire(now time.Time, connecting bool) (expired []delivery, n
 	return expired, next
 }
 
-// connected makes the votes of the queue due later by the time for which each call waited for the connection.
-func (f *inflight) connected(now time.Time) {
+// connected makes the votes of the queue due later by the time for which each call waited for the connection. It
+// returns when the next vote is due; the zero time if none is.
+func (f *inflight) connected(now time.Time) (next time.Time) {
 	for _, c := range f.queue {
 		c.postpone(max(0, now.Sub(c.Asked)-c.flight.late))
+		if !c.flight.voted {
+			next = earliest(next, c.due())
+		}
 	}
+	return next
 }
 
 // queuesDurable reports whether a durable call is in the queue that undoes something.

@@ -338,6 +338,23 @@ func TestADriverRestsIfItCannotConnect(t *testing.T) {
 	assert.Equal(t, errBroken, fx.cause)
 }
 
+// While connecting, the vote is due as late as Connect allows. Afterwards it is due earlier.
+func TestTheVoteOfACallIsDueAfterConnecting(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	var fx effects
+	require.NoError(t, p.submit(anyCall(func(c *Call) { c.Connect = 20 * time.Second }), &fx))
+	next, _ := p.next(at(9))
+	require.Equal(t, doConnect, next.do)
+	require.Equal(t, at(29), p.tick(at(10)).tickBy)
+	fx, _ = p.connected(fakeLink{}, nil, at(10.5))
+	assert.Equal(t, at(11.5), fx.tickBy)
+	next, _ = p.next(at(10.5))
+	require.Equal(t, doFlush, next.do)
+	assert.Len(t, p.tick(at(11.5)).deliveries, 1)
+	assert.NotNil(t, p.state.health.suspect)
+}
+
 func TestABatchIsCounted(t *testing.T) {
 	t.Parallel()
 	p := newCore()
