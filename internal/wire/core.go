@@ -158,9 +158,10 @@ func (co *core) tick(now time.Time) (fx effects) {
 	return fx
 }
 
-// judge judges the master by the calls that have just expired.
+// judge judges the master by the calls that have just expired, unless it was asked nothing: the driver rests, or this
+// process was paused before the driver ran.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
-	if !co.driver.running {
+	if len(co.state.calls.written) == 0 && co.conn.state != connDialing {
 		return
 	}
 	h := &co.state.health

@@ -135,12 +135,25 @@ func TestAFailedProofBacksOff(t *testing.T) {
 	assert.Equal(t, p.state.health.retryAt, fx.tickBy)
 }
 
-// A call may expire in the queue while the driver rests. That shows nothing of the master.
-func TestAnIdleMasterIsNotJudged(t *testing.T) {
+// A call may expire in the queue while the driver rests, or before it runs. That shows nothing of the master.
+func TestAMasterThatIsAskedNothingIsNotJudged(t *testing.T) {
 	t.Parallel()
 	p := newCore()
+	p.connect(fakeLink{})
+	p.conn.silentSince = at(1)
 	p.judge([]delivery{{anyCall(), unsent(node.ErrTimeout)}}, at(10), &effects{})
 	assert.Nil(t, p.state.health.suspect)
+
+	require.NoError(t, p.submit(anyCall(), &effects{}))
+	require.True(t, p.driver.running)
+	assert.Len(t, p.tick(at(10)).deliveries, 1)
+	assert.Nil(t, p.state.health.suspect, "the process was paused for longer than the call's time")
+
+	require.NoError(t, p.submit(anyCall(func(c *Call) { c.Asked, c.Deadline = at(11), at(12) }), &effects{}))
+	next, _ := p.next(at(11))
+	require.Equal(t, doFlush, next.do)
+	assert.Len(t, p.tick(at(12)).deliveries, 1)
+	assert.NotNil(t, p.state.health.suspect, "the control: it was asked")
 }
 
 func TestAPipeRefusesACallForWhichARightIsMissing(t *testing.T) {
