@@ -159,9 +159,17 @@ func (co *core) tick(now time.Time) (fx effects) {
 }
 
 // judge judges the master by the calls that have just expired, unless it was asked nothing: the driver rests, or this
-// process was paused before the driver ran.
+// process was paused before the driver ran. Calls without a Connect do not shorten an attempt to connect: it would fail
+// the calls for which the attempt may take longer.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
-	if len(co.state.calls.written) == 0 && co.conn.state != connDialing {
+	switch {
+	case len(expired) == 0:
+		return
+	case co.conn.state == connDialing:
+		if now.Sub(co.conn.silentSince) < co.state.calls.patience() {
+			return
+		}
+	case len(co.state.calls.written) == 0:
 		return
 	}
 	h := &co.state.health

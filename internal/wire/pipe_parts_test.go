@@ -156,6 +156,23 @@ func TestAMasterThatIsAskedNothingIsNotJudged(t *testing.T) {
 	assert.NotNil(t, p.state.health.suspect, "the control: it was asked")
 }
 
+// A probe and an extension have no Connect, or a short one. Their end must not fail the acquires that wait for longer.
+func TestACallDoesNotShortenAnAttemptToConnect(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	for _, connect := range []time.Duration{0, 10 * time.Second, 2 * time.Second} {
+		require.NoError(t, p.submit(anyCall(func(c *Call) { c.Connect = connect }), &effects{}))
+	}
+	next, _ := p.next(at(9))
+	require.Equal(t, doConnect, next.do)
+	for _, due := range []float64{10, 11} {
+		assert.Len(t, p.tick(at(due)).deliveries, 1)
+		assert.Nil(t, p.state.health.suspect)
+	}
+	assert.Len(t, p.tick(at(19)).deliveries, 1)
+	assert.NotNil(t, p.state.health.suspect, "the control: the longest one is over")
+}
+
 func TestAPipeRefusesACallForWhichARightIsMissing(t *testing.T) {
 	t.Parallel()
 	p := newCore()
