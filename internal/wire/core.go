@@ -47,10 +47,8 @@ type closing struct {
 type effects struct {
 	now         time.Time  // when the decision was made
 	close       []link     // connections to close
-	health      bool       // onHealth must be called with cause
-	cause       error      // why the master is suspect; nil: it has recovered
+	reports     []error    // what onHealth must be called with, in order
 	deliveries  []delivery // votes to deliver
-	reports     []error    // refusals that onHealth must be called with
 	tickBy      time.Time  // when tick must run; zero: no need
 	sendAheadAt time.Time  // when sendAhead must run; zero: no need
 	idle        bool       // the replies that were received left nothing to do
@@ -74,17 +72,10 @@ const (
 // wake makes tick run at t or earlier; the zero time has no effect.
 func (fx *effects) wake(t time.Time) { fx.tickBy = earliest(fx.tickBy, t) }
 
-// suspect has onHealth called with the failure of a master that became suspect.
-func (fx *effects) suspect(changed bool, err error) {
+// health has onHealth called if the master's health changed: with its failure, or with nil if it has recovered.
+func (fx *effects) health(changed bool, err error) {
 	if changed {
-		fx.health, fx.cause = true, err
-	}
-}
-
-// healthy has onHealth called if a master has recovered.
-func (fx *effects) healthy(changed bool) {
-	if changed {
-		fx.health, fx.cause = true, nil
+		fx.reports = append(fx.reports, err)
 	}
 }
 
@@ -140,7 +131,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 	for _, c := range orphaned {
 		fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
 	}
-	if fx.health {
+	if len(fx.reports) > 0 { // the master became suspect
 		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
 		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
 	}
@@ -176,7 +167,7 @@ func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	for _, d := range expired {
 		if h.expire(d.call.Request, d.vote.Err, co.conn.silentSince, now) {
 			co.conn.state.on(connSilenced)
-			fx.suspect(true, d.vote.Err)
+			fx.health(true, d.vote.Err)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool
 	switch {
 	case err != nil:
 		co.conn.state.on(connFailed)
-		fx.suspect(co.state.health.fail(err, now), err)
+		fx.health(co.state.health.fail(err, now), err)
 		co.giveUp(err, now, &fx)
 		return fx, false
 	case co.closing.closed:
@@ -212,8 +212,8 @@ func (co *core) settle(l link, replies []reply, err error, scratch []delivery, n
 	case out.answered:
 		co.conn.server = out.server
 		co.conn.state.on(connAnswered)
+		fx.health(s.health.answer(), nil)
 		co.noteBar(out.server, &fx)
-		fx.healthy(s.health.answer())
 	}
 	for _, c := range out.unanswered {
 		s.outbox.owe(owedUnanswered, c, now, now)
@@ -238,6 +238,6 @@ func (co *core) lost(out *settlement, fx *effects) {
 		co.state.late.connLost(out.server.RunID, out.lostSince)
 	}
 	if out.malformed != nil || fresh && !out.answered && !out.onlyPing {
-		fx.suspect(co.state.health.fail(out.err, out.now), out.err)
+		fx.health(co.state.health.fail(out.err, out.now), out.err)
 	}
 }

@@ -23,8 +23,10 @@ type pipe struct {
 	scratch     []delivery                                    // the driver's, reused
 	votes       votes
 
-	mu   sync.Mutex
-	core core
+	mu        sync.Mutex
+	core      core
+	reports   []error // what onHealth must be called with, in order
+	reporting bool    // a goroutine calls it
 }
 
 func newPipe(clk clock.Clock, open func(patience time.Duration) (link, error)) *pipe {
@@ -45,6 +47,7 @@ func (p *pipe) unlock(fx *effects) {
 	if fx.endDriver {
 		close(p.work)
 	}
+	p.reports = append(p.reports, fx.reports...)
 	p.mu.Unlock()
 }
 
@@ -80,16 +83,30 @@ func (p *pipe) apply(fx *effects) {
 	if !fx.sendAheadAt.IsZero() {
 		p.windowAlarm.By(fx.sendAheadAt)
 	}
-	if fx.health {
-		p.onHealth(fx.cause)
+	if len(fx.reports) > 0 {
+		p.report()
 	}
 	p.votes.count(fx.now, fx.deliveries...)
 	for _, d := range fx.deliveries {
 		d.call.deliver(d.vote, fx.now)
 	}
-	for _, err := range fx.reports {
-		p.onHealth(err)
+}
+
+// report calls onHealth in the order of the decisions, unless another goroutine does so: then that one goes on. With a
+// mutex instead, onHealth could not submit a call.
+func (p *pipe) report() {
+	p.mu.Lock()
+	for !p.reporting && len(p.reports) > 0 {
+		all := p.reports
+		p.reports, p.reporting = nil, true
+		p.mu.Unlock()
+		for _, err := range all {
+			p.onHealth(err)
+		}
+		p.mu.Lock()
+		p.reporting = false
 	}
+	p.mu.Unlock()
 }
 
 // submit accepts a call, or refuses it at once.

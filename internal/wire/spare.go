@@ -169,7 +169,7 @@ func (co *core) settleSpare(l link, n int, replies []reply, err error, now time.
 	if out.answered {
 		sp.backoff = 0
 		if co.conn.link == nil { // otherwise the main connection decides whether the master is suspect
-			fx.healthy(s.health.answer())
+			fx.health(s.health.answer(), nil)
 		}
 	}
 	for _, c := range out.retry {
@@ -190,7 +190,7 @@ func (co *core) settleSpare(l link, n int, replies []reply, err error, now time.
 		sp.link = nil
 		fx.close = append(fx.close, l)
 	}
-	fx.deliveries, fx.reports = out.deliveries, out.reports
+	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
 	co.startDriver(now, &fx) // refused calls may have been queued again
 	fx.wake(s.outbox.next(false))
 	return fx, len(sp.sent)
