@@ -124,14 +124,16 @@ func (co *core) rest(fx *effects) {
 func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool) {
 	fx.now = now
 	switch {
+	case co.closing.closed: // err shows nothing of the master
+		co.conn.state.on(connFailed)
+		if err == nil {
+			fx.close = append(fx.close, l)
+		}
 	case err != nil:
 		co.conn.state.on(connFailed)
 		fx.health(co.state.health.fail(err, now), err)
 		co.giveUp(err, now, &fx)
 		return fx, false
-	case co.closing.closed:
-		co.conn.state.on(connFailed)
-		fx.close = append(fx.close, l)
 	default:
 		co.conn.state.on(connMade)
 		if co.state.health.suspect == nil {
@@ -237,7 +239,7 @@ func (co *core) lost(out *settlement, fx *effects) {
 	if out.lost {
 		co.state.late.connLost(out.server.RunID, out.lostSince)
 	}
-	if out.malformed != nil || fresh && !out.answered && !out.onlyPing {
+	if !co.closing.closed && (out.malformed != nil || fresh && !out.answered && !out.onlyPing) {
 		fx.health(co.state.health.fail(out.err, out.now), out.err)
 	}
 }

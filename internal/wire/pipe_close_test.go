@@ -103,6 +103,30 @@ func TestAPipeThatHasNothingToDoEndsAtOnce(t *testing.T) {
 	require.ErrorIs(t, p.refusal(anyCall(durable)), node.ErrClosed)
 }
 
+// The end of a pipe ends its connections, which shows nothing of the master.
+func TestTheEndOfAPipeIsNoFailureOfTheMaster(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(p *core) effects{
+		"while connecting": func(p *core) effects {
+			p.conn.state = connDialing
+			fx, _ := p.connected(nil, node.ErrClosed, at(9))
+			return fx
+		},
+		"before the first reply": func(p *core) effects {
+			p.connect(fakeLink{})
+			p.state.calls.written = releases(1)
+			return p.settle(p.conn.link, nil, errBroken, nil, at(9))
+		},
+	} {
+		p := newCore()
+		p.driver.running = true
+		p.endClose(at(9))
+		assert.Empty(t, end(p).reports, name)
+		next, _ := p.next(at(9))
+		assert.Equal(t, doRest, next.do, name)
+	}
+}
+
 func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
 	t.Parallel()
 	p := newCore()
