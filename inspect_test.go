@@ -1,10 +1,8 @@
 package redlock_test
 
 import (
-	"math"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
@@ -12,8 +10,6 @@ import (
 	"github.com/redlock-go/redlock/internal/kind/kindtest"
 	"github.com/redlock-go/redlock/internal/wire"
 )
-
-const mostExact = 1<<53 - 1 // the largest number that a script can compute
 
 func list(fields ...any) []any { return fields }
 
@@ -24,41 +20,6 @@ func checkMalformed(t *testing.T, v wire.Vote) {
 	require.ErrorContains(t, v.Err, "the reply ")
 	require.Less(t, len(v.Err.Error()), 1200) // a hundred runes, each escaped at worst
 	require.Nil(t, v.Data)
-}
-
-func TestRepliesOfInspect(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		reply any
-		want  wire.Verdict
-	}{
-		{list(), wire.Granted},
-		{list("mutex", int64(0), int64(0), "token", int64(-1)), wire.Denied},
-		{list("reader", int64(mostExact), int64(0), "a", int64(1), "b", int64(0)), wire.Denied},
-		{list("hash", int64(0), int64(0), "", int64(math.MaxInt64)), wire.Denied},
-
-		{nil, wire.Unknown},
-		{int64(1), wire.Unknown},
-		{"", wire.Unknown},
-		{list("mutex"), wire.Unknown},
-		{list("reentrant", int64(1)), wire.Unknown},
-		{list("mutex", int64(1), int64(0), "token"), wire.Unknown},
-		{list(nil, int64(1), int64(0), "token", int64(1)), wire.Unknown},
-		{list("", int64(1), int64(0), "token", int64(1)), wire.Unknown},
-		{list("mutex", "1", int64(0), "token", int64(1)), wire.Unknown},
-		{list("mutex", int64(-1), int64(0), "token", int64(1)), wire.Unknown},
-		{list("mutex", int64(mostExact+1), int64(0), "token", int64(1)), wire.Unknown},
-		{list("mutex", int64(1), int64(0), nil, int64(1)), wire.Unknown},
-		{list("mutex", int64(1), int64(0), "token", nil), wire.Unknown},
-		{list("mutex", int64(1), int64(0), "token", int64(-2)), wire.Unknown},
-		{list("reader", int64(1), int64(0), "a", int64(1), "b"), wire.Unknown},
-		{list("reader", int64(1), int64(0), "a", int64(1), "a", int64(1)), wire.Unknown},
-		{list("reader", int64(1), int64(0), "a", int64(1), int64(1), "b"), wire.Unknown},
-	} {
-		v := kind.ReadState(tt.reply)
-		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
-		checkState(t, v)
-	}
 }
 
 func checkState(t *testing.T, v wire.Vote) {

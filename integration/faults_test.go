@@ -3,7 +3,6 @@ package integration_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -90,92 +89,4 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A lock is held on masters A, B and C only. C crashes and comes back empty; D and E never knew. They would be a
-// majority for another client while the lock is valid.
-func TestAMasterThatRestartedEmptyDoesNotVoteTwice(t *testing.T) {
-	masters := masters(t)
-	const name = "twice"
-	opts := []redlock.Option{redlock.WithTTL(largest)}
-	first, second := open(t, masters, opts...), open(t, masters, opts...)
-	control := open(t, masters, append(opts, redlock.WithoutRestartGuard())...)
-	for _, locker := range []*redlock.Locker{first, second, control} {
-		unlock(t, lock(t, locker, "warm"))
-	}
-
-	for _, m := range masters[3:] {
-		ask(t, m, "SET", name, "another", "PX", patience.Milliseconds())
-	}
-	held := lock(t, first, name, redlock.WithoutKeepalive())
-	for _, m := range masters[3:] {
-		ask(t, m, "DEL", name)
-	}
-	votes, _ := holders(t, second, name)
-	require.Equal(t, 3, votes)
-
-	c := masters[2]
-	all(t, (*redisbox.Master).Kill, c)
-	all(t, (*redisbox.Master).Start, c)
-	require.Empty(t, value(c, name), "it has forgotten")
-
-	for time.Until(held.Until()) > 2*time.Second {
-		_, err := second.TryLock(t.Context(), name)
-		require.Error(t, err, "a second holder, %v before the first one's deadline", time.Until(held.Until()))
-	}
-	require.NoError(t, held.Err())
-
-	// The control: the guard it was, and nothing else.
-	var stolen *redlock.Lock
-	eventually(t, time.Until(held.Until()), func() (err error) {
-		stolen, err = control.TryLock(t.Context(), name)
-		return err
-	})
-	assert.NoError(t, held.Err(), "two holders at once")
-	unlock(t, stolen)
-
-	// And when the lock and the window have passed, the second has its turn.
-	l, err := second.Lock(within(t, patience), name)
-	require.NoError(t, err)
-	assert.ErrorIs(t, held.Err(), redlock.ErrLost)
-	unlock(t, l)
-}
-
-// An extension puts the lock back on a master that lost it, and the master's first vote after that does not count yet.
-func TestAnExtensionHealsARestartedMaster(t *testing.T) {
-	masters := masters(t)
-	lost := masters[1]
-	votes := make(chan redlock.Verdict, 1000)
-	locker := open(t, masters, redlock.WithTrace(&redlock.Trace{
-		Vote: func(_ context.Context, e redlock.VoteEvent) {
-			if e.Node == lost.Addr() && e.Op == "extend" {
-				votes <- e.Verdict
-			}
-		},
-	}))
-	l := lock(t, locker, "healed")
-	requireValue(t, settled, lost, "healed", l.Token())
-	all(t, (*redisbox.Master).Kill, lost)
-	for len(votes) > 0 {
-		<-votes
-	}
-	all(t, (*redisbox.Master).Start, lost)
-
-	requireValue(t, patience, lost, "healed", l.Token())
-	var answered []redlock.Verdict
-	for !slices.Contains(answered, "granted") {
-		select {
-		case vote := <-votes:
-			if vote == "granted" || vote == "denied" {
-				answered = append(answered, vote)
-			}
-		case <-time.After(patience):
-			t.Fatalf("no vote of it counts again: %v", answered)
-		}
-	}
-	assert.Equal(t, []redlock.Verdict{"denied", "granted"}, answered,
-		"healed, and only from the next extension on a vote")
-	assert.NoError(t, l.Err())
-	unlock(t, l)
-	requireEmpty(t, settled, masters...)
 }

@@ -59,65 +59,6 @@ func TestLifeOfALock(t *testing.T) {
 	unlock(t, next)
 }
 
-// A kept lock outlives its TTL; the control shows that without keepalive the same wait ends it.
-func TestKeepaliveHoldsPastTheTTL(t *testing.T) {
-	masters := masters(t)
-	ours, others := open(t, masters), open(t, masters)
-	kept, alone := lock(t, ours, "kept"), lock(t, ours, "alone", redlock.WithoutKeepalive())
-
-	begin := time.Now()
-	next, err := others.Lock(within(t, patience), "alone")
-	require.NoError(t, err)
-	took := time.Since(begin)
-	assert.Greater(t, took, ttl/2, "not before the holder's TTL")
-	assert.ErrorIs(t, alone.Err(), redlock.ErrLost, "its holder knows before anybody else has it")
-	assert.ErrorIs(t, alone.Unlock(t.Context()), redlock.ErrLost)
-	assert.NoError(t, next.Err(), "the late Unlock did not harm the new holder")
-	votes, token := holders(t, ours, "alone")
-	assert.GreaterOrEqual(t, votes, 3)
-	assert.Equal(t, next.Token(), token)
-
-	_, err = others.Lock(within(t, 2*ttl), "kept")
-	require.ErrorIs(t, err, redlock.ErrHeld)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.NoError(t, kept.Err())
-	assert.Greater(t, time.Since(begin), 2*ttl)
-	unlock(t, kept)
-	unlock(t, next)
-}
-
-// Several processes' worth of Lockers add to one number without any other protection.
-func TestLockersExcludeEachOther(t *testing.T) {
-	masters := masters(t)
-	const lockers, callers, rounds = 3, 3, 5
-	var number, inside int // guarded by the lock under test, and watched by the race detector
-	var done sync.WaitGroup
-	for range lockers {
-		locker := open(t, masters)
-		for range callers {
-			done.Go(func() {
-				for range rounds {
-					err := locker.Do(within(t, 2*patience), "number", func(context.Context) error {
-						inside++
-						if inside != 1 {
-							t.Errorf("%d holders at once", inside)
-						}
-						number++
-						inside--
-						return nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	done.Wait()
-	assert.Equal(t, lockers*callers*rounds, number)
-	requireEmpty(t, settled, masters...)
-}
-
 // wait has a second Locker wait for a name that is held, with a backoff and TTLs so long that only a release message
 // can end the wait, and returns when it listens on every master. got is closed when it has the lock.
 func wait(t *testing.T, masters []*redisbox.Master, name string) (got chan *redlock.Lock) {

@@ -16,8 +16,8 @@ import (
 )
 
 // flagCase is a call of redlock in which a flag, or its variable, has a value that the outcome shows. In args, env and
-// says, NAME is a free name, HELD one that is held, UP and DOWN are lists of masters, and UPFILE and DOWNFILE files of
-// them.
+// says, NAME is a free name, HELD one that is held, UP and DOWN are lists of masters, FIRST and REST the parts of UP,
+// and UPFILE and DOWNFILE files of the lists.
 type flagCase struct {
 	args   string // separated by spaces
 	script string // of the command, if it is a shell
@@ -33,6 +33,7 @@ func flagCases() map[string]flagCase {
 	return map[string]flagCase{
 		"--masters":          {"status --masters UP", "", down, 0, "3 of 3 may vote"},
 		"--masters, file":    {"status --masters UP", "", "REDLOCK_MASTERS_FILE=DOWNFILE", 0, "3 of 3 may vote"},
+		"--masters, twice":   {"status --masters FIRST --masters REST", "", down, 0, "3 of 3 may vote"},
 		"$MASTERS":           {"status", "", down, 69, "0 of 3 may vote"},
 		"--masters-file":     {"status --masters-file UPFILE", "", "REDLOCK_MASTERS_FILE=DOWNFILE", 0, "3 of 3 may vote"},
 		"--masters-file, $":  {"status --masters-file UPFILE", "", down, 0, "3 of 3 may vote"},
@@ -65,12 +66,13 @@ func flagCases() map[string]flagCase {
 		"--min-hold":         {"run --min-hold 9s NAME -- true", "", "", 0, "^$"}, // see TestAMinHoldOutlivesTheRun
 		"--max-hold":         {"run --max-hold 1s --grace 0 NAME -- sleep 30", "", "", 70, `maximum of 1s \(--max-hold\)`},
 		"--grace": {
-			"run --max-hold 1s --grace 100ms NAME -- sh -c", "trap '' TERM; while :; do sleep 0.02; done", "", 70, "signal 9",
+			"run --max-hold 1s --grace 100ms NAME -- sh -c", "trap '' TERM; while :; do sleep 0.02; done", "",
+			70, "signal 9",
 		},
 		"without --pass-masters": {"run NAME -- printenv REDLOCK_MASTERS", "", "", 1, "^$"},
 		"--pass-masters":         {"run --pass-masters NAME -- printenv REDLOCK_MASTERS", "", "", 0, "^UP\n$"},
 		"--verbose":              {"run --verbose NAME -- true", "", "", 0, "msg=locked"},
-		"-v":                     {"run -v NAME -- true", "", "", 0, "msg=locked"},
+		"-v":                     {"run -v NAME -- true", "", "", 0, "msg=locked(?s:.*)msg=unlocked"},
 		"--json":                 {"status --json NAME", "", "", 0, `"held": false`},
 	}
 }
@@ -91,7 +93,8 @@ func TestEachFlagHasItsEffect(t *testing.T) {
 		n++
 		replacer := strings.NewReplacer("NAME", fmt.Sprintf("name-%d", n), "HELD", "held",
 			"UPFILE", upFile, "DOWNFILE", downFile,
-			"UP", joined(masters), "DOWN", down, "DEAF", deafs, "REDLOCK_", "REDLOCK_", "REDLOCK", binary)
+			"FIRST", masters[0].URL(), "REST", joined(masters[1:]), "UP", joined(masters), "DOWN", down,
+			"DEAF", deafs, "REDLOCK_", "REDLOCK_", "REDLOCK", binary)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(replacer.Replace(tc.args))

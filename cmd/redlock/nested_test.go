@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,7 +47,8 @@ func TestARunDoesNotWaitForItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := redlock(t, masters, append(append([]string{"run"}, tc.flags...), "a "+name, "--", "sh", "-c", tc.script)...)
+			args := append(append([]string{"run"}, tc.flags...), "a "+name, "--", "sh", "-c", tc.script)
+			got := redlock(t, masters, args...)
 			assert.Equal(t, tc.code, got.code, got.stderr)
 			assert.Equal(t, tc.stdout, got.stdout)
 			if tc.says == "" {
@@ -103,6 +105,9 @@ func TestMastersFiles(t *testing.T) {
 		"a mark before a comment": {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, "3 of 3 may vote"},
 		"comments behind": {
 			up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, "3 of 3 may vote",
+		},
+		"comments and blank lines": {
+			"# first\n\n  # second\r\n" + strings.Join(up, "\r\n") + "\r\n", 0, "3 of 3 may vote",
 		},
 		"a comment after a comma":     {up[0] + ", # eu\n" + up[1] + ",\n" + up[2], 0, "3 of 3 may vote"},
 		"a commented URL":             {up[0] + "\n #" + up[1] + "\n# " + up[2], 0, "1 of 1 may vote"},

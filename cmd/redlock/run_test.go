@@ -177,32 +177,6 @@ func TestRunWaitsForMastersToComeBack(t *testing.T) {
 	assert.Equal(t, "runs\n", p.stdout.String())
 }
 
-func TestRunOverEmbeddedMasters(t *testing.T) {
-	t.Parallel()
-	got := redlock(t, nil, "run", "--embedded", "nightly-report", "--", "echo", "one of us runs this")
-	assert.Equal(t, result{0, "one of us runs this\n", ""}, got)
-}
-
-func TestRunTakesMastersFromItsFlagFirst(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	got := redlock(t, redlocktest.Start(t, 1), "run", "--masters", redlocktest.URLs(
-		masters,
-	)[0]+","+redlocktest.URLs(masters)[1],
-		"--masters", redlocktest.URLs(masters)[2], "name", "--", binary, "status", "--masters",
-		strings.Join(redlocktest.URLs(masters), ","), "name")
-	assert.Equal(t, 0, got.code, got.stderr)
-	assert.Contains(t, got.stdout, "3 of 3 votes")
-}
-
-func TestRunLogsEventsIfAsked(t *testing.T) {
-	t.Parallel()
-	got := redlock(t, redlocktest.Start(t, 3), "run", "-v", "my name", "--", "true")
-	assert.Equal(t, 0, got.code)
-	assert.Empty(t, got.stdout)
-	assert.Regexp(t, `locked.*my name(?s:.*)unlocked.*my name`, got.stderr)
-}
-
 func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)

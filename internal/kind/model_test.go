@@ -96,8 +96,8 @@ func pool() [][]claim {
 		{one("reader", "r", "1")},
 		{one("reader", "r", "2"), one("reader", "r", "3")},
 		{
-			waiting(one("writer", "w", "1"), "intent 1"), one("reader", "w", "1"), waiting(one("writer", "w", "2"), "intent 2"),
-			one("reader", "w", "2"),
+			waiting(one("writer", "w", "1"), "intent 1"), one("reader", "w", "1"),
+			waiting(one("writer", "w", "2"), "intent 2"), one("reader", "w", "2"),
 		},
 		{one("writer", "w", "3")},
 		{one("reentrant", "one", "1")},
@@ -204,14 +204,14 @@ func (p play) wait(t *rapid.T) {
 	p.pass(rapid.OneOf(short, short, short, short, ends, ends, ends, ends, day).Draw(t, "milliseconds"))
 }
 
-// ends returns the times until holds and intents end.
+// ends returns the times until holds and intents end, and until a millisecond before that.
 func (p play) ends() []int64 {
 	waits := []int64{1}
 	for _, name := range []string{first, second} {
 		r := p.model.at(name)
 		for _, ends := range []map[string]int64{r.holds, r.intents} {
 			for _, end := range ends {
-				waits = append(waits, end-p.model.now)
+				waits = append(waits, end-p.model.now, end-p.model.now-1)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (p play) mustGrow(t *rapid.T, c claim, a answer) {
 	for _, name := range c.Names {
 		shared := c.Kind == "reader" || a.owned
 		if a.number < p.highest[name] || (a.number == p.highest[name] && !shared) {
-			t.Fatalf("%s got the fencing token %d of %q, when %d was given out before", c.Token, a.number, name, p.highest[name])
+			t.Fatalf("%s got the fencing token %d of %q after %d", c.Token, a.number, name, p.highest[name])
 		}
 		p.highest[name] = a.number
 	}
@@ -253,8 +253,8 @@ func (p play) ask(t *rapid.T, c claim, op *wire.Op, want answer) {
 	}
 	if want.failed != (v.Err != nil) || fmt.Sprint(got.flat()) != fmt.Sprint(want.flat()) {
 		t.Fatalf(
-			"%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now, got.flat(),
-			v.Err, want.flat(),
+			"%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now,
+			got.flat(), v.Err, want.flat(),
 		)
 	}
 	verdict := v.Verdict.String()
@@ -294,7 +294,8 @@ func (p play) compare(t *rapid.T) {
 		r := p.model.at(name)
 		if left := max(0, r.kept-p.model.now); p.redis.TTL(kind.FenceKey(name)).Milliseconds() != left {
 			t.Fatalf(
-				"the fence of %q at %d is kept for %v, want %d ms", name, p.model.now, p.redis.TTL(kind.FenceKey(name)), left,
+				"the fence of %q at %d is kept for %v, want %d ms",
+				name, p.model.now, p.redis.TTL(kind.FenceKey(name)), left,
 			)
 		}
 		if there := p.redis.Exists(name); there != (r.kind != "") {

@@ -232,7 +232,9 @@ func TestRepliesOfInspect(t *testing.T) {
 		{list("mutex", int64(mostExact+1), int64(0), "a", int64(5)), wire.Unknown},
 		{list("mutex", int64(0), int64(0), int64(1), int64(5)), wire.Unknown},
 		{list("mutex", int64(0), int64(0), "a", "5"), wire.Unknown},
+		{list("mutex", int64(0), int64(0), "a", int64(-2)), wire.Unknown},
 		{list("reader", int64(0), int64(0), "a", int64(5), "a", int64(5)), wire.Unknown},
+		{list("reader", int64(0), int64(0), "a", int64(5), int64(5), "b"), wire.Unknown},
 		{list("semaphore", int64(0), int64(0), "a", int64(5)), wire.Unknown},
 	} {
 		v := kind.ReadState(tt.reply)
