@@ -22,6 +22,7 @@ const (
 // [outbox], and from there to the end of the queue, or over the spare connection.
 type inflight struct {
 	queue   []*Call // waiting to be written
+	voted   int     // how many calls at the head of queue have their votes, at least; expire does not look at them
 	written []*Call // written, or being written, without a reply
 }
 
@@ -40,7 +41,7 @@ func (f *inflight) retry(calls []*Call) {
 	for len(calls) > 0 && first < len(f.queue) && !f.queue[first].flight.sent.IsZero() {
 		first++
 	}
-	f.queue = slices.Insert(f.queue, first, calls...)
+	f.queue, f.voted = slices.Insert(f.queue, first, calls...), 0
 }
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain rechecks of
@@ -82,7 +83,7 @@ func (f *inflight) load(
 			dropped = append(dropped, delivery{c, unsent(err)})
 		}
 	}
-	f.queue = dropFirst(f.queue, taken)
+	f.queue, f.voted = dropFirst(f.queue, taken), max(0, f.voted-taken)
 	return f.written[first:], dropped
 }
 
@@ -121,7 +122,11 @@ func (f *inflight) expire(now time.Time, connecting bool) (expired []delivery, n
 	if connecting {
 		due, err = (*Call).dueUnsent, errNotConnected
 	}
-	late, next = expireCalls(f.queue, due, now, next)
+	// While a master is down, all releases of locks that it has stay here, and all but the latest have their votes.
+	for f.voted < len(f.queue) && f.queue[f.voted].flight.voted {
+		f.voted++
+	}
+	late, next = expireCalls(f.queue[f.voted:], due, now, next)
 	for _, c := range late {
 		v := unsent(err)
 		if c.Durable {
@@ -208,7 +213,7 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 		}
 	}
 	clear(f.queue[len(kept):])
-	f.queue = kept
+	f.queue, f.voted = kept, 0
 	return failed
 }
 

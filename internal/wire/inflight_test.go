@@ -167,6 +167,42 @@ func TestInflightExpires(t *testing.T) {
 	assert.Zero(t, next)
 }
 
+// The releases of many locks may wait for a master that is down. Each deadline would cost a look through all.
+func TestInflightDoesNotLookAtReleasesThatHaveTheirVotes(t *testing.T) {
+	t.Parallel()
+	var f inflight
+	due := func(s float64) *Call { return anyCall(durable, func(c *Call) { c.Deadline = at(s) }) }
+	first, second, third := due(10), due(11), due(12)
+	votes := func(now float64) int {
+		expired, _ := f.expire(at(now), false)
+		return len(expired)
+	}
+	f.push(first, second, third)
+	require.Equal(t, 1, votes(10))
+	request := first.Request
+	first.Request = nil // a look at it would panic
+	require.Equal(t, 1, votes(11))
+	require.Panics(t, func() { first.due() }, "the control")
+	first.Request = request
+
+	f.retry([]*Call{due(11.5)})
+	require.Equal(t, 1, votes(11.5), "one that was sent before is ahead of them")
+	require.Zero(t, votes(11.6))
+	batch, _ := f.load(aServer, nil, nil, at(11.6))
+	require.Len(t, batch, 4)
+	f.push(due(11.7))
+	require.Equal(t, 1, votes(11.7))
+	require.Equal(t, 1, votes(12), "it was written")
+
+	f = inflight{}
+	f.push(anyCall())
+	require.Equal(t, 1, votes(10))
+	f.push(due(11))
+	require.Zero(t, votes(10))
+	require.Empty(t, f.failQueued(errBroken, at(10)), "the acquire leaves the queue, and has its vote")
+	require.Equal(t, 1, votes(11))
+}
+
 func TestInflightFailsTheQueueButForDurableCalls(t *testing.T) {
 	t.Parallel()
 	var f inflight
