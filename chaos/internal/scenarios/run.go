@@ -33,8 +33,9 @@ type Options struct {
 	Dir string
 	// Command makes the command that runs a client.
 	Command func() *exec.Cmd
-	// Replay is the command that repeats the run.
-	Replay string
+	// Replay is the command that repeats the run. ReplayOne returns the one that plays a single schedule of a scenario.
+	Replay    string
+	ReplayOne func(scenario string, seed, order uint64) string
 	// Say reports progress to a person.
 	Say func(format string, args ...any)
 

@@ -102,7 +102,7 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options) (out Outcome, sum
 	}
 	sum, err = simulation.Batch{
 		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Say: o.Say,
-		Replay: s.replay, Excused: func(c string) bool { return !s.promises(c) },
+		Replay: func(seed, order uint64) string { return o.ReplayOne(s.Name, seed, order) }, Excused: func(c string) bool { return !s.promises(c) },
 	}.Run(ctx)
 	if err != nil {
 		return out, sum, err
@@ -116,11 +116,6 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options) (out Outcome, sum
 		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands",
 		sum.Schedules, o.Seed, sum.Virtual.Round(time.Second), sum.Wall.Round(time.Millisecond), sum.Holds, sum.Commands,
 	)))
-}
-
-// replay returns the command that plays a schedule again.
-func (s Scenario) replay(seed, order uint64) string {
-	return fmt.Sprintf("go run ./chaos -scenario %s -exact -seed %d -order %d", s.Name, seed, order)
 }
 
 // verdicts are those of the checkers of the simulation, of all schedules together.

@@ -105,6 +105,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			o := scenarios.Options{
 				Seed: 1, Order: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf,
 				Virtually: func() (simulation.Play, error) { return exact.Start(t).Playing(tt.lock), nil },
+				ReplayOne: func(scenario string, seed, _ uint64) string { return fmt.Sprint(scenario, " ", seed) },
 			}
 			v, sum, err := scenarios.PlayVirtually(t.Context(), s, o)
 			require.NoError(t, err)

@@ -62,6 +62,6 @@ func (c *command) reportControl(one controls.Result) bool {
 	}
 	c.wrong = true
 	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
-		one.Lock, one.Checker, one.Text, c.flags.replayControl(one.Lock), one.Where)
+		one.Lock, one.Checker, one.Text, c.flags.again(c.flags.seed, "-control", quote(one.Lock)), one.Where)
 	return false
 }

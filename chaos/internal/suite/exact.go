@@ -72,7 +72,7 @@ func (c *command) one(ctx context.Context) (bool, error) {
 		findings = append(findings, v.Finding)
 	}
 	err = errors.Join(
-		picture.Save(filepath.Join(c.dir, "history.html"), c.flags.replay(), r.Text, r.Events, findings),
+		picture.Save(filepath.Join(c.dir, "history.html"), c.flags.again(s.Seed), r.Text, r.Events, findings),
 		os.WriteFile(filepath.Join(c.dir, "trace.txt"), []byte(r.Text), 0o644),
 		os.WriteFile(filepath.Join(c.dir, "schedule.json"), []byte(s.JSON()), 0o644),
 		history.Save(filepath.Join(c.dir, "history.jsonl"), r.Events),

@@ -122,6 +122,7 @@ func (c *command) options(ctx context.Context) scenarios.Options {
 	return scenarios.Options{
 		Masters: c.flags.masters, Command: c.client, Seed: c.flags.seed, Dir: c.dir, Say: c.say,
 		Virtually: c.playExactly(ctx), Order: c.flags.order, Orders: c.flags.orders,
+		ReplayOne: c.flags.replaySchedule,
 	}
 }
 

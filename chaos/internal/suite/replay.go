@@ -3,71 +3,59 @@ package suite
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// replay returns the command that repeats the run, with its seed and without passwords.
-func (f *flags) replay() string {
-	var b strings.Builder
-	b.WriteString("go run ./chaos")
+// again returns a command without passwords. It has its own flags, those of the command line that say how something is
+// played, and the seed. Without own flags it has all flags of the command line, except the folder.
+func (f *flags) again(seed uint64, own ...string) string {
+	words := append([]string{"go run ./chaos"}, own...)
 	f.set.Visit(func(one *flag.Flag) {
-		switch one.Name {
-		case "out", "seed":
-		case "masters":
-			b.WriteString(f.replayMasters())
-		case "exact":
-			b.WriteString(" -exact")
+		name := one.Name
+		switch {
+		case len(own) > 0 && !slices.Contains([]string{"duration", "clients", "lock"}, name), name == "out", name == "seed":
+		case name == "masters":
+			words = append(words, f.shownMasters()...)
+		case name == "exact":
+			words = append(words, "-exact")
 		default:
-			fmt.Fprintf(&b, " -%s %s", one.Name, quote(one.Value.String()))
+			words = append(words, "-"+name, quote(one.Value.String()))
 		}
 	})
-	fmt.Fprintf(&b, " -seed %d", f.seed)
-	return b.String()
+	return fmt.Sprintf("%s -seed %d", strings.Join(words, " "), seed)
 }
 
 // replayJob returns the command that plays one job of a suite with that seed.
 func (f *flags) replayJob(j scenarios.Job, seed uint64) string {
-	var b strings.Builder
-	b.WriteString("go run ./chaos")
-	if j.Backend == backend.Given {
-		b.WriteString(f.replayMasters())
-	} else {
-		fmt.Fprintf(&b, " -scenario %s -backend %s", j.Scenario.Name, j.Backend)
+	own := []string{"-scenario", j.Scenario.Name, "-backend", j.Backend}
+	switch j.Backend {
+	case backend.Given:
+		own = f.shownMasters()
+	case simulated:
+		own = append(own, fmt.Sprintf("-schedules %d -order %d -orders %d", j.Schedules, f.order, f.orders))
 	}
-	f.set.Visit(func(one *flag.Flag) {
-		if one.Name == "duration" || one.Name == "clients" {
-			fmt.Fprintf(&b, " -%s %s", one.Name, one.Value)
-		}
-	})
-	if j.Backend == simulated {
-		fmt.Fprintf(&b, " -schedules %d -order %d -orders %d", j.Schedules, f.order, f.orders)
-	}
-	fmt.Fprintf(&b, " -seed %d", seed)
-	return b.String()
+	return f.again(seed, own...)
 }
 
-// replayLock returns the flag that names the broken lock, if there is one.
-func (f *flags) replayLock() string {
-	if f.lock == "" {
-		return ""
+// replaySchedule returns the command that plays one schedule of a scenario, or of the simulation for "".
+func (f *flags) replaySchedule(scenario string, seed, order uint64) string {
+	own := []string{"-exact", "-order", fmt.Sprint(order)}
+	if scenario != "" {
+		own = append(own, "-scenario", scenario)
 	}
-	return " -lock " + quote(f.lock)
+	return f.again(seed, own...)
 }
 
-// replayControl returns the command that repeats one control.
-func (f *flags) replayControl(name string) string {
-	return fmt.Sprintf("go run ./chaos -control %s -seed %d", quote(name), f.seed)
-}
-
-func (f *flags) replayMasters() string {
+func (f *flags) shownMasters() []string {
 	shown := make([]string, len(f.masters))
 	for i, u := range f.masters {
 		shown[i] = backend.WithoutPassword(u)
 	}
-	return " -masters " + quote(strings.Join(shown, ","))
+	return []string{"-masters", quote(strings.Join(shown, ","))}
 }
 
 // quote returns s as one word of a shell command.

@@ -20,7 +20,9 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 	}
 	sum, err := simulation.Batch{
 		From: c.flags.seed, N: n, Draw: simulation.Draw, Say: c.say, Play: p.Playing(c.flags.lock),
-		Order: c.flags.order, Orders: c.flags.orders, Replay: c.replaySeed,
+		Order: c.flags.order, Orders: c.flags.orders, Replay: func(seed, order uint64) string {
+			return c.flags.replaySchedule("", seed, order)
+		},
 	}.Run(ctx)
 	if err == nil && sum.Schedules >= 100 && sum.HandedOver == 0 {
 		err = errors.New("no lock was handed over: these schedules say nothing about hand-over")
@@ -40,11 +42,6 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 	return len(sum.Found) == 0, os.WriteFile(file, []byte(sum.Hashes), 0o644)
 }
 
-// replaySeed returns the command that plays a schedule of the simulation again.
-func (c *command) replaySeed(seed, order uint64) string {
-	return fmt.Sprintf("go run ./chaos -exact%s -seed %d -order %d", c.flags.replayLock(), seed, order)
-}
-
 // found prints a finding and keeps it, with its smallest schedule.
 func (c *command) found(f simulation.Finding) {
 	fmt.Fprint(c.out, f)
@@ -58,7 +55,7 @@ func (c *command) found(f simulation.Finding) {
 	if f.Minimal != nil {
 		small := name + "-smallest.json"
 		keep(small, f.Minimal.JSON())
-		fmt.Fprintf(c.out, "the smallest schedule again: go run ./chaos -exact%s -schedule %s -order %d\n",
-			c.flags.replayLock(), quote(filepath.Join(c.dir, small)), f.MinimalOrder)
+		fmt.Fprintf(c.out, "the smallest schedule again: %s\n", c.flags.again(f.Seed,
+			"-exact", "-schedule", quote(filepath.Join(c.dir, small)), "-order", fmt.Sprint(f.MinimalOrder)))
 	}
 }

@@ -106,7 +106,7 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 			fmt.Fprintf(c.out, "no verdict: %v\n", err)
 		}
 		if err != nil || !ok {
-			fmt.Fprintf(c.out, "again: %s\n", f.replay())
+			fmt.Fprintf(c.out, "again: %s\n", f.again(f.seed))
 		}
 		fmt.Fprintf(c.out, "report: %s\n", verdicts.Name())
 		err = errors.Join(err, verdicts.Close())

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,7 +152,7 @@ func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
 	assert.Equal(t, good, new(command).status(true, nil))
 	assert.Equal(t, violated, new(command).status(false, nil))
 	assert.Equal(t, noRun, new(command).status(false, gone))
-	c := &command{out: io.Discard}
+	c, _ := begun(t)
 	assert.True(t, c.reportControl(controls.Result{Caught: true}))
 	assert.Equal(t, noRun, c.status(false, gone))
 	assert.False(t, c.reportControl(controls.Result{}))
@@ -281,7 +280,7 @@ func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 	)
 	require.NoError(t, err)
 	want := "go run ./chaos -duration 1m0s -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -seed 4"
-	assert.Equal(t, want, f.replay())
+	assert.Equal(t, want, f.again(f.seed))
 	one := f.replayJob(scenarios.Job{Scenario: scenarios.Acceptance(), Backend: backend.Given}, 4)
 	assert.Equal(
 		t, "go run ./chaos -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -duration 1m0s -seed 4", one,
@@ -292,7 +291,22 @@ func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 
 	f, err = parse([]string{"-scenario", "only-clock-*"}, &bytes.Buffer{})
 	require.NoError(t, err)
-	assert.Contains(t, f.replay(), "-scenario 'only-clock-*' -seed ")
+	assert.Contains(t, f.again(f.seed), "-scenario 'only-clock-*' -seed ")
 	_, err = parse([]string{"-h"}, &bytes.Buffer{})
 	require.ErrorIs(t, err, flag.ErrHelp)
+}
+
+// A schedule is played again with the lock, the clients and the duration with which something was found.
+func TestASchedulesCommandHasWhatChangesIt(t *testing.T) {
+	t.Parallel()
+	f, err := parse(
+		[]string{"-exact", "-scenario", "fenced", "-lock", "no drift budget", "-clients", "2", "-seed", "4"}, &bytes.Buffer{},
+	)
+	require.NoError(t, err)
+	assert.Equal(t, "go run ./chaos -exact -order 2 -scenario fenced -clients 2 -lock 'no drift budget' -seed 9",
+		f.replaySchedule("fenced", 9, 2))
+	assert.Equal(t, "go run ./chaos -exact -order 2 -clients 2 -lock 'no drift budget' -seed 9",
+		f.replaySchedule("", 9, 2))
+	job := f.replayJob(scenarios.Job{Scenario: f.scenarios[0], Backend: simulated, Schedules: 5}, 4)
+	assert.Contains(t, job, "-schedules 5 -order 1 -orders 1 -clients 2 -lock 'no drift budget' -seed 4")
 }
