@@ -157,7 +157,7 @@ func TestTheJudgeAgrees(t *testing.T) {
 					require.True(t, r.OK(), r.Report())
 					require.Equal(t, 0, status, out)
 				} else if slices.Contains(r.By(), c.by) {
-					assert.Equal(t, 1, status, "our checkers found %v", r.Violations)
+					assert.Equal(t, 1, status, "our checkers found %v", r.Found)
 					assert.Contains(t, out, c.by+": ")
 					return
 				}

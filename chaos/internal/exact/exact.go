@@ -127,7 +127,7 @@ func (p *Player) Play(j Job) (*simulation.Result, error) {
 	return r, nil
 }
 
-// Playing returns what plays schedules with a lock. If the guest fails, the result says so as a problem.
+// Playing returns what plays schedules with a lock. If the guest fails, the result says so as a finding.
 func (p *Player) Playing(lock string) simulation.Play {
 	return func(s simulation.Schedule, order uint64) *simulation.Result {
 		r, err := p.Play(Job{Schedule: s, Lock: lock, Order: order})

@@ -122,9 +122,8 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options) (out Outcome, sum
 func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	for _, c := range simulation.Checkers() {
 		v := check.Verdict{Checker: c, Looked: fmt.Sprintf("%d schedules, %d holds", sum.Schedules, sum.Holds)}
-		if seen, found := sum.ByChecker[c]; found {
-			text := fmt.Sprintf("in %d of %d schedules, first seen with seed %d: %s",
-				seen.Schedules, sum.Schedules, seen.Seed, seen.First)
+		if seen := sum.ByChecker[c]; len(seen) > 0 {
+			text := fmt.Sprintf("in %d of %d schedules, %s", len(seen), sum.Schedules, seen[0])
 			v.Findings = []check.Finding{{Text: strings.ReplaceAll(text, "\n", ";")}}
 		}
 		all = append(all, v)

@@ -10,7 +10,7 @@ import (
 )
 
 // InBubble runs a schedule in its own synctest bubble, in any program. Package synctest requires a testing.T; a zero T
-// suffices. Failures that the simulated network reports become problems of the Result.
+// suffices. Failures that the simulated network reports become findings of the Result.
 func InBubble(s Schedule, open Open) (r *Result) {
 	w := &witness{}
 	ended := make(chan struct{})
@@ -29,7 +29,7 @@ func InBubble(s Schedule, open Open) (r *Result) {
 	}()
 	<-ended
 	for _, text := range w.said {
-		r.Problems = append(r.Problems, problemOf(check.ByHarness, r.Took, "world", text))
+		r.Found = append(r.Found, foundAt(r.Took, "world", check.ByHarness, text))
 	}
 	return r
 }

@@ -26,54 +26,48 @@ func Checkers() []string {
 	return append(names, ByContract, ByLoad)
 }
 
-// Problem is a finding of the run itself: of what its calls returned, and of what its masters have.
-type Problem struct {
-	Entry
-	By string
-}
-
-func problemOf(by string, at time.Duration, where, text string) Problem {
-	return Problem{By: by, Entry: Entry{At: at, Where: where, Text: text}}
-}
-
-func (p Problem) String() string {
-	return fmt.Sprintf("PROBLEM (%s): %s %s: %s", p.By, stamp(p.At), p.Where, p.Text)
-}
-
-// Violation is a finding of a checker in the history.
-type Violation struct {
+// Found is what a checker found.
+type Found struct {
 	By string
 	check.Finding
+	// At and Where say when and where the run itself found it. Where is "" if events of the history prove it.
+	At    time.Duration
+	Where string
+	// Excused says that the faults break what the checker judges. Then nothing is wrong.
+	Excused bool
 }
 
-func (v Violation) String() string { return fmt.Sprintf("VIOLATION (%s): %s", v.By, v.Text) }
+func foundAt(at time.Duration, where, by, text string) Found {
+	return Found{By: by, Finding: check.Finding{Text: text}, At: at, Where: where}
+}
 
-// By returns the checkers that found something: those of violations first, then those of problems.
+func (f Found) String() string {
+	if f.Where == "" {
+		return fmt.Sprintf("VIOLATION (%s): %s", f.By, f.Text)
+	}
+	return fmt.Sprintf("VIOLATION (%s): %s %s: %s", f.By, stamp(f.At), f.Where, f.Text)
+}
+
+// Wrong returns what is not excused.
+func (r *Result) Wrong() []Found {
+	return slices.DeleteFunc(slices.Clone(r.Found), func(f Found) bool { return f.Excused })
+}
+
+// By returns the checkers that found something that is not excused.
 func (r *Result) By() (all []string) {
-	add := func(c string) {
-		if !slices.Contains(all, c) {
-			all = append(all, c)
+	for _, f := range r.Wrong() {
+		if !slices.Contains(all, f.By) {
+			all = append(all, f.By)
 		}
-	}
-	for _, v := range r.Violations {
-		add(v.By)
-	}
-	for _, p := range r.Problems {
-		add(p.By)
 	}
 	return all
 }
 
 // Said returns the first finding of a checker that contains a text, "" if there is none.
 func (r *Result) Said(by, text string) string {
-	for _, v := range r.Violations {
-		if v.By == by && strings.Contains(v.Text, text) {
-			return v.String()
-		}
-	}
-	for _, p := range r.Problems {
-		if p.By == by && strings.Contains(p.Text, text) {
-			return p.String()
+	for _, f := range r.Wrong() {
+		if f.By == by && strings.Contains(f.Text, text) {
+			return f.String()
 		}
 	}
 	return ""

@@ -71,20 +71,16 @@ func (s Schedule) inOrder() bool { return !s.plans(faults.Traits.Reorders) }
 // byKeys are the checkers that find something if masters lose keys.
 var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
 
-// find records the findings of a verdict. If the faults break exclusion, the findings of byKeys count only as Overlaps.
-// A finding about a token that passedOn explains does not count. All others are Violations.
+// find records the findings of a verdict. If the faults break exclusion, the findings of byKeys are excused. A finding
+// about a token that passedOn explains is none.
 func (r *Result) find(v check.Verdict) {
 	if v.Undecided != "" {
-		r.Problems = append(r.Problems, problemOf(v.Checker, r.Took, v.Checker, v.Undecided))
+		r.Found = append(r.Found, foundAt(r.Took, v.Checker, v.Checker, v.Undecided))
 	}
 	for _, f := range v.Findings {
-		found := Violation{By: v.Checker, Finding: f}
-		switch {
-		case slices.Contains(byKeys, v.Checker) && !r.Schedule.excludes():
-			r.Overlaps = append(r.Overlaps, found)
-		case v.Checker == check.ByFencing && r.passedOn(f):
-		default:
-			r.Violations = append(r.Violations, found)
+		if v.Checker != check.ByFencing || !r.passedOn(f) {
+			excused := slices.Contains(byKeys, v.Checker) && !r.Schedule.excludes()
+			r.Found = append(r.Found, Found{By: v.Checker, Finding: f, Excused: excused})
 		}
 	}
 }
@@ -135,10 +131,10 @@ func (r *Result) count() {
 	}
 }
 
-// report adds a problem.
+// report adds a finding about an acquisition.
 func (r *Result) report(by string, at time.Duration, who history.ID, format string, args ...any) {
 	where := fmt.Sprintf("%s.%d.%d", who.Client, who.Life, who.Worker)
-	r.Problems = append(r.Problems, problemOf(by, at, where, fmt.Sprintf(format, args...)))
+	r.Found = append(r.Found, foundAt(at, where, by, fmt.Sprintf(format, args...)))
 }
 
 // checkNoLoss reports every lock with keepalive that a living client lost, though no fault could cause a loss: its

@@ -145,12 +145,12 @@ func TestASmallerTermOfAnEarlierCampaignIsExcused(t *testing.T) {
 			}
 			r := judged(s, injected, first, taken(kinds.Leader, "", 7, 2, tt.asked, 9))
 			r.judge()
-			assert.Equal(t, tt.found, slices.Contains(r.By(), check.ByLeaders), "%v", r.Violations)
+			assert.Equal(t, tt.found, slices.Contains(r.By(), check.ByLeaders), "%v", r.Found)
 		})
 	}
 }
 
-func TestAnUndecidedVerdictIsAProblem(t *testing.T) {
+func TestAnUndecidedVerdictIsAFinding(t *testing.T) {
 	t.Parallel()
 	r := &Result{}
 	r.find(check.Verdict{Checker: check.ByFencing, Undecided: `"a" not decided`})
@@ -201,7 +201,7 @@ func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 			s := Schedule{Clients: []Client{{Name: "client1"}}, Storm: 60 * second, Plan: tt.plan}
 			r := judged(s, got, tt.then)
 			r.checkNoLoss(check.Intervals(r.Events))
-			assert.Equal(t, tt.found, !r.OK(), "%v", r.Problems)
+			assert.Equal(t, tt.found, !r.OK(), "%v", r.Found)
 		})
 	}
 }
@@ -222,7 +222,7 @@ func TestAMinimumHoldKeepsOthersOut(t *testing.T) {
 			s := Schedule{Clients: []Client{{Name: "client1", RetryMax: second}}, Storm: 60 * second}
 			r := judged(s, append(job, unlocked), taken(kinds.Mutex, "", 0, 2, 1, 8))
 			r.checkWaits(check.Intervals(r.Events))
-			assert.Equal(t, tt.found, !r.OK(), "%v", r.Violations)
+			assert.Equal(t, tt.found, !r.OK(), "%v", r.Found)
 		})
 	}
 }
@@ -290,7 +290,7 @@ func TestAHoldThatEndedAtOnceLeavesAnIntent(t *testing.T) {
 			unlocked := history.Event{T: 2 * second, Kind: history.ReleaseCalled, Client: "client1", Op: 3, Name: "a"}
 			r := judged(s, several, other, append(ended, unlocked), taken(kinds.Reader, "", 0, 4, 2, 5))
 			r.checkWaits(check.Intervals(r.Events))
-			assert.Equal(t, found, !r.OK(), "%v", r.Violations)
+			assert.Equal(t, found, !r.OK(), "%v", r.Found)
 		})
 	}
 }

@@ -28,8 +28,8 @@ type Summary struct {
 	HandedOver int64
 	// Virtual is the duration in the bubbles' time, summed over all schedules. Wall is the real duration.
 	Virtual, Wall time.Duration
-	// ByChecker is what each checker found, including what is excused.
-	ByChecker map[string]Detection
+	// ByChecker has a line for each schedule in which a checker found something, also if it is excused.
+	ByChecker map[string][]string
 	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
 	// the schedules contain each fault that a scenario names, and Injected how often it was injected.
 	Wanted, Held      map[string]int
@@ -65,7 +65,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	b.Orders = max(b.Orders, 1)
 	start := time.Now()
 	sum := Summary{
-		ByChecker: make(map[string]Detection),
+		ByChecker: make(map[string][]string),
 		Wanted:    make(map[string]int),
 		Held:      make(map[string]int),
 		Planned:   make(map[string]int),
@@ -120,15 +120,6 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 
 func (b Batch) excused(c string) bool { return b.Excused != nil && b.Excused(c) }
 
-// Detection is what one checker found in many schedules, excused or not.
-type Detection struct {
-	// Schedules is the number of schedules in which it found something. First describes its finding in one of them,
-	// whose seed is Seed.
-	Schedules int
-	First     string
-	Seed      uint64
-}
-
 func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.Schedules++
 	s.Holds += int64(r.Holds)
@@ -147,24 +138,10 @@ func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	for name, n := range r.Injected {
 		s.Injected[name] += n
 	}
-	first := make(map[string]string)
-	note := func(c string, text string) {
-		if _, ok := first[c]; !ok {
-			first[c] = text
+	for i, f := range r.Found {
+		if !slices.ContainsFunc(r.Found[:i], func(o Found) bool { return o.By == f.By }) {
+			s.ByChecker[f.By] = append(s.ByChecker[f.By], fmt.Sprintf("seed %d: %v", r.Schedule.Seed, f))
 		}
-	}
-	for _, v := range slices.Concat(r.Violations, r.Overlaps) {
-		note(v.By, v.String())
-	}
-	for _, p := range r.Problems {
-		note(p.By, p.String())
-	}
-	for c, text := range first {
-		seen := s.ByChecker[c]
-		if seen.Schedules++; seen.Schedules == 1 {
-			seen.First, seen.Seed = text, r.Schedule.Seed
-		}
-		s.ByChecker[c] = seen
 	}
 	if by := slices.DeleteFunc(r.By(), excused); len(by) > 0 {
 		s.Found = append(s.Found, Finding{Seed: r.Schedule.Seed, Order: order, By: by, Report: r.Report()})

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -36,7 +37,7 @@ func TestABatchStopsWithItsContext(t *testing.T) {
 func worse(s simulation.Schedule, order uint64) *simulation.Result {
 	r := &simulation.Result{Schedule: s, Holds: 10}
 	if len(s.Clients) >= 2 && order%2 == 0 {
-		r.Problems = []simulation.Problem{{By: simulation.ByLoad, Entry: simulation.Entry{Text: "too much"}}}
+		r.Found = []simulation.Found{{By: simulation.ByLoad, Finding: check.Finding{Text: "too much"}}}
 	}
 	return r
 }

@@ -28,7 +28,7 @@ type recorder struct {
 	entries     []Entry
 	commands    []simnet.Event
 	labels      labels
-	problems    []Problem
+	found       []Found
 	froze       map[string]time.Duration // when each frozen client froze
 	thaws       map[string]time.Duration // when each client last thawed
 	second      time.Duration            // start of the current second
@@ -74,7 +74,7 @@ func (h *recorder) problem(by string, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problems = append(h.problems, problemOf(by, h.now(), where, fmt.Sprintf(format, args...)))
+	h.found = append(h.found, foundAt(h.now(), where, by, fmt.Sprintf(format, args...)))
 }
 
 // log adds an event to the history. Its time is the present unless it has one.
@@ -128,7 +128,7 @@ func (h *recorder) command(e simnet.Event) {
 	who := asker{e.Host, e.Master}
 	if h.asked[who]++; h.asked[who] == h.maxAcquires {
 		text := fmt.Sprintf("asked %d times within a second", h.maxAcquires)
-		h.problems = append(h.problems, problemOf(ByLoad, h.now(), who.String(), text))
+		h.found = append(h.found, foundAt(h.now(), who.String(), ByLoad, text))
 		select {
 		case <-h.overloaded:
 		default:

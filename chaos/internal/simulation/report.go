@@ -21,14 +21,8 @@ type Result struct {
 	// Events is the history. Holds is the number of its acquisitions.
 	Events []history.Event
 	Holds  int
-	// Violations are what checkers found in the history.
-	Violations []Violation
-	// Overlaps are the pairs of holders at the same time in a schedule whose faults break exclusion. They are no
-	// violations.
-	Overlaps []Violation
-	// Problems are the other findings, such as a waiter that starved, a key left behind, or a late notification of a
-	// loss.
-	Problems []Problem
+	// Found is what the checkers found in the history, and then what the run itself found, such as a key left behind.
+	Found []Found
 	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
 	HandedOver int
 	// Held is how often each name was held.
@@ -53,7 +47,7 @@ type Result struct {
 
 // Failed is the result of a schedule that could not be played.
 func Failed(s Schedule, err error) *Result {
-	return &Result{Schedule: s, Problems: []Problem{problemOf(check.ByHarness, 0, "host", err.Error())}}
+	return &Result{Schedule: s, Found: []Found{foundAt(0, "host", check.ByHarness, err.Error())}}
 }
 
 // Sum computes the Hash.
@@ -63,7 +57,7 @@ func (r *Result) Sum() string {
 		fmt.Fprintln(h, int64(c.At.Sub(r.Start)), c.Host, c.Master, strings.Join(c.Args, " "), c.Reply)
 	}
 	all := json.NewEncoder(h)
-	for _, part := range []any{r.Events, r.entries, r.Violations, r.Overlaps, r.Problems} {
+	for _, part := range []any{r.Events, r.entries, r.Found} {
 		if err := all.Encode(part); err != nil {
 			panic("simulation: " + err.Error()) // every value has a JSON form
 		}
@@ -71,18 +65,19 @@ func (r *Result) Sum() string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// OK reports whether no checker found anything.
-func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Problems) == 0 }
+// OK reports whether nothing is wrong.
+func (r *Result) OK() bool { return len(r.Wrong()) == 0 }
 
 func (h *recorder) result(s Schedule) *Result {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &Result{
-		Schedule: s, Events: h.events, Problems: h.problems, Took: time.Since(h.start), Commands: len(h.commands),
+		Schedule: s, Events: h.events, Took: time.Since(h.start), Commands: len(h.commands),
 		entries: h.entries, Executed: h.commands, Labels: h.labels, Start: h.start,
 	}
 	history.Sort(r.Events)
 	r.judge()
+	r.Found = append(r.Found, h.found...)
 	return r
 }
 
@@ -95,31 +90,18 @@ func (r *Result) Report() string {
 	b.WriteString(r.Schedule.String())
 	fmt.Fprintf(&b, "%d holds, %d of them handed over, %d commands in %v of virtual time\n",
 		r.Holds, r.HandedOver, r.Commands, r.Took.Round(time.Millisecond))
-	b.WriteString(r.Verdict())
+	const enough = 5
+	wrong := r.Wrong()
+	for _, f := range wrong[:min(enough, len(wrong))] {
+		b.WriteString(f.String() + "\n")
+	}
+	if more := len(wrong) - enough; more > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", more)
+	}
 	if from, to, names := r.focus(); to > 0 {
 		b.WriteString(r.Timeline(from, to, names))
 	}
 	return b.String()
-}
-
-// Verdict lists the first violations and problems.
-func (r *Result) Verdict() string {
-	var b strings.Builder
-	few(&b, r.Violations, Violation.String)
-	few(&b, r.Problems, Problem.String)
-	return b.String()
-}
-
-// few writes the first five elements, and the number of the others.
-func few[T any](b *strings.Builder, all []T, text func(T) string) {
-	const enough = 5
-	for i, one := range all {
-		if i == enough {
-			fmt.Fprintf(b, "… and %d more\n", len(all)-enough)
-			return
-		}
-		b.WriteString(text(one) + "\n")
-	}
 }
 
 // most is the maximum number of lines of a timeline. It keeps the last ones.
@@ -128,18 +110,16 @@ const most = 250
 // focus returns the part of the timeline that leads to the first finding.
 func (r *Result) focus() (from, to time.Duration, names []string) {
 	before := r.Schedule.MaxTTL() + r.Schedule.Window()
+	wrong := r.Wrong()
 	switch {
-	case len(r.Violations) > 0:
-		v := r.Violations[0]
-		if len(v.Events) == 0 {
-			break
-		}
-		first, last := v.Events[0], v.Events[len(v.Events)-1]
+	case len(wrong) == 0:
+		return 0, r.Took, r.Schedule.Names
+	case len(wrong[0].Events) > 0:
+		first, last := wrong[0].Events[0], wrong[0].Events[len(wrong[0].Events)-1]
 		return first.T - before, last.T, first.Locked()
-	case len(r.Problems) > 0:
-		return r.Problems[0].At - before, r.Problems[0].At, r.Schedule.Names
+	default:
+		return wrong[0].At - before, wrong[0].At, r.Schedule.Names
 	}
-	return 0, r.Took, r.Schedule.Names
 }
 
 // Timeline renders what happened between from and to: faults, holders, and every command about one of names.

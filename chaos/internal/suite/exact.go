@@ -68,8 +68,8 @@ func (c *command) one(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var findings []check.Finding
-	for _, v := range r.Violations {
-		findings = append(findings, v.Finding)
+	for _, f := range r.Wrong() {
+		findings = append(findings, f.Finding)
 	}
 	err = errors.Join(
 		picture.Save(filepath.Join(c.dir, "history.html"), c.flags.again(s.Seed), r.Text, r.Events, findings),
