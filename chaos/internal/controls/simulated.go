@@ -3,7 +3,6 @@ package controls
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -33,34 +32,21 @@ func (s simulated) try(ctx context.Context, o Options, c Control) (Result, error
 	return r, ctx.Err()
 }
 
-// schedules returns the schedules in order, numbered from 1.
-func (s simulated) schedules() iter.Seq2[int, simulation.Schedule] {
-	found, err := scenarios.Find(s.from)
-	if s.from == "" || err != nil {
-		return simulation.Schedules(s.from, s.within)
-	}
-	return func(yield func(int, simulation.Schedule) bool) {
-		for n := 1; n <= s.within && yield(n, found[0].Schedule(uint64(n))); n++ {
-		}
-	}
-}
-
 // Catch plays schedules of a control in virtual time until its checker notices the fault. It returns the number of
 // schedules and the result that shows the fault, or nil if none did.
-func (c Control) Catch(
-	ctx context.Context, play simulation.Play, order uint64,
-) (schedules int, found *simulation.Result) {
+func (c Control) Catch(ctx context.Context, play simulation.Play, order uint64) (n int, found *simulation.Result) {
 	s := c.in.(simulated)
-	for n, schedule := range s.schedules() {
-		if ctx.Err() != nil {
-			return n - 1, nil
-		}
-		r := play(schedule, order)
-		if r.Said(c.Checker, c.Says) != "" {
+	draw := func(n uint64) simulation.Schedule { return simulation.Of(s.from, n) }
+	if of, err := scenarios.Find(s.from); err == nil {
+		draw = of[0].Schedule
+	}
+	for n < s.within && ctx.Err() == nil {
+		n++
+		if r := play(draw(uint64(n)), order); r.Said(c.Checker, c.Says) != "" {
 			return n, r
 		}
 	}
-	return s.within, nil
+	return n, nil
 }
 
 // Table says after how many schedules each of the controls in virtual time is caught, exactly, in three orders.

@@ -3,7 +3,6 @@ package simulation
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -151,19 +150,19 @@ func Draw(seed uint64) Schedule {
 	return s
 }
 
-// Schedules returns schedules of a profile, or of all profiles for "", in order and numbered from 1. Their seeds begin
-// with 1.
-func Schedules(profile string, n int) iter.Seq2[int, Schedule] {
-	return func(yield func(int, Schedule) bool) {
-		for seed, i := uint64(1), 1; i <= n; seed++ {
-			if s := Draw(seed); profile == "" || s.Profile == profile {
-				if !yield(i, s) {
-					return
-				}
-				i++
-			}
-		}
+// Of returns the n-th schedule of a profile, or of all profiles for "". Both n and the seeds count from 1.
+func Of(of string, n uint64) Schedule {
+	if of == "" {
+		return Draw(n)
 	}
+	first := slices.IndexFunc(profiles, func(p profile) bool { return p.name == of })
+	switch first {
+	case -1:
+		panic("simulation: no profile is called " + of)
+	case 0:
+		first = len(profiles) // the seed 0 does not count
+	}
+	return Draw(uint64(first) + (n-1)*uint64(len(profiles)))
 }
 
 // crowd makes several workers of each client wait for plain locks that are held only briefly, so that one hands them to
