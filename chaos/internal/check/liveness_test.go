@@ -139,12 +139,21 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func TestBrokenFindsTheHarnessOwnFailures(t *testing.T) {
+// Failures count whoever reports them, and after the last unlock, too.
+func TestFailuresOfTheHarnessAndOfClientsAreFound(t *testing.T) {
 	t.Parallel()
-	good := []history.Event{{T: 1, Kind: history.Refused, Err: "held"}}
-	assert.True(t, check.Broken(good).Held())
-	bad := append(good, history.Event{T: 2, Kind: history.Broken, Err: "client c1 exited: status 2"})
-	v := check.Broken(bad)
-	require.Len(t, v.Findings, 1)
-	assert.Equal(t, "client c1 exited: status 2", v.Findings[0].Text)
+	good := []history.Event{
+		{T: 1, Kind: history.Phase, Phase: history.Storm}, {T: 1, Kind: history.Refused, Client: "c1", Err: "held"},
+		{T: 2, Kind: history.Phase, Phase: history.Calm}, {T: 3, Kind: history.Phase, Phase: history.Settled},
+	}
+	for kind, checker := range map[history.Kind]func([]history.Event) check.Verdict{
+		history.Broken: check.Broken, history.Failed: check.Clients,
+	} {
+		assert.True(t, checker(good).Held(), kind)
+		for _, client := range []string{"", "c1"} {
+			v := checker(append(good, history.Event{T: 4, Kind: kind, Client: client, Err: "it did not end"}))
+			require.Len(t, v.Findings, 1, kind)
+			assert.Equal(t, "it did not end", v.Findings[0].Text)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-// Package controls proves the checkers: each must catch locks and histories that are broken on purpose. One table says
+// Package controls proves the checkers of the lock: each must catch locks that are broken on purpose. One table says
 // what is broken, where it is tried, and by which checker it must be caught.
 //
 // What is played with a broken lock is a scenario of the harness, or a profile of the simulation. Both are also played
@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// A Control is a lock of package broken, or a history, with the checker that must catch it.
+// A Control is a lock of package broken, with the checker that must catch it.
 type Control struct {
 	Lock, Checker string
 	// Says is a text that the finding must contain, since some checkers verify several things. "" accepts any finding.
@@ -31,7 +31,7 @@ type Control struct {
 	in place
 }
 
-// place is where a control is tried: [real] masters, [simulated] ones, or a [written] history.
+// place is where a control is tried: [real] masters, or [simulated] ones.
 type place interface {
 	set() int
 	try(ctx context.Context, o Options, c Control) (Result, error)
@@ -41,7 +41,6 @@ type place interface {
 const (
 	masters = iota
 	virtual
-	histories
 )
 
 // A Set has the controls that are tried in one place.
@@ -93,7 +92,6 @@ func Find(patterns ...string) []Set {
 	sets := []Set{
 		{Title: "Our lock on real masters", atOnce: 4},
 		{Title: "Our lock in virtual time", atOnce: runtime.GOMAXPROCS(0)},
-		{Title: "Broken runs", atOnce: 1},
 	}
 	for _, c := range all {
 		if slices.ContainsFunc(patterns, func(p string) bool { ok, err := path.Match(p, c.Lock); return err == nil && ok }) {

@@ -64,17 +64,6 @@ func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "the control nothing closed did not run properly")
 }
 
-// Only the checker of a control finds something in its history, and none in the sound one.
-func TestOneCheckerFindsAControlWrittenByHand(t *testing.T) {
-	t.Parallel()
-	for _, of := range []string{check.ByCoverage, check.ByWellFormed, check.ByClients, check.ByHarness, check.ByResidue} {
-		assert.True(t, written{}.judge(of).Held(), of)
-		for _, c := range byHand {
-			assert.Equal(t, of != c.Checker, c.in.(written).judge(of).Held(), "%s on %q", of, c.Lock)
-		}
-	}
-}
-
 // A control is caught only by what it is to show.
 func TestCaughtMeansThatTheFindingIsTheOne(t *testing.T) {
 	t.Parallel()

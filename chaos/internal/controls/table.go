@@ -2,15 +2,13 @@ package controls
 
 import (
 	"slices"
-	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // all has every control, those on real masters first.
-var all = slices.Concat(onMasters, inSimulation, byHand)
+var all = slices.Concat(onMasters, inSimulation)
 
 // onMasters are controls of what only real masters show: keys, connections and goroutines that remain, and that a
 // broken lock is noticed at all when processes use it.
@@ -74,38 +72,4 @@ var inSimulation = []Control{
 	{"number of slots not compared", check.BySlots, "holders of 2 slots", simulated{"semaphores", 40}},
 	{"pauses of 50 µs", simulation.ByLoad, "", simulated{"calm", 20}},
 	{"pauses of a millisecond", simulation.ByLoad, "", simulated{"calm", 20}},
-}
-
-// byHand are the controls of the checkers that do not judge the lock, and of what a lock can hardly be made to show.
-var byHand = []Control{
-	{"key that stays", check.ByResidue, "", written{with: history.Event{
-		T: settledAt + time.Second, Kind: history.Keys, Held: []history.Key{{Name: "a", Left: -1}},
-	}}},
-	{"fault never injected", check.ByCoverage, "", written{without: func(e history.Event) bool {
-		return e.Kind == history.Inject
-	}}},
-	{"client idle until the calm", check.ByCoverage, "", written{without: func(e history.Event) bool {
-		return e.Client == "c1" && e.T < calmAt
-	}}},
-	{"acquisition written twice", check.ByWellFormed, "", written{with: history.Event{
-		T: 2 * time.Second, Kind: history.Acquired, Client: "c0", Op: 1, Name: "a", Until: 9 * time.Second,
-	}}},
-	{"unlock without acquisition", check.ByWellFormed, "", written{with: history.Event{
-		T: 4 * time.Second, Kind: history.ReleaseCalled, Client: "c0", Op: 2, Name: "a",
-	}}},
-	{"unlock without its call", check.ByWellFormed, "", written{without: func(e history.Event) bool {
-		return e.Kind == history.ReleaseCalled && e.Client == "c0"
-	}}},
-	{"client that ends by itself", check.ByClients, "", written{with: history.Event{
-		T: 4 * time.Second, Kind: history.Failed, Client: "c0", Err: "client c0.0 ended by itself",
-	}}},
-	{"client that does not quit", check.ByClients, "", written{with: history.Event{
-		T: settledAt + time.Second, Kind: history.Failed, Client: "c0", Err: "client c0.0 did not end",
-	}}},
-	{"master that stays away", check.ByHarness, "", written{with: history.Event{
-		T: 4 * time.Second, Kind: history.Broken, Err: "master 0 does not answer",
-	}}},
-	{"register that hangs up", check.ByHarness, "", written{with: history.Event{
-		T: 4 * time.Second, Kind: history.Broken, Client: "c0", Op: 1, Name: "a", Err: "register: it hung up",
-	}}},
 }

@@ -186,8 +186,8 @@ func usage(set *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `Usage: go run ./chaos [flags]
 
 Harms masters and clients, and checks what the lock promises. Without flags it runs everything: scenarios on containers,
-on processes and in virtual time, schedules of the simulation, and controls: locks and histories that are broken on
-purpose, which the checkers must catch. Every backend can play a scenario; -backend simulation plays it in virtual time,
+on processes and in virtual time, schedules of the simulation, and controls: locks that are broken on purpose, which
+the checkers must catch. Every backend can play a scenario; -backend simulation plays it in virtual time,
 in many schedules. The exit status is 0 if every promise held and every control was caught, 1 if not, and 2 if there is
 no verdict.
 
