@@ -5,7 +5,7 @@ package aof
 
 import (
 	"bytes"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -63,56 +63,13 @@ func withoutBase(manifest []byte) []byte {
 const torn = 7
 
 // tornAt returns the length of the file after the loss of its last second. The file then ends after the last timestamp,
-// inside the next record. A file without timestamps keeps its length.
+// inside the next record. A file without timestamps keeps its length. No lock writes a value that begins as one does.
 func tornAt(content []byte) int {
-	cut := len(content)
-	for at := 0; at < len(content); {
-		next, stamp := record(content, at)
-		if next <= at {
-			break // already torn
-		}
-		if stamp {
-			cut = min(next+torn, len(content))
-		}
-		at = next
+	end := []byte("\r\n")
+	stamp := bytes.LastIndex(slices.Concat(end, content), []byte("\r\n#TS:"))
+	if stamp < 0 {
+		return len(content)
 	}
-	return cut
-}
-
-// record returns where the record at a position ends, or 0 if it is incomplete, and whether it is a timestamp.
-func record(content []byte, at int) (next int, stamp bool) {
-	head, next := line(content, at)
-	switch {
-	case next == 0:
-		return 0, false
-	case strings.HasPrefix(head, "#"):
-		return next, strings.HasPrefix(head, "#TS:")
-	case !strings.HasPrefix(head, "*"):
-		return 0, false
-	}
-	words, err := strconv.Atoi(head[1:])
-	if err != nil {
-		return 0, false
-	}
-	for range words {
-		var size string
-		if size, next = line(content, next); !strings.HasPrefix(size, "$") {
-			return 0, false
-		}
-		n, err := strconv.Atoi(size[1:])
-		if err != nil || n < 0 || next+n+2 > len(content) {
-			return 0, false
-		}
-		next += n + 2
-	}
-	return next, false
-}
-
-// line returns the line at a position and where the next one begins, or 0 if the line is incomplete.
-func line(content []byte, at int) (text string, next int) {
-	i := bytes.Index(content[at:], []byte("\r\n"))
-	if i < 0 {
-		return "", 0
-	}
-	return string(content[at : at+i]), at + i + 2
+	line, _, _ := bytes.Cut(content[stamp:], end)
+	return min(stamp+len(line)+len(end)+torn, len(content))
 }

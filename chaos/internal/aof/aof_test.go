@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	early = "#TS:100\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$9\r\n#TS:999\r\n\r\n"
+	early = "#TS:100\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$4\r\n#TSX\r\n"
 	late  = "#TS:101\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\n*2\r\n$3\r\nDEL\r\n$1\r\nb\r\n"
 )
 
@@ -23,7 +23,7 @@ func TestCut(t *testing.T) {
 	}{
 		"nothing is lost": {incr, early + late, aof.Nothing, early + late},
 		"the last second is lost, in the midst of a record": {incr, early + late, aof.Tail, early + late[:9+7]},
-		"a value that looks like a timestamp is none":       {incr, early, aof.Tail, early[:9+7]},
+		"the first second is lost":                          {incr, early, aof.Tail, early[:9+7]},
 		"a file that is torn already ends where it did":     {incr, early + late[:9+3], aof.Tail, early + late[:9+3]},
 		"a file without timestamps is kept":                 {incr, late[9:], aof.Tail, late[9:]},
 		"an empty file is":                                  {incr, "", aof.Tail, ""},
