@@ -84,6 +84,15 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *r
 	return f, log
 }
 
+// quit has all clients close their lockers, and returns when all processes have ended.
+func quit(t *testing.T, f *clients.Fleet) error {
+	t.Helper()
+	if err := f.CloseLockers(t.Context()); err != nil {
+		return err
+	}
+	return f.End(t.Context())
+}
+
 // noGuard is a lock that fresh masters grant at once.
 const noGuard = "restart guard off"
 
@@ -205,7 +214,7 @@ func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
 	require.NoError(t, f.Freeze(t.Context(), 0), "so that it cannot end before it is killed")
 	client := <-started
 	time.AfterFunc(200*time.Millisecond, func() { assert.NoError(t, client.Process.Kill()) })
-	require.ErrorContains(t, f.Quit(t.Context()), "did not end well")
+	require.ErrorContains(t, quit(t, f), "did not end well")
 	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "did not end well: signal: killed")
 }
 
@@ -318,7 +327,7 @@ func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
 	require.NoError(t, f.All(t.Context(), soon, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }))
 	round := traffic.Command{Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
 	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return round }))
-	require.NoError(t, f.Quit(t.Context()))
+	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 
 	events, err := history.ReadDir(f.Dir)

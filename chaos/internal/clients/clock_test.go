@@ -39,7 +39,7 @@ func TestAWrongClockShowsInTheHistory(t *testing.T) {
 			require.NoError(t, f.StartAll(t.Context()))
 			held := func(e history.Event) bool { return e.Kind == history.Acquired }
 			require.Eventually(t, func() bool { return has(read(t, f), held) >= 5 }, 2*soon, 10*look)
-			require.NoError(t, f.Quit(t.Context()))
+			require.NoError(t, quit(t, f))
 			assert.Empty(t, log.all())
 			events := read(t, f)
 			longest := 0.0 // on a busy machine some last less, as what the asking took is off already

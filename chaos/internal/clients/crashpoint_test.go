@@ -118,7 +118,7 @@ func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
 	assert.Empty(t, lostInTime(read(t, f)))
 	require.NoError(t, f.Thaw(t.Context(), 0))
 	require.Eventually(t, func() bool { return writes(0) > before+5 }, soon, look)
-	require.NoError(t, f.Quit(t.Context()))
+	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 
 	events := read(t, f)

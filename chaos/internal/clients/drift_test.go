@@ -74,7 +74,7 @@ func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	believes(fast, right)
 
 	require.ErrorContains(t, f.RunClock(t.Context(), 0, -1), "it must be more than -1")
-	require.NoError(t, f.Quit(t.Context()))
+	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 }
 
@@ -107,7 +107,7 @@ func TestAClientThatDriftsTooFarIsCaught(t *testing.T) {
 	for _, found := range check.Exclusion(events).Findings {
 		assert.Less(t, found.Events[0].T, healed, "%s", found.Text)
 	}
-	require.NoError(t, f.Quit(t.Context()))
+	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 }
 
@@ -135,6 +135,6 @@ func TestADeadlineMovesWithTheClock(t *testing.T) {
 	changed := was.Until - 2*(was.Until-now.Until) // what was left then has halved
 	assert.Greater(t, changed, was.T)
 	assert.Less(t, changed, now.T)
-	require.NoError(t, f.Quit(t.Context()))
+	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 }

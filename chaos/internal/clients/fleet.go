@@ -81,15 +81,18 @@ func (f *Fleet) launch(client int, c traffic.Config) (*proc, error) {
 	}
 	defer stderr.Close() // the child has its own
 
-	p := &proc{name: c.Client, life: life, answers: make(chan string, 16), gone: make(chan struct{})}
-	if p.run, err = startProcess(f.Command(), stderr); err != nil {
+	p := &proc{
+		name: c.Client, life: life, cmd: f.Command(), answers: make(chan string, 16), gone: make(chan struct{}),
+	}
+	out, err := p.start(stderr)
+	if err != nil {
 		return nil, err
 	}
 	f.procs[client] = p
 	go func() {
 		defer close(p.gone)
-		p.listen(p.run.out, func(held int) { f.count(client, life, held) })
-		if p.err = p.run.cmd.Wait(); !p.expected() {
+		p.listen(out, func(held int) { f.count(client, life, held) })
+		if p.err = p.cmd.Wait(); !p.expected() {
 			kind := history.Failed
 			if !p.began { // it could not begin: there was no lock yet
 				kind = history.Broken
@@ -99,7 +102,7 @@ func (f *Fleet) launch(client int, c traffic.Config) (*proc, error) {
 			f.log(p, kind, err)
 		}
 	}()
-	if _, err := p.run.in.Write(append(config, '\n')); err != nil {
+	if _, err := p.in.Write(append(config, '\n')); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
 	return p, nil
@@ -127,12 +130,12 @@ func (f *Fleet) Kill(_ context.Context, client int) error { return f.do(client, 
 
 // Freeze stops a client process at whatever point it is.
 func (f *Fleet) Freeze(_ context.Context, client int) error {
-	return f.do(client, func(p *proc) error { return p.run.freeze() })
+	return f.do(client, func(p *proc) error { return freeze(p.cmd.Process) })
 }
 
 // Thaw continues a frozen client process, also one that has frozen itself at a crash point.
 func (f *Fleet) Thaw(_ context.Context, client int) error {
-	return f.do(client, func(p *proc) error { return p.run.thaw() })
+	return f.do(client, func(p *proc) error { return thaw(p.cmd.Process) })
 }
 
 // CanFreeze returns nil, or why clients cannot be frozen here.
@@ -195,14 +198,6 @@ func (f *Fleet) log(p *proc, kind history.Kind, err error) {
 	f.Log(history.Event{Kind: kind, Client: p.name, Life: p.life, Err: err.Error()})
 }
 
-// Quit has all clients close their lockers, and returns when all processes have ended.
-func (f *Fleet) Quit(ctx context.Context) error {
-	if err := f.CloseLockers(ctx); err != nil {
-		return err
-	}
-	return f.End(ctx)
-}
-
 // CloseLockers has all clients close their lockers. The processes run until [Fleet.End], so that a connection that a
 // locker leaves open does not end with its process.
 func (f *Fleet) CloseLockers(ctx context.Context) error {
@@ -227,7 +222,7 @@ func (f *Fleet) End(ctx context.Context) error {
 		if p == nil {
 			return nil
 		}
-		_ = p.run.in.Close() // if the process has ended, it is closed already
+		_ = p.in.Close() // if the process has ended, it is closed already
 		if err := p.wait(ctx, quitTimeout); err != nil {
 			return f.hung(p, err)
 		}

@@ -116,7 +116,7 @@ func TestARoundTakesWhatTheGroupsTake(t *testing.T) {
 	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command {
 		return traffic.Command{Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
 	}))
-	require.NoError(t, f.Quit(t.Context()))
+	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 	events := read(t, f)[before:]
 	for _, e := range events {

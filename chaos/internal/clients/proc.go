@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -17,7 +19,8 @@ import (
 type proc struct {
 	name    string
 	life    int
-	run     *process
+	cmd     *exec.Cmd
+	in      io.WriteCloser
 	answers chan string   // what is done
 	gone    chan struct{} // closed when the process has ended
 	err     error         // how it ended; valid when gone is closed
@@ -39,6 +42,19 @@ const (
 	// hanging times the timeout is when a client that has not answered hangs. Before that it is only late.
 	hanging = 3
 )
+
+// start starts the process, whose standard error goes to log. It returns the standard output.
+func (p *proc) start(log *os.File) (out io.Reader, err error) {
+	p.cmd.Stderr = log
+	detach(p.cmd)
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if out, err = p.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	return out, p.cmd.Start()
+}
 
 // listen reads the client's answers until the process ends.
 func (p *proc) listen(out io.Reader, held func(int)) {
@@ -71,7 +87,7 @@ func (p *proc) send(c traffic.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.run.in.Write(append(line, '\n')); err != nil {
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("client %s.%d takes no command: %w", p.name, p.life, err)
 	}
 	return nil
@@ -141,7 +157,7 @@ func (p *proc) kill() error {
 		return nil
 	default:
 	}
-	if err := p.run.kill(); err != nil {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill client %s.%d: %w", p.name, p.life, err)
 	}
 	<-p.gone
@@ -182,7 +198,7 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 		tick := time.NewTicker(thawEvery)
 		defer tick.Stop()
 		for {
-			if p.run.thaw() != nil {
+			if thaw(p.cmd.Process) != nil {
 				return // it has ended
 			}
 			select {
