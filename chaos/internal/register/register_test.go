@@ -1,9 +1,7 @@
 package register_test
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -152,20 +150,9 @@ func TestNamesHaveCountersOfTheirOwn(t *testing.T) {
 	assert.Zero(t, lost(events()))
 }
 
-func TestNonsenseIsAnswered(t *testing.T) {
+func TestAnUnknownRegisterIsAnError(t *testing.T) {
 	t.Parallel()
-	r, _ := start(t, history.Trusting)
-	conn, err := net.Dial("tcp", r.Addr())
-	require.NoError(t, err)
-	defer conn.Close()
-	answers := bufio.NewScanner(conn)
-	for question, says := range map[string]string{"[": "wrong", `{"do":"dance"}`: `there is no \"dance\"`} {
-		_, err = fmt.Fprintln(conn, question)
-		require.NoError(t, err)
-		require.True(t, answers.Scan())
-		assert.Contains(t, answers.Text(), says)
-	}
-	_, err = register.Start("deaf", "nowhere")
+	_, err := register.Start("deaf", "nowhere")
 	require.ErrorContains(t, err, `no register is called "deaf"`)
 }
 

@@ -56,10 +56,7 @@ type Register interface {
 	Write(q register.Question) error
 }
 
-var (
-	_ Register = (*register.Client)(nil)
-	_ Register = (*register.Counters)(nil)
-)
+var _ Register = (*register.Counters)(nil)
 
 // Held returns the number of locks that the life has held.
 func (l *Life) Held() int { return int(l.held.Load()) }
