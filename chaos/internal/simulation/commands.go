@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -17,27 +16,15 @@ type labels map[string]string
 // block matches a comment of a script that fills whole lines. It captures the first line.
 var block = regexp.MustCompile(`(?m)^-- (.*)\n(?:--.*\n)*`)
 
-// read caches the label of each script, since every master of every run receives the same scripts.
-var read sync.Map // script text → [2]string{digest, label}
-
 // learn records the label of a script: the start of its last comment block. Helper functions that scripts share, and
 // their comments, come first.
 func (l labels) learn(e simnet.Event) {
-	if len(e.Args) < 2 || !strings.EqualFold(e.Args[0], "EVAL") {
+	if len(e.Args) < 2 || !strings.EqualFold(e.Args[0], "EVAL") || l.of(e) != "" {
 		return
 	}
-	known, ok := read.Load(e.Args[1])
-	if !ok {
-		blocks := block.FindAllStringSubmatch(e.Args[1], -1)
-		if len(blocks) == 0 {
-			return
-		}
-		what, _, _ := strings.Cut(blocks[len(blocks)-1][1], ",")
-		known = [2]string{digest(e.Args[1]), what}
-		read.Store(e.Args[1], known)
+	if blocks := block.FindAllStringSubmatch(e.Args[1], -1); len(blocks) > 0 {
+		l[digest(e.Args[1])], _, _ = strings.Cut(blocks[len(blocks)-1][1], ",")
 	}
-	script := known.([2]string)
-	l[script[0]] = script[1]
 }
 
 // of returns the label of the script that a command runs, or "" if it runs none.
@@ -46,14 +33,12 @@ func (l labels) of(e simnet.Event) string {
 	case len(e.Args) < 2:
 		return ""
 	case strings.EqualFold(e.Args[0], "EVAL"):
-		if known, ok := read.Load(e.Args[1]); ok {
-			return known.([2]string)[1]
-		}
 		return l[digest(e.Args[1])]
 	case strings.EqualFold(e.Args[0], "EVALSHA"):
 		return l[e.Args[1]]
+	default:
+		return ""
 	}
-	return ""
 }
 
 // acquires reports whether the command tries to acquire a lock.
