@@ -36,11 +36,9 @@ type Terms struct {
 	// Planned are the faults that must be injected. Extends says that some locks must be extended.
 	Planned []string
 	Extends bool
-	// Lasting are the faults after which a master may not vote, or has lost what it granted, for the time Lingers.
-	// Reordering are those after which a later holder may have a smaller token than an earlier one: locks may not exclude
-	// each other, or masters forget fence counters unnoticed.
-	Lasting, Reordering []string
-	Lingers             time.Duration
+	// Reordering are the faults after which a later holder may have a smaller token than an earlier one: locks may not
+	// exclude each other, or masters forget fence counters unnoticed.
+	Reordering []string
 	// Slack is the running time within which a client must be notified of a loss.
 	Slack time.Duration
 	// Bound is the time after the storm within which each client must acquire each name.
@@ -72,9 +70,7 @@ var catalog = []Checker{
 	{BySlots, BySlots, whole(Slots)},
 	{ByMinHold, ByMinHold, whole(MinHold)},
 	{ByLeaders, ByLeaders, func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Reordering) }},
-	{ByFencing, ByFencing, func(events []history.Event, t Terms) Verdict {
-		return Fencing(events, t.Masters, t.Lasting, t.Lingers, t.Reordering)
-	}},
+	{ByFencing, ByFencing, func(events []history.Event, t Terms) Verdict { return Fencing(events, t.Reordering) }},
 	{ByRegister, ByFencing, whole(Register)},
 	{ByLossNotified, ByLossNotified, func(events []history.Event, t Terms) Verdict {
 		return LossNotified(events, t.Clients, t.Slack)

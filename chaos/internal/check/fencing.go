@@ -21,17 +21,8 @@ import (
 // A permit counts as exclusive here. No two exclusive holds may have the same token, in whatever order
 // they came, except holds of one owner of a reentrant lock.
 //
-// An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
-// hold. This is required only if no other acquisition of the owner overlapped that of the outer hold, and if no fault
-// kept a majority of the masters from knowing the token. A later hold of the owner must not have a smaller token,
-// unless a lasting fault made masters forget. It may have the same one: the residue of a refused or unconfirmed call
-// may have kept the ownership alive between the two.
-//
-// lasting are the faults after which a master may, for the time lingers after the heal, not vote or lack tokens that it
-// granted.
-func Fencing(
-	events []history.Event, masters int, lasting []string, lingers time.Duration, reordering []string,
-) Verdict {
+// [Owned] compares the tokens of one owner.
+func Fencing(events []history.Event, reordering []string) Verdict {
 	v := on(events, ByFencing)
 	var fenced []*hold
 	for _, h := range holds(events) {
@@ -44,39 +35,28 @@ func Fencing(
 		}
 		fenced = append(fenced, h)
 	}
-	unoverlapped, faults := alone(events), troublesOf(events, masters, lasting, lingers)
 	names := byName(fenced)
 	reordered := injected(events, reordering)
 	for _, n := range names {
-		rising(&v, n, faults)
+		rising(&v, n)
 		if !reordered {
 			following(&v, n)
 		}
 		unique(&v, n)
-		owned(&v, n, unoverlapped, faults)
 	}
 	v.Looked = fmt.Sprintf("%d holds with a token, of %d names", len(fenced), len(names))
-	if pairs := faults.judged + faults.excused; pairs > 0 {
-		v.Looked += fmt.Sprintf("; in %d of %d cases an owner's token was compared with its earlier one; "+
-			"faults excuse the rest", faults.judged, pairs)
-	}
 	return v
 }
 
 func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
 // rising compares the token of each hold with the largest token that was returned before the hold was asked for.
-func rising(v *Verdict, n nameHolds, faults *troubles) {
+func rising(v *Verdict, n nameHolds) {
 	compare(n.holds, askedAt, acquiredAt, func(h *hold, largest *best[*hold]) {
-		g, fence := fenceGroup(h), h.acquired.Fence
 		if last, than := stale(h, largest); last != nil {
 			v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
-				"%q: %s got the token %d, %s the %d that %s had %s before it asked", n.name, who(h.who), fence, than,
-				last.acquired.Fence, who(last.who), secs(h.asked.T-last.acquired.T))
-		}
-		if last, ok := largest.of(g); ok && !reads(h) && faults.judgeOrder(last, h) && fence < last.acquired.Fence {
-			v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
-				"%q: %s got the token %d, smaller than the %d that its owner had", n.name, who(h.who), fence, last.acquired.Fence)
+				"%q: %s got the token %d, %s the %d that %s had %s before it asked", n.name, who(h.who), h.acquired.Fence,
+				than, last.acquired.Fence, who(last.who), secs(h.asked.T-last.acquired.T))
 		}
 	})
 }
@@ -119,16 +99,21 @@ func ReadersInOrder(events []history.Event) Verdict {
 	readers := slices.DeleteFunc(holds(events), func(h *hold) bool { return !reads(h) || h.acquired.Fence == 0 })
 	names := byName(readers)
 	for _, n := range names {
-		compare(n.holds, askedAt, acquiredAt, func(h *hold, largest *best[*hold]) {
-			if last, ok := largest.of(fenceGroup(h)); ok && h.acquired.Fence < last.acquired.Fence {
-				v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
-					"%q: the reader %s got the token %d, smaller than the %d that the reader %s had before it asked",
-					n.name, who(h.who), h.acquired.Fence, last.acquired.Fence, who(last.who))
-			}
-		})
+		notSmaller(&v, n)
 	}
 	v.Looked = fmt.Sprintf("%d readers with a token, of %d names", len(readers), len(names))
 	return v
+}
+
+// notSmaller finds holds with a smaller token than one that they may share the name with had before they asked.
+func notSmaller(v *Verdict, n nameHolds) {
+	compare(n.holds, askedAt, acquiredAt, func(h *hold, largest *best[*hold]) {
+		if last, ok := largest.of(fenceGroup(h)); ok && h.acquired.Fence < last.acquired.Fence {
+			v.find(n.name, []history.Event{*last.acquired, *h.asked, *h.acquired},
+				"%q: the %s %s got the token %d, smaller than the %d that %s had before it asked", n.name, h.acquired.Mode,
+				who(h.who), h.acquired.Fence, last.acquired.Fence, who(last.who))
+		}
+	})
 }
 
 // compare calls judge for each hold, in the order of comes, with the largest tokens of the holds that counted by then.

@@ -2,7 +2,6 @@ package check_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,18 +27,6 @@ func TestFencing(t *testing.T) {
 		},
 		"asked for in the moment in which the other returned": {
 			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "not larger than the 6",
-		},
-		"an owner's later one is smaller, though a master was paused": {
-			new(builder).down(21, 22, "pause", 2).held(0, 10, 20, "a", 1, owner("o"), fence(6)).
-				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "smaller than the 6",
-		},
-		"an owner's later one is smaller, since masters lost it": {
-			new(builder).down(21, 22, "kill", 2).held(0, 10, 20, "a", 1, owner("o"), fence(6)).
-				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "",
-		},
-		"an owner's later one is smaller, since masters are lost for good": {
-			new(builder).fault(21, history.Inject, "kill", 2).held(0, 10, 20, "a", 1, owner("o"), fence(6)).
-				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"smaller than the one before": {
 			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)),
@@ -85,6 +72,37 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 20, "a", 1, several("x", lockName), fence(5)).held(21, 30, 40, "b", 1, fence(5)),
 			"not larger than the 5",
 		},
+		"the owner is back after another, and has its old one": {
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(21, 30, 40, "b", 1, fence(6)).
+				held(41, 50, 90, "a", 2, owner("o"), fence(5)), "not larger than the 6",
+		},
+		"another owner has the same": {
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)),
+			"both got the token 5",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Fencing(tt.builder.events, []string{"evict"})
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.NotEmpty(t, v.Findings)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+			assert.NotEmpty(t, v.Findings[0].Events)
+		})
+	}
+}
+
+// TestOwned has holds of one owner. Its findings are about an inner hold, or about a later one.
+func TestOwned(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		builder *builder
+		says    string // "" if it holds
+	}{
 		"an inner hold has the outer one's": {
 			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
@@ -116,91 +134,6 @@ func TestFencing(t *testing.T) {
 			new(builder).add(0, history.Invoked, "b", 1, owner("o")).held(2, 3, 4, "b", 2).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
 		},
-		"a master may not have been able to tell": {
-			new(builder).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
-				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
-		},
-		"a majority that granted it could tell": {
-			new(builder).down(0, 5, "pause", 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
-				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
-		},
-		"only a minority of those that granted it could": {
-			new(builder).down(0, 5, "pause", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
-				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
-		},
-		"a majority granted it with its token, and could tell": {
-			new(builder).down(0, 5, "pause", 3, 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), grantedWith(5, 5, 5, 4, 4)).
-				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
-		},
-		"a majority could tell, but one of it granted another token": {
-			new(builder).down(0, 5, "pause", 3, 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), grantedWith(5, 5, 4, 5, 5)).
-				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
-		},
-		"two of five that granted it had a fault, one after the other": {
-			new(builder).down(0, 5, "pause", 2).down(20, 22, "pause", 3).
-				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).
-				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
-		},
-		"three of five had": {
-			new(builder).down(0, 5, "pause", 2).down(20, 22, "pause", 3, 4).
-				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).
-				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
-		},
-		"the process did not run meanwhile": {
-			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
-				add(25, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "",
-		},
-		"the process did not run before": {
-			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
-				add(6, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
-		},
-		"another process did not run": {
-			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
-				add(25, history.Stalled, "b", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
-		},
-		"the owner is back, and has less, as the masters may have forgotten": {
-			new(builder).down(22, 25, "kill", 0, 1, 2).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
-				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "",
-		},
-		"the owner is back, and has less, and a majority cannot have forgotten": {
-			new(builder).down(22, 25, "kill", 0).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
-				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
-		},
-		"a master is not back yet": {
-			new(builder).fault(0, history.Inject, "pause", 2).
-				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
-		},
-		"two faults of one kind overlap": {
-			new(builder).fault(0, history.Inject, "slow", 2).fault(30, history.Inject, "slow", 2).
-				fault(31, history.Healthy, "slow", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5)).
-				held(20, 25, 40, "a", 2, owner("o"), fence(6)), "",
-		},
-		"the master has long been back": {
-			new(builder).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
-				held(20006, 20010, 20090, "a", 1, owner("o"), fence(5)).held(
-				20020, 20030, 20040, "a", 2, owner("o"), fence(6),
-			), "o holds it already",
-		},
-		"the master has been back for a while": {
-			new(builder).down(0, 5, "pause", 2).
-				held(2006, 2010, 2090, "a", 1, owner("o"), fence(5)).held(
-				2020, 2030, 2040, "a", 2, owner("o"), fence(6),
-			), "o holds it already",
-		},
-		"the master has been back for a moment": {
-			new(builder).down(0, 5, "pause", 2).
-				held(2004, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "",
-		},
-		"the master has been back for a while, and may not vote yet": {
-			new(builder).down(0, 5, "kill", 2).
-				held(10004, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "",
-		},
-		"the master may vote again": {
-			new(builder).down(0, 5, "kill", 2).
-				held(10006, 10010, 10090, "a", 1, owner("o"), fence(5)).held(
-				10020, 10030, 10040, "a", 2, owner("o"), fence(6),
-			), "o holds it already",
-		},
 		"another owner asked meanwhile": {
 			new(builder).add(5, history.Invoked, "b", 1, owner("p")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
@@ -217,19 +150,14 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(30, 40, 90, "a", 2, owner("o"), fence(4)),
 			"smaller than the 5",
 		},
-		"the owner is back after another, and has its old one": {
-			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(21, 30, 40, "b", 1, fence(6)).
-				held(41, 50, 90, "a", 2, owner("o"), fence(5)), "not larger than the 6",
-		},
-		"another owner has the same": {
-			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)),
-			"both got the token 5",
+		"holds without a token have no part in it": {
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o")), "",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.builder.events, 5, []string{"kill"}, 10*time.Second, []string{"evict"})
+			v := check.Owned(tt.builder.events)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -288,36 +216,6 @@ func TestReadersInOrder(t *testing.T) {
 }
 
 func other(e *history.Event) { e.Name = "other" }
-
-// A reader of the verdict sees how much of the rule for owners a run has tried.
-func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
-	t.Parallel()
-	nested := func() *builder {
-		return new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
-			held(20, 30, 40, "a", 2, owner("o"), fence(5))
-	}
-	for name, tt := range map[string]struct {
-		builder *builder
-		says    string
-	}{
-		"no owner":       {new(builder).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
-		"one hold alone": {new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
-		"one in another, and the same owner's after it was had": {nested(), "; in 2 of 2 cases"},
-		"the same while a fault excuses another token":          {nested().down(0, 50, "pause", 0), "; in 1 of 2 cases"},
-		"the same while a master loses its tokens":              {nested().down(0, 50, "kill", 0), "; in 0 of 2 cases"},
-		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; in 2 of 2 cases"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			looked := check.Fencing(tt.builder.events, 5, []string{"kill"}, 0, nil).Looked
-			if tt.says[0] == ';' {
-				assert.Contains(t, looked, tt.says)
-				return
-			}
-			assert.Equal(t, tt.says, looked)
-		})
-	}
-}
 
 func written(register string, fence uint64, from, value int64) history.Event {
 	return history.Event{Kind: history.Written, Register: register, Name: lockName, Fence: fence, From: from, Value: value}

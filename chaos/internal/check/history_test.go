@@ -86,24 +86,6 @@ func several(names ...string) func(*history.Event) {
 	return func(e *history.Event) { e.Mode, e.Names, e.Name = kinds.Several, names, strings.Join(names, ",") }
 }
 
-// granted are the votes of these masters.
-func granted(masters ...int) func(*history.Event) {
-	return func(e *history.Event) {
-		for _, m := range masters {
-			e.Votes = append(e.Votes, history.Vote{Master: m, Verdict: "granted"})
-		}
-	}
-}
-
-// grantedWith are votes with these tokens, of the masters in order.
-func grantedWith(tokens ...uint64) func(*history.Event) {
-	return func(e *history.Event) {
-		for m, token := range tokens {
-			e.Votes = append(e.Votes, history.Vote{Master: m, Verdict: "granted", Fence: token})
-		}
-	}
-}
-
 func fenced(e *history.Event) { e.Fencing = true }
 
 func fence(token uint64) func(*history.Event) { return func(e *history.Event) { e.Fence = token } }

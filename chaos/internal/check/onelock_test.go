@@ -103,7 +103,7 @@ func TestHistoriesThatOneLockExplains(t *testing.T) {
 			t.Parallel()
 			var found []check.Finding
 			events := tt.builder.events
-			for _, v := range []check.Verdict{check.Exclusion(events), check.Fencing(events, 3, nil, 0, nil)} {
+			for _, v := range []check.Verdict{check.Exclusion(events), check.Fencing(events, nil)} {
 				found = append(found, v.Findings...)
 			}
 			assert.Equal(t, tt.illegal, len(found) > 0, "%v", found)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,14 +12,34 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
-// owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed
-// in while it asked: of those acquired alone, the one believed in longest.
-func owned(v *Verdict, n nameHolds, unoverlapped map[history.ID]bool, faults *troubles) {
+// Owned checks the tokens of owners of reentrant locks:
+//   - An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
+//     hold, if no other acquisition of the owner overlapped that of the outer hold.
+//   - A later hold of the owner must not have a smaller token. It may have the same one: the residue of a refused or
+//     unconfirmed call may have kept the ownership alive between the two.
+//
+// This is true as long as every master can answer, and none forgets a token. Elsewhere the majority that decides on the
+// inner hold need not know the token.
+func Owned(events []history.Event) Verdict {
+	v := on(events, ByFencing)
+	owned := slices.DeleteFunc(holds(events), func(h *hold) bool {
+		return h.acquired.Fence == 0 || !kinds.Of(h.acquired.Mode).Owned() || h.acquired.Owner == ""
+	})
+	names, unoverlapped := byName(owned), alone(events)
+	for _, n := range names {
+		nested(&v, n, unoverlapped)
+		notSmaller(&v, n)
+	}
+	v.Looked = fmt.Sprintf("%d holds of owners with a token, of %d names", len(owned), len(names))
+	return v
+}
+
+// nested compares a hold with the outer hold that the owner believed in while it asked: of those acquired alone, the
+// one believed in longest.
+func nested(v *Verdict, n nameHolds, unoverlapped map[history.ID]bool) {
 	owners := map[string][]Interval{}
 	for _, h := range n.holds {
-		if kinds.Of(h.acquired.Mode).Owned() && h.acquired.Owner != "" {
-			owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
-		}
+		owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
 	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		begun := owners[owner]
@@ -39,7 +60,7 @@ func owned(v *Verdict, n nameHolds, unoverlapped map[history.ID]bool, faults *tr
 				}
 			}
 			o := longest.hold
-			if o == nil || o == h || longest.End <= h.acquired.T || !faults.judge(o, h) {
+			if o == nil || o == h || longest.End <= h.acquired.T {
 				continue
 			}
 			if o.acquired.Fence != h.acquired.Fence {

@@ -90,11 +90,10 @@ func (c *client) open() error {
 		c.registers = append(c.registers, r)
 		c.Life.Registers[g.Register] = r
 	}
-	votes := traffic.NewVotes(c.URLs)
-	c.Votes, c.lockClock, c.rate = votes.Since, simnet.NewClock(), cmp.Or(c.ClockRate, 1)
+	c.lockClock, c.rate = simnet.NewClock(), cmp.Or(c.ClockRate, 1)
 	c.lockClock.Rate(c.rate)
 	var err error
-	c.Locker, err = c.openLocker(votes)
+	c.Locker, err = c.openLocker()
 	return err
 }
 

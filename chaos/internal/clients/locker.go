@@ -21,7 +21,7 @@ const NodeTimeout = 200 * time.Millisecond
 
 // openLocker opens the lock that the configuration names: the lock under test, as a stranger would, or the same broken
 // from outside.
-func (c *client) openLocker(v *traffic.Votes) (kinds.Locker, error) {
+func (c *client) openLocker() (kinds.Locker, error) {
 	b, ok := broken.Find(c.Lock)
 	if !ok && c.Lock != traffic.Quorum {
 		return nil, fmt.Errorf("no lock is called %q", c.Lock)
@@ -30,7 +30,7 @@ func (c *client) openLocker(v *traffic.Votes) (kinds.Locker, error) {
 	l, err := redlock.Open(c.URLs, append([]redlock.Option{
 		redlock.WithTTL(traffic.TTL), redlock.WithMaxTTL(c.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
 		redlock.WithOwner(fmt.Sprintf("%s.%d", c.Client, c.Config.Life)), redlock.WithClock(c.lockClock),
-		redlock.WithTrace(v.Trace()), redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
+		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}, w.Options()...)...)
 	product := kinds.Product{Locker: l, Ask: w.Ask, Hold: w.Hold}
 	switch {

@@ -41,7 +41,7 @@ var inSimulation = []Control{
 	{"loss notified 100 ms late", check.ByLossNotified, "was notified of the loss only at", simulated{"far away", 20}},
 	{"fence raised without a token check", check.ByFencing, "", simulated{"split counters", 100}},
 	{"fence counted from one", check.ByFencing, "", simulated{"total loss", 60}},
-	{"new fence for each nested hold", check.ByFencing, "holds it already", simulated{"", 60}},
+	{"new fence for each nested hold", check.ByFencing, "holds it already", simulated{"calm", 60}},
 	{"counters that never expire", check.ByResidue, "has no end", simulated{"calm", 20}},
 	{"one expiry for all readers", check.ByLiveness, "that was free from", simulated{"dead holders", 200}},
 	{"first of several names only", check.ByExclusion, "", simulated{"calm", 50}},

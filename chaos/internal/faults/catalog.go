@@ -104,9 +104,6 @@ func (t Traits) Lasts() bool { return t.On == Masters && (t.Restarts || t.Forget
 // Unnoticed reports whether a master forgets fence counters, and nothing shows it.
 func (t Traits) Unnoticed() bool { return t.Forgets && !t.Restarts }
 
-// Lasting returns the faults that last after they were healed.
-func Lasting() []string { return Named(Catalog(), Traits.Lasts) }
-
 // Reorders reports whether, after the fault, a later holder may have a smaller fencing token than an earlier one. The
 // fault breaks exclusion, or a master forgets fence counters and nothing shows it.
 func (t Traits) Reorders() bool { return t.Breaks != "" || t.Unnoticed() }

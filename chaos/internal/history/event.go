@@ -119,8 +119,6 @@ type Event struct {
 	MinHold time.Duration `json:"min_hold,omitempty"`
 	// Until is the time at which the client's belief ends by itself, on the clock of T.
 	Until time.Duration `json:"until,omitempty"`
-	// Votes are the masters' answers to an acquisition.
-	Votes []Vote `json:"votes,omitempty"`
 	// Register is the kind of the register. From and Value are the values of its counter.
 	Register string `json:"register,omitempty"`
 	From     int64  `json:"from,omitempty"`
@@ -145,15 +143,6 @@ type Event struct {
 	// Master and Held are a master and the keys it has.
 	Master int   `json:"master"`
 	Held   []Key `json:"held,omitempty"`
-}
-
-// Vote is one master's answer to one acquisition.
-type Vote struct {
-	Master  int           `json:"master"`
-	Verdict string        `json:"verdict"`         // granted, denied, failed or unknown
-	Fence   uint64        `json:"fence,omitempty"` // the token that the master granted, or took; 0 if it is not known
-	Took    time.Duration `json:"took,omitempty"`
-	Err     string        `json:"err,omitempty"`
 }
 
 // JunkPrefix stands before the names of the keys with which a fault pushes locks out of a master. A replica of that

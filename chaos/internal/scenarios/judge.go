@@ -10,14 +10,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-const (
-	// Slack is the running time within which a client must be notified of a loss. Only a client that is not notified at
-	// all takes so long, even if the machine is busy; virtual time shows smaller delays.
-	Slack = time.Second
-	// lingers is for how long a master that was restarted or emptied may not vote, or has lost what it granted: the
-	// restart window, and the time that a client takes to trust the master again.
-	lingers = 10 * time.Second
-)
+// Slack is the running time within which a client must be notified of a loss. Only a client that is not notified at
+// all takes so long, even if the machine is busy; virtual time shows smaller delays.
+const Slack = time.Second
 
 // judge returns the verdicts of all checkers.
 func (p *player) judge(events []history.Event) []check.Verdict {
@@ -25,8 +20,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	terms := check.Terms{
 		Masters: p.masters.Masters(), Clients: p.fleet.Names(),
 		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
-		Lasting: faults.Lasting(), Reordering: faults.Reordering(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
-		Grace: Grace,
+		Reordering: faults.Reordering(), Slack: Slack, Bound: s.Bound(), Grace: Grace,
 	}
 	var verdicts []check.Verdict
 	for _, c := range check.Catalog() {

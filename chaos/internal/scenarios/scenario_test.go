@@ -32,11 +32,10 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 
 func TestLastingHasTheFaultsWithEffectsAfterTheyAreHealed(t *testing.T) {
 	t.Parallel()
-	assert.Subset(
-		t, faults.Lasting(), []string{faults.KillMaster, faults.KillMasterKept, faults.FlushAll, faults.ClockBack},
-	)
-	assert.NotContains(t, faults.Lasting(), faults.PauseMaster)
-	assert.NotContains(t, faults.Lasting(), faults.CutLink)
+	lasting := faults.Named(faults.Catalog(), faults.Traits.Lasts)
+	assert.Subset(t, lasting, []string{faults.KillMaster, faults.KillMasterKept, faults.FlushAll, faults.ClockBack})
+	assert.NotContains(t, lasting, faults.PauseMaster)
+	assert.NotContains(t, lasting, faults.CutLink)
 }
 
 // Where a fault breaks exclusion, a leader may have a smaller term than an earlier leader, if it had campaigned before

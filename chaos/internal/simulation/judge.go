@@ -17,9 +17,6 @@ import (
 // slack is how long after its deadline a running client must be notified of a loss.
 const slack = time.Millisecond
 
-// lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
-var lasting = append(faults.Lasting(), faults.Named(traitsOfExtras(), faults.Traits.Lasts)...)
-
 // reordering are the faults after which a later holder may have a smaller token than an earlier one.
 var reordering = append(faults.Reordering(), faults.Named(traitsOfExtras(), faults.Traits.Reorders)...)
 
@@ -27,8 +24,8 @@ var reordering = append(faults.Reordering(), faults.Named(traitsOfExtras(), faul
 func (r *Result) judge() {
 	s := r.Schedule
 	terms := check.Terms{
-		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Reordering: reordering,
-		Lingers: s.Window() + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy,
+		Masters: s.Masters, Names: traffic.Names("", s.Groups), Reordering: reordering, Slack: slack, Bound: s.bound(),
+		Grace: tidy,
 	}
 	for _, c := range s.Clients {
 		terms.Clients = append(terms.Clients, c.Name)
@@ -49,6 +46,9 @@ func (r *Result) judge() {
 	}
 	if s.fair() {
 		r.checkNoLoss(intervals)
+		if !slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Twin }) { // it takes one master for two
+			r.find(check.Owned(r.Events))
+		}
 	}
 }
 

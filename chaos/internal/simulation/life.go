@@ -59,11 +59,6 @@ func newLife(r *run, c Client, number int, h *simnet.Host, locker Locker) *life 
 		Config: traffic.Config{Client: c.Name, Life: number, Groups: r.schedule.Groups, Seed: r.schedule.Seed},
 		World:  l, Locker: contract{locker, l}, Registers: r.registers,
 	}
-	if v, ok := locker.(interface {
-		Votes(lock string, since time.Time) []history.Vote
-	}); ok {
-		l.traffic.Votes = v.Votes
-	}
 	return l
 }
 

@@ -56,12 +56,3 @@ func (r *run) nemesis(m *masters) *faults.Nemesis {
 		Say:     func(format string, args ...any) { r.note("fault", format, args...) },
 	}
 }
-
-// twins records that a master with two addresses counts for no client: one client takes it for two.
-func (r *run) twins() {
-	if slices.ContainsFunc(r.schedule.Clients, func(c Client) bool { return c.Twin }) {
-		r.log(history.Event{
-			Kind: history.Inject, Fault: "twins", On: string(faults.Masters), Targets: []int{0, r.schedule.Masters - 1},
-		})
-	}
-}

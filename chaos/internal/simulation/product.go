@@ -6,12 +6,9 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -44,10 +41,8 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 	if !c.Keepalive {
 		all = append(all, redlock.WithoutKeepalive())
 	}
-	p := &product{votes: traffic.NewVotes(w.URLs())}
-	trace := p.votes.Trace()
-	trace.AcquireEnd = p.acquired
-	all = append(all, redlock.WithTrace(trace))
+	p := &product{}
+	all = append(all, redlock.WithTrace(&redlock.Trace{AcquireEnd: p.acquired}))
 	var err error
 	p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
 	if err != nil {
@@ -69,7 +64,6 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 type product struct {
 	kinds.Product
 	handed atomic.Int64
-	votes  *traffic.Votes
 }
 
 // acquired counts the locks that were acquired without asking any master.
@@ -81,11 +75,6 @@ func (p *product) acquired(_ context.Context, e redlock.AcquireEndEvent) {
 
 // HandedOver returns the number of locks that one holder passed to the next.
 func (p *product) HandedOver() int { return int(p.handed.Load()) }
-
-// Votes returns the masters' answers to an acquisition that began at since.
-func (p *product) Votes(lock string, since time.Time) []history.Vote {
-	return p.votes.Since(lock, since)
-}
 
 // Locker is the lock under test, on one host. Each lock that it returns is a [Lock].
 type Locker interface {

@@ -67,7 +67,6 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		r.registers[kind] = register.NewCounters(kind, r.log)
 	}
 	r.log(history.Event{T: 1, Kind: history.Phase, Phase: history.Storm})
-	r.twins()
 	storm, calm := context.WithCancel(context.Background())
 	defer calm()
 	r.storm = storm

@@ -18,7 +18,6 @@ type Attempt struct {
 	*Worker
 	try
 	op            int
-	begin         time.Time
 	lock          kinds.Lock
 	from          time.Duration // when the hold began
 	until         time.Duration // the last deadline that is in the history
@@ -35,7 +34,7 @@ type Attempt struct {
 func (w *Worker) Ask(r kinds.Request) *Attempt { return w.ask(try{Request: r}) }
 
 func (w *Worker) ask(t try) *Attempt {
-	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, begin: time.Now(), lost: make(chan struct{})}
+	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, lost: make(chan struct{})}
 	a.Names = slices.Sorted(slices.Values(t.Names))
 	a.log(history.Event{
 		Kind: history.Invoked, TTL: t.TTL, MinHold: t.MinHold, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
@@ -45,7 +44,7 @@ func (w *Worker) ask(t try) *Attempt {
 
 // Refused records that the acquisition returned without a lock.
 func (a *Attempt) Refused(err error) {
-	a.log(history.Event{Kind: history.Refused, Err: text(err), Votes: a.votes()})
+	a.log(history.Event{Kind: history.Refused, Err: text(err)})
 }
 
 // Acquired begins the hold of a lock that was just acquired.
@@ -57,7 +56,7 @@ func (a *Attempt) Acquired(l kinds.Lock) {
 	a.token = l.Token()
 	a.log(history.Event{
 		Kind: history.Acquired, T: now, TTL: a.TTL, MinHold: a.MinHold, Keepalive: a.Keepalive, Token: a.token,
-		Fence: l.Fence(), Until: a.until, Votes: a.votes(),
+		Fence: l.Fence(), Until: a.until,
 	})
 	a.life.held.Add(1)
 	a.stopLossWatch = context.AfterFunc(l.Context(), a.onLoss)
@@ -220,14 +219,6 @@ func (a *Attempt) broken(err error) {
 	if err != nil {
 		a.log(history.Event{Kind: history.Broken, Err: err.Error()})
 	}
-}
-
-// votes returns the masters' answers to the acquisition.
-func (a *Attempt) votes() []history.Vote {
-	if a.life.Votes == nil {
-		return nil
-	}
-	return a.life.Votes(a.lockName(), a.begin)
 }
 
 // lockName returns the name of the lock: all its names joined.

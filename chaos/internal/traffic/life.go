@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,8 +24,6 @@ type Life struct {
 	World
 	Locker    kinds.Locker
 	Registers map[string]Register
-	// Votes returns the masters' answers to an acquisition that began at the given time; nil if they are unknown.
-	Votes func(lock string, begin time.Time) []history.Vote
 	// Look is how often a holder reads its deadline. With 0 it reads the deadline only at the end of the hold; if the
 	// deadline is later than before, the history has it from the beginning of the hold.
 	Look time.Duration
@@ -84,42 +83,28 @@ func (l *Life) Worker() *Worker {
 	return &Worker{life: l, id: id, rng: rand.New(rand.NewPCG(l.Seed, h.Sum64()))}
 }
 
-// Round takes what the groups take: readers first, and then writers, because a history attributes votes to an
-// acquisition by the name alone.
+// Round takes what the groups take, at the same time, and returns when that is over.
 func (l *Life) Round(cmd Command) {
-	var first, then []kinds.Request
+	var all []kinds.Request
 	for _, g := range l.Groups {
 		names := g.names(l.Prefix, l.Client)
 		for _, mode := range g.Modes() {
-			if kinds.Of(mode).Several {
-				first = append(first, kinds.Request{Mode: mode, Names: names, Fencing: g.Fencing, MinHold: g.MinHold})
-				continue
+			r := kinds.Request{Mode: mode, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold, TTL: cmd.TTL}
+			if kinds.Of(r.Mode).Owned() {
+				r.Owner = l.Client
 			}
-			for _, name := range names {
-				r := kinds.Request{
-					Mode: mode, Names: []string{name}, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold,
-				}
-				if mode == kinds.Writer {
-					then = append(then, r)
-				} else {
-					first = append(first, r)
-				}
+			each := slices.Collect(slices.Chunk(names, 1))
+			if kinds.Of(mode).Several {
+				each = [][]string{names}
+			}
+			for _, r.Names = range each {
+				all = append(all, r)
 			}
 		}
 	}
-	l.take(cmd, first)
-	l.take(cmd, then)
-}
-
-// take takes all that is wanted once, at the same time, and returns when that is over.
-func (l *Life) take(cmd Command, all []kinds.Request) {
 	var over sync.WaitGroup
 	for _, r := range all {
 		w := l.Worker()
-		r.TTL = cmd.TTL
-		if kinds.Of(r.Mode).Owned() {
-			r.Owner = l.Client
-		}
 		t := try{Request: r, patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
 		over.Go(func() { w.pass(context.Background(), t) })
 	}
