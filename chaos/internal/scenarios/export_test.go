@@ -3,13 +3,7 @@ package scenarios
 import (
 	"context"
 	"time"
-
-	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
-
-// CoverageOf is what coverage says of schedules of the scenario.
-func (s Scenario) CoverageOf(sum simulation.Summary) check.Verdict { return s.coverage(sum) }
 
 // Playing is the suite with another Play.
 func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, error)) Suite {

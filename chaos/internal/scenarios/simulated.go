@@ -90,29 +90,29 @@ func shared(g traffic.Group) bool { return !g.Own }
 
 // PlayVirtually plays schedules of the scenario, of the seed and those that follow. Findings that the scenario excuses
 // are counted, but their schedules are not shrunk. An error means that there is no verdict.
-func PlayVirtually(ctx context.Context, s Scenario, o Options) (out Outcome, sum simulation.Summary, err error) {
+func PlayVirtually(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	o.Backend = Simulation
-	out = o.outcome(s)
+	out := o.outcome(s)
 	if err := s.check(); err != nil {
-		return out, sum, err
+		return out, err
 	}
 	play, err := o.Virtually()
 	if err != nil {
-		return out, sum, err
+		return out, err
 	}
-	sum, err = simulation.Batch{
+	sum, err := simulation.Batch{
 		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Say: o.Say,
 		Replay: func(seed, order uint64) string { return o.ReplayOne(s.Name, seed, order) }, Excused: func(c string) bool { return !s.promises(c) },
 	}.Run(ctx)
 	if err != nil {
-		return out, sum, err
+		return out, err
 	}
 	out.Took, out.Schedules = sum.Wall, sum.Schedules
 	for _, f := range sum.Found {
 		out.Shown += fmt.Sprintf("\n%v", f)
 	}
-	out.Verdicts = append(verdicts(sum), s.coverage(sum))
-	return out, sum, out.save(out.Text(nil, fmt.Sprintf(
+	out.Verdicts = verdicts(sum)
+	return out, out.save(out.Text(nil, fmt.Sprintf(
 		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands",
 		sum.Schedules, o.Seed, sum.Virtual.Round(time.Second), sum.Wall.Round(time.Millisecond), sum.Holds, sum.Commands,
 	)))
@@ -130,36 +130,3 @@ func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	}
 	return all
 }
-
-// coverage checks that every planned fault was injected, and that every fault of the scenario occurred and every name
-// was held at least once. See someNames and everything: few schedules need not have all of them.
-func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
-	v := check.Verdict{Checker: check.ByCoverage, Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
-	find := func(name, format string, args ...any) {
-		v.Findings = append(v.Findings, check.Finding{Name: name, Text: fmt.Sprintf(format, args...)})
-	}
-	for _, f := range s.Faults {
-		switch planned := sum.Planned[f]; {
-		case planned > 0 && sum.Injected[f] == 0:
-			find("", "%s was planned %d times, and never injected", f, planned)
-		case planned == 0 && sum.Schedules >= everything:
-			find("", "%s never occurred", f)
-		}
-	}
-	for _, name := range traffic.Names("", s.Groups) {
-		often := sum.Schedules >= someNames && sum.Wanted[name] > 1 || sum.Schedules >= everything
-		if often && sum.Held[name] == 0 {
-			find(name, "no client ever held %q, which %d schedules had", name, sum.Wanted[name])
-		}
-	}
-	return v
-}
-
-const (
-	// someNames is the number of schedules from which on every name that more than one of them has must be held. In a
-	// single storm of a few seconds, a name may have no holder.
-	someNames = 10
-	// everything is the number of schedules from which on every name must be held and every fault must occur. They are
-	// drawn at random: 20 schedules of the largest storms often lack one fault.
-	everything = 100
-)

@@ -93,8 +93,7 @@ func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {
 	}
 	if j.Backend == Simulation { // schedules have consecutive seeds, so that a finding names the seed that repeats it
 		o.Schedules = j.Schedules
-		out, _, err := PlayVirtually(ctx, j.Scenario, o)
-		return out, err
+		return PlayVirtually(ctx, j.Scenario, o)
 	}
 	play := s.playOne
 	if play == nil {

@@ -39,7 +39,11 @@ func (r *Result) judge() {
 		r.find(check.ReadersInOrder(r.Events))
 	}
 	intervals := check.Intervals(r.Events)
-	r.count()
+	for _, e := range r.Events {
+		if e.Kind == history.Acquired {
+			r.Holds++
+		}
+	}
 	r.checkWipes(intervals)
 	if s.quiet() {
 		r.checkWaits(intervals)
@@ -116,19 +120,6 @@ func (r *Result) passedOn(f check.Finding) bool {
 		}
 	}
 	return false
-}
-
-// count counts what the history has.
-func (r *Result) count() {
-	r.Held = make(map[string]int)
-	for _, e := range r.Events {
-		if e.Kind == history.Acquired {
-			r.Holds++
-			for _, name := range e.Locked() {
-				r.Held[name]++
-			}
-		}
-	}
 }
 
 // report adds a finding about an acquisition.

@@ -30,10 +30,6 @@ type Summary struct {
 	Virtual, Wall time.Duration
 	// ByChecker has a line for each schedule in which a checker found something, also if it is excused.
 	ByChecker map[string][]string
-	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
-	// the schedules contain each fault that a scenario names, and Injected how often it was injected.
-	Wanted, Held      map[string]int
-	Planned, Injected map[string]int
 }
 
 // Play plays a schedule in an order.
@@ -64,13 +60,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	redis.SetLogger(silent{})
 	b.Orders = max(b.Orders, 1)
 	start := time.Now()
-	sum := Summary{
-		ByChecker: make(map[string][]string),
-		Wanted:    make(map[string]int),
-		Held:      make(map[string]int),
-		Planned:   make(map[string]int),
-		Injected:  make(map[string]int),
-	}
+	sum := Summary{ByChecker: make(map[string][]string)}
 	all := uint64(b.N) * uint64(b.Orders)
 	hashes := make([]string, all)
 	var next atomic.Uint64
@@ -126,18 +116,6 @@ func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.HandedOver += int64(r.HandedOver)
 	s.Commands += int64(r.Commands)
 	s.Virtual += r.Took
-	for name, n := range r.Held {
-		s.Held[name] += n
-	}
-	for _, name := range r.Schedule.Names {
-		s.Wanted[name]++
-	}
-	for _, step := range r.Schedule.Plan {
-		s.Planned[step.Fault]++
-	}
-	for name, n := range r.Injected {
-		s.Injected[name] += n
-	}
 	for i, f := range r.Found {
 		if !slices.ContainsFunc(r.Found[:i], func(o Found) bool { return o.By == f.By }) {
 			s.ByChecker[f.By] = append(s.ByChecker[f.By], fmt.Sprintf("seed %d: %v", r.Schedule.Seed, f))

@@ -14,13 +14,19 @@ import (
 
 // playPlan carries out the plan until the storm is over, and heals what is still injected then. It returns false if it
 // ended early, because a client asked all the time.
-func (r *run) playPlan() bool {
+func (r *run) playPlan() (fine bool) {
 	m := newMasters(r.world, r.schedule.Rates)
 	nemesis := r.nemesis(m)
+	left := 0 // steps that begin within the storm
+	for _, step := range r.schedule.Plan {
+		if r.now()+step.At < r.schedule.Storm {
+			left++
+		}
+	}
 	nemesis.Log = func(e history.Event) {
 		switch e.Kind {
 		case history.Inject:
-			r.injected[e.Fault]++
+			left--
 		case history.Healthy:
 			r.note("fault", "%s %v is over", e.Fault, e.Targets)
 		}
@@ -28,8 +34,13 @@ func (r *run) playPlan() bool {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	defer all.Wait()
-	defer stop()
+	defer func() {
+		stop()
+		all.Wait()
+		if fine && left > 0 {
+			r.problem(check.ByHarness, "fault", "%d faults were planned and never injected", left)
+		}
+	}()
 	if r.schedule.plans(func(t faults.Traits) bool { return t.Loses == aof.Tail }) {
 		all.Go(func() { m.sync(ctx.Done()) })
 	}

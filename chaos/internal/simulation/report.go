@@ -25,10 +25,6 @@ type Result struct {
 	Found []Found
 	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
 	HandedOver int
-	// Held is how often each name was held.
-	Held map[string]int
-	// Injected is how often each fault that a scenario names was injected.
-	Injected map[string]int
 	// Took is the duration of the run in the bubble's time. Commands is the number of commands that the masters
 	// executed.
 	Took     time.Duration

@@ -48,7 +48,6 @@ type run struct {
 	started  []int           // number of lives of each client
 	over     chan struct{}   // closed when the storm is over
 	storm    context.Context // ends with the storm
-	injected map[string]int  // number of injections of each fault of the plan
 
 	registers map[string]traffic.Register
 }
@@ -60,7 +59,6 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	r := &run{
 		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
 		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
-		injected: make(map[string]int),
 	}
 	r.registers = map[string]traffic.Register{}
 	for _, kind := range []string{history.Trusting, history.Fenced} {
@@ -113,7 +111,6 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	}
 	r.drainKilled()
 	result := r.result(s)
-	result.Injected = r.injected
 	for _, l := range slices.Concat(r.killed, r.lives) {
 		if l, ok := l.locker.(interface{ HandedOver() int }); ok {
 			result.HandedOver += l.HandedOver()
