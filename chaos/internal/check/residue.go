@@ -13,8 +13,8 @@ import (
 // expire.
 const counters = "redlock:fence:"
 
-// Residue checks that no master holds a key, except fencing counters with a TTL and the junk of a fault, once grace has
-// passed after the last unlock and after the master's own return. It reads the snapshots of the phase Settled. Each
+// Residue checks that no master holds a key, except fencing counters with a TTL, once grace has passed after the last
+// unlock and after the master's own return. It reads the snapshots of the phase Settled. Each
 // master needs at least one snapshot that is late enough.
 //
 // It finds only keys without a TTL, or with one that ends after the snapshots. Virtual time also has long TTLs.
@@ -32,9 +32,8 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 			continue
 		}
 		looks[e.Master]++
-		held := slices.DeleteFunc(slices.Clone(e.Held), junk)
-		left := slices.DeleteFunc(slices.Clone(held), ends)
-		ending[e.Master] = len(held) - len(left)
+		left := slices.DeleteFunc(slices.Clone(e.Held), ends)
+		ending[e.Master] = len(e.Held) - len(left)
 		if len(left) > 0 && !dirty[e.Master] {
 			dirty[e.Master] = true
 			v.find(left[0].Name, []history.Event{e}, "master %d still holds %s, %s after everything was released",
@@ -54,9 +53,6 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 		masters, grace, kept)
 	return v
 }
-
-// junk reports whether a fault wrote the key, and not a lock.
-func junk(k history.Key) bool { return strings.HasPrefix(k.Name, history.JunkPrefix) }
 
 func ends(k history.Key) bool { return strings.HasPrefix(k.Name, counters) && k.Left > 0 }
 

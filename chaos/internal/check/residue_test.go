@@ -35,8 +35,6 @@ func TestResidueHolds(t *testing.T) {
 	tests := map[string]*builder{
 		"fencing counters that end": looked(settled(), 3100).
 			keys(3101, 1, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}),
-		"what a fault wrote": looked(settled(), 3100).
-			keys(3101, 1, history.Key{Name: history.JunkPrefix + "40", Left: -1}),
 		"nothing left":                    looked(settled(), 3100),
 		"a ghost that is gone in time":    looked(settled().keys(3099, 1, ghost), 3100),
 		"more looks, and nothing in them": looked(looked(settled(), 3100), 3200),
@@ -73,10 +71,6 @@ func TestResidueCatches(t *testing.T) {
 			looked(
 				settled().keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101,
 			),
-			`master 0 still holds "orders"`,
-		},
-		"a lock and what a fault wrote": {
-			looked(settled().keys(3100, 0, history.Key{Name: history.JunkPrefix + "40", Left: -1}, ghost), 3101),
 			`master 0 still holds "orders"`,
 		},
 		"the intent of a writer": {

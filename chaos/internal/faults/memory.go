@@ -26,8 +26,9 @@ var ofMemory = []definition{
 	onMasters(OutOfMemory, Traits{Mute: true},
 		do(enough, "CONFIG SET maxmemory-policy noeviction", "CONFIG SET maxmemory 1"),
 		"out of memory with noeviction: writes are refused, deletions are not"),
-	onMasters(EvictLocks, Traits{Forgets: true, Outlasts: true, Breaks: assumesMemory}, evict,
-		"out of memory with allkeys-lru, under a stream of junk: locks are evicted"),
+	onMasters(EvictLocks, Traits{Instant: true, Forgets: true, Breaks: assumesMemory},
+		do(nil, append([]string{"CONFIG SET maxmemory-policy allkeys-lru", "CONFIG SET maxmemory 1"}, enough...)...),
+		"out of memory with allkeys-lru, for a moment: all locks are evicted"),
 	onMasters(FollowMaster, Traits{Mute: true, Forgets: true, NeedsPeer: true, Breaks: assumesAlone}, replicate,
 		"REPLICAOF another master, and later promoted: its own locks are gone, and it has the other's"),
 }

@@ -145,10 +145,6 @@ type Event struct {
 	Held   []Key `json:"held,omitempty"`
 }
 
-// JunkPrefix stands before the names of the keys with which a fault pushes locks out of a master. A replica of that
-// master copies them, and a restart may bring them back.
-const JunkPrefix = "chaos-junk:"
-
 // Key is one key on one master.
 type Key struct {
 	Name  string `json:"name"`

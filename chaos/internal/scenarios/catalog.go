@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
@@ -184,13 +183,6 @@ func byFault() []Scenario {
 			if t.Forgets {
 				s.Promises[Fencing] = Given(clocksAgree + ", and " + noOldReader)
 			}
-		}
-		// Masters forget repeatedly under EvictLocks, which may break the condition noOldReader: readers have no tokens
-		// there.
-		if t.Name == faults.EvictLocks {
-			s.Groups = slices.DeleteFunc(s.Groups, func(g traffic.Group) bool {
-				return g.Fencing && g.Mode == traffic.ReadersWriters
-			})
 		}
 		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too
 			s.Promises[Exclusion] = Open

@@ -11,7 +11,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -23,10 +22,8 @@ const (
 	// of each master, syncs of them per tail.
 	tail  = time.Second
 	syncs = 4
-	// evictEvery is how often a master that is full of junk evicts its locks, copyEvery how often a replica copies its
-	// master.
-	evictEvery = 100 * time.Millisecond
-	copyEvery  = 50 * time.Millisecond
+	// copyEvery is how often a replica copies its master.
+	copyEvery = 50 * time.Millisecond
 )
 
 // A trickling path passes on pieces of so many bytes, with a gap after each, as in package proxy.
@@ -48,11 +45,11 @@ type masters struct {
 	rates []float64
 	paths []*simnet.Host // hosts whose packets Packets holds back; nil: all hosts
 
-	mu      sync.Mutex
-	breaks  map[int]bool           // a path that loses what it holds back, with its connections
-	evicted map[int]time.Time      // when a master that evicts last did so
-	follow  map[int]*replica       // of each replica
-	files   map[int][]simnet.Image // the last states of each master that were synced
+	mu     sync.Mutex
+	breaks map[int]bool           // a path that loses what it holds back, with its connections
+	evicts map[int]bool           // a master that evicts when it is full
+	follow map[int]*replica       // of each replica
+	files  map[int][]simnet.Image // the last states of each master that were synced
 }
 
 // replica is a master that follows another one.
@@ -68,7 +65,7 @@ var (
 
 func newMasters(w *simnet.Net, rates []float64) *masters {
 	return &masters{
-		world: w, rates: rates, breaks: map[int]bool{}, evicted: map[int]time.Time{}, follow: map[int]*replica{},
+		world: w, rates: rates, breaks: map[int]bool{}, evicts: map[int]bool{}, follow: map[int]*replica{},
 		files: map[int][]simnet.Image{},
 	}
 }
@@ -140,14 +137,6 @@ func (m *masters) Do(_ context.Context, i int, args ...any) (any, error) {
 		master.Disconnect()
 	case command == "CONFIG SET":
 		m.configure(i, words[2], words[3])
-	case command == "INFO memory":
-		return "used_memory:0", nil
-	case strings.HasPrefix(command, "SET "+history.JunkPrefix):
-		if last, evicting := m.evicted[i]; evicting && time.Since(last) >= evictEvery {
-			m.evicted[i] = time.Now()
-			master.Wipe()
-		}
-	case strings.HasPrefix(command, "DEL "+history.JunkPrefix): // nothing to delete: junk is not stored
 	case command == "REPLICAOF NO":
 		m.promote(i)
 	case words[0] == "REPLICAOF":
@@ -165,18 +154,16 @@ func (m *masters) Do(_ context.Context, i int, args ...any) (any, error) {
 
 // configure handles CONFIG SET: a full master with allkeys-lru evicts its locks, and any other one refuses oomRefuses.
 func (m *masters) configure(i int, setting, value string) {
+	master := m.world.Master(i)
 	switch {
-	case setting == "maxmemory-policy" && value == "allkeys-lru":
-		m.evicted[i] = time.Time{}
 	case setting == "maxmemory-policy":
-		delete(m.evicted, i)
-	case setting != "maxmemory":
+		m.evicts[i] = value == "allkeys-lru"
 	case value == "0":
-		m.world.Master(i).Recover()
+		master.Recover()
+	case m.evicts[i]:
+		master.Wipe()
 	default:
-		if _, evicting := m.evicted[i]; !evicting {
-			m.world.Master(i).Reply(replyOOM, oomRefuses...)
-		}
+		master.Reply(replyOOM, oomRefuses...)
 	}
 }
 
