@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -139,4 +140,24 @@ func TestEyesThatLookForAMarkSeeNothingElse(t *testing.T) {
 		assert.Equal(c, 1, connections)
 		assert.Equal(c, []string{"redlock:" + prefix + ":kept"}, channels)
 	}, soon, 10*time.Millisecond)
+}
+
+func TestAnInspectorSeesKeysOfEveryType(t *testing.T) {
+	t.Parallel()
+	s := redisproc.ForTest(t, 1)[0]
+	client := connect(t, s)
+	require.NoError(t, client.Set(t.Context(), "bounded", "token", time.Hour).Err())
+	require.NoError(t, client.Set(t.Context(), "eternal", "1", 0).Err())
+	require.NoError(t, client.HSet(t.Context(), "hash", "field", 1).Err())
+	inspector, err := backend.NewInspector([]string{s.URL()})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
+	keys, err := inspector.Keys(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, keys, 3)
+	assert.InDelta(t, time.Hour, keys[0].Left, float64(soon))
+	keys[0].Left = 0
+	assert.Equal(t, []history.Key{
+		{Name: "bounded", Token: "token"}, {Name: "eternal", Token: "1", Left: -1}, {Name: "hash", Left: -1},
+	}, keys)
 }

@@ -307,33 +307,3 @@ func TestNonsenseEndsAClient(t *testing.T) {
 		})
 	}
 }
-
-func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	f, log := newFleet(t, 2, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Seed: 1})
-	require.NoError(t, f.StartAll(t.Context()))
-	require.Eventually(t, func() bool {
-		events, err := history.ReadDir(f.Dir)
-		require.NoError(t, err)
-		kinds := map[history.Kind]int{}
-		for _, e := range events {
-			kinds[e.Kind]++
-		}
-		return kinds[history.Extended] > 0 && kinds[history.Lost] > 0 && kinds[history.Released] > 20
-	}, soon, 10*look)
-	require.Eventually(t, func() bool { return f.Held() > 0 }, soon, look, "the clients tell how far they are")
-
-	require.NoError(t, f.All(t.Context(), soon, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }))
-	round := traffic.Command{Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
-	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return round }))
-	require.NoError(t, quit(t, f))
-	assert.Empty(t, log.all())
-
-	events, err := history.ReadDir(f.Dir)
-	require.NoError(t, err)
-	assert.Empty(t, check.WellFormed(events).Findings)
-	assert.Empty(t, check.Exclusion(events).Findings)
-	events = append([]history.Event{{Kind: history.Phase, Phase: history.Calm}}, events...)
-	assert.Empty(t, check.Liveness(events, f.Names(), traffic.Names("test:", traffic.Groups), time.Hour*24*365).Findings)
-}
