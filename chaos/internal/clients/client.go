@@ -1,16 +1,15 @@
 // Package clients has the client processes of a run, and the harness's side of them. It starts, kills and freezes them,
-// sends them JSON lines on their standard input, and reads their answers on standard output. What the workers of a
-// client do is a [traffic.Life], which a simulation runs in virtual time, without processes.
+// and calls them by net/rpc over their standard input and output. What the workers of a client do is a [traffic.Life],
+// which a simulation runs in virtual time, without processes.
 package clients
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/rpc"
 	"sync"
 	"time"
 
@@ -31,45 +30,111 @@ type client struct {
 	rate      float64       // initial rate of lockClock
 	history   *history.Writer
 	registers []*register.Client
+
+	storm sync.WaitGroup
+	stop  context.CancelFunc // ends the storm
+	end   func() error       // ends the traffic and closes the locker, once; nil before Start
 }
 
 // lookAtUntil is the interval at which a holder checks whether its lock was extended.
 const lookAtUntil = 5 * time.Millisecond
 
-// RunClient is the client process: it takes its [Config] and then [Command]s from in, writes [Answer]s to out, and
-// returns when in ends, as it does when the harness dies.
-func RunClient(in io.Reader, out io.Writer) (err error) {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20) // a configuration with many groups is a long line
-	c := client{Life: traffic.Life{Look: lookAtUntil, Registers: map[string]traffic.Register{}}}
-	c.World = &c
-	if !lines.Scan() {
-		return errors.Join(errors.New("no configuration on standard input"), lines.Err())
-	}
-	if err := json.Unmarshal(lines.Bytes(), &c.Config); err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	c.clock = history.NewClock()
-	w, err := history.Create(c.History, c.clock)
-	if err != nil {
+// stream is a connection over standard input and output.
+type stream struct {
+	io.Reader
+	io.Writer
+	io.Closer
+}
+
+// RunClient is the client process: it executes the calls of [Remote] that it reads from in, and returns when in ends,
+// as it does when the harness dies.
+func RunClient(in io.Reader, out io.Writer) error {
+	c := &client{Life: traffic.Life{Look: lookAtUntil, Registers: map[string]traffic.Register{}}}
+	c.World = c
+	server := rpc.NewServer()
+	if err := server.RegisterName("Client", Remote{c}); err != nil {
 		return err
 	}
-	defer w.Close()
-	c.history = w
-	defer func() { err = errors.Join(err, c.hangUp()) }()
+	server.ServeConn(stream{in, out, io.NopCloser(in)})
+	if c.end == nil {
+		return errors.New("the client was not started")
+	}
+	return errors.Join(c.end(), c.hangUp(), c.history.Close())
+}
+
+// Remote has the calls of the harness to a client. Where an argument is an int, it is ignored.
+type Remote struct{ c *client }
+
+// Start begins the traffic of a configuration.
+func (r Remote) Start(config traffic.Config, _ *int) (err error) {
+	c := r.c
+	c.Config, c.clock = config, history.NewClock()
+	if c.history, err = history.Create(c.History, c.clock); err != nil {
+		return err
+	}
 	if err := c.open(); err != nil {
 		return err
 	}
-	to := &answers{enc: json.NewEncoder(out)}
-	quits, err := c.serve(lines, to)
-	err = errors.Join(err, c.Locker.Close())
-	if quits {
-		c.history.Write(history.Event{
-			Kind: history.Quitting, Client: c.Client, Life: c.Config.Life, Goroutines: leftover(),
-		})
-		to.send(traffic.Answer{Done: traffic.Quit})
-		_, _ = io.Copy(io.Discard, in) // the harness inspects the masters' connections before the process ends
+	unwatch := stalls.Detect(c.history, c.Client, c.Config.Life) // before anybody waits for a lock
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.end = sync.OnceValue(func() error {
+		stop()
+		c.storm.Wait()
+		unwatch()
+		return c.Locker.Close()
+	})
+	c.Life.Start(ctx, c.storm.Go)
+	return nil
+}
+
+// Stop ends the traffic: all holds are ended and unlocked.
+func (r Remote) Stop(_ int, _ *int) error {
+	r.c.stop()
+	r.c.storm.Wait()
+	return nil
+}
+
+// Round acquires once what each group acquires (see [traffic.Life.Round]).
+func (r Remote) Round(round traffic.Round, _ *int) error {
+	r.c.Round(round)
+	return nil
+}
+
+// Held returns the number of locks that the client has held so far.
+func (r Remote) Held(_ int, held *int) error {
+	*held = r.c.Held()
+	return nil
+}
+
+// SetCrashPoint has the client kill or freeze itself when it next reaches the point.
+func (r Remote) SetCrashPoint(point string, _ *int) error {
+	if point == traffic.NoCrashPoint {
+		r.c.crashPoint.clear()
+	} else {
+		r.c.crashPoint.set(point)
 	}
+	return nil
+}
+
+// Drift makes the clock of the lock gain gain seconds a second from now on. With 0 the clock runs at its first rate, and
+// keeps what it has gained.
+func (r Remote) Drift(gain float64, _ *int) error {
+	if gain == 0 {
+		r.c.lockClock.Rate(r.c.rate)
+	} else {
+		r.c.lockClock.Rate(1 + gain)
+	}
+	return nil
+}
+
+// Quit closes the locker. The process ends with its input, so that the harness can inspect the masters' connections
+// before.
+func (r Remote) Quit(_ int, _ *int) error {
+	err := r.c.end()
+	r.c.history.Write(history.Event{
+		Kind: history.Quitting, Client: r.c.Client, Life: r.c.Config.Life, Goroutines: leftover(),
+	})
 	return err
 }
 
@@ -117,78 +182,4 @@ func (c *client) hangUp() error {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
-}
-
-type answers struct {
-	mu  sync.Mutex
-	enc *json.Encoder
-}
-
-func (a *answers) send(x traffic.Answer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_ = a.enc.Encode(x) // the harness is gone: the input will end
-}
-
-// serve starts the traffic and executes commands until Quit, or the end of the input. It returns when all traffic has
-// ended.
-func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
-	defer stalls.Detect(c.history, c.Client, c.Config.Life)() // before anybody waits for a lock
-	ctx, stop := context.WithCancel(context.Background())
-	var storm, telling sync.WaitGroup
-	defer telling.Wait()
-	defer storm.Wait()
-	defer stop()
-	c.Start(ctx, storm.Go)
-	over := make(chan struct{})
-	defer close(over)
-	telling.Go(func() { c.tell(out, over) })
-
-	out.send(traffic.Answer{Done: traffic.Ready})
-	for lines.Scan() {
-		var cmd traffic.Command
-		if err := json.Unmarshal(lines.Bytes(), &cmd); err != nil {
-			return false, fmt.Errorf("command: %w", err)
-		}
-		switch cmd.Do {
-		case traffic.Stop:
-			stop()
-			storm.Wait()
-		case traffic.Round:
-			c.Round(cmd)
-		case traffic.SetCrashPoint:
-			if cmd.CrashPoint != traffic.NoCrashPoint {
-				out.send(traffic.Answer{Done: traffic.SetCrashPoint}) // before it is set: the client may freeze at once
-				c.crashPoint.set(cmd.CrashPoint)
-				continue
-			}
-			c.crashPoint.clear()
-		case traffic.Drift:
-			if cmd.Gain == 0 {
-				c.lockClock.Rate(c.rate)
-			} else {
-				c.lockClock.Rate(1 + cmd.Gain)
-			}
-		case traffic.Quit:
-			return true, nil
-		default:
-			return false, fmt.Errorf("no command is called %q", cmd.Do)
-		}
-		out.send(traffic.Answer{Done: cmd.Do, Held: c.Held()})
-	}
-	return false, lines.Err()
-}
-
-// tell reports twice a second how many locks were held so far, until over is closed.
-func (c *client) tell(out *answers, over <-chan struct{}) {
-	tick := time.NewTicker(time.Second / 2)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			out.send(traffic.Answer{Held: c.Held()})
-		case <-over:
-			return
-		}
-	}
 }

@@ -1,15 +1,15 @@
 package clients_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -179,13 +179,12 @@ func TestAClientThatEndsOnceItsTrafficRunsHasFailed(t *testing.T) {
 func TestAClientThatDoesNotObeyHasFailedUnlessItIsOnlyLate(t *testing.T) {
 	t.Parallel()
 	const bound = time.Second
-	stop := func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
 	for name, tt := range map[string]struct {
 		thaw        time.Duration // 0: never
 		says, fails string
 	}{
-		"late":  {thaw: 3 * bound / 2, says: "to answer \"stop\", of 1s at most"},
-		"never": {says: "did not answer \"stop\" within 3s", fails: "it hangs"},
+		"late":  {thaw: 3 * bound / 2, says: "to answer \"Stop\", of 1s at most"},
+		"never": {says: "did not answer \"Stop\" within 3s", fails: "it hangs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,7 +195,7 @@ func TestAClientThatDoesNotObeyHasFailedUnlessItIsOnlyLate(t *testing.T) {
 			if tt.thaw > 0 {
 				time.AfterFunc(tt.thaw, func() { assert.NoError(t, f.Thaw(t.Context(), 0)) })
 			}
-			require.ErrorContains(t, f.All(t.Context(), bound, stop), tt.says)
+			require.ErrorContains(t, f.Stop(t.Context(), bound), tt.says)
 			if tt.fails == "" {
 				assert.Empty(t, log.all(), "a busy machine is not a failure")
 				return
@@ -238,72 +237,39 @@ func firstOf(v check.Verdict) error {
 	return errors.New(v.Findings[0].Text)
 }
 
-func TestAClientEndsWithItsHarness(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "a.jsonl")
-	in, harness := io.Pipe()
+// inProcess runs a client in this process, and has it called. It returns how the client ended, which it does with its
+// input.
+func inProcess(t *testing.T, c traffic.Config, calls ...string) error {
+	t.Helper()
+	in, calling := io.Pipe()
+	answers, out := io.Pipe()
 	ended := make(chan error, 1)
-	url := plainConfig(t).URLs[0]
-	go func() { ended <- clients.RunClient(in, io.Discard) }()
-	_, err := fmt.Fprintf(
-		harness, `{"client":"a","lock":"restart guard off","urls":[%q],"max_ttl":1000000000,"workers":1,"history":%q}`+"\n",
-		url, path,
-	)
-	require.NoError(t, err)
-	require.NoError(t, harness.Close())
+	go func() {
+		err := clients.RunClient(in, out)
+		ended <- errors.Join(err, out.Close())
+	}()
+	client := rpc.NewClient(struct {
+		io.Reader
+		io.WriteCloser
+	}{answers, calling})
+	require.NoError(t, client.Call("Client.Start", c, new(int)))
+	for _, call := range calls {
+		require.NoError(t, client.Call("Client."+call, 0, new(int)))
+	}
+	require.NoError(t, client.Close())
 	select {
 	case err := <-ended:
-		require.NoError(t, err)
+		return err
 	case <-time.After(soon):
 		t.Fatal("the client runs on without its harness")
+		return nil
 	}
 }
 
-// inProcess runs a client with that configuration and those commands in this process.
-func inProcess(t *testing.T, c traffic.Config, commands ...traffic.Command) error {
-	t.Helper()
-	if c.History == "" {
-		c.History = filepath.Join(t.TempDir(), "a.jsonl")
-	}
-	var in bytes.Buffer
-	lines := json.NewEncoder(&in)
-	require.NoError(t, lines.Encode(c))
-	for _, cmd := range commands {
-		require.NoError(t, lines.Encode(cmd))
-	}
-	return clients.RunClient(&in, io.Discard)
-}
-
-func TestNonsenseEndsAClient(t *testing.T) {
+func TestAClientEndsWithItsHarness(t *testing.T) {
 	t.Parallel()
-	url := plainConfig(t).URLs[0]
-	config := func(t *testing.T) string {
-		t.Helper()
-		return fmt.Sprintf(
-			`{"client":"a","lock":"restart guard off","urls":[%q],"max_ttl":1000000000,"workers":1,"history":%q}`+"\n", url,
-			filepath.Join(t.TempDir(), "a.jsonl"),
-		)
-	}
-	tests := map[string]struct {
-		input func(*testing.T) string
-		says  string
-	}{
-		"nothing": {func(*testing.T) string { return "" }, "no configuration"},
-		"no JSON": {func(*testing.T) string { return "{\n" }, "configuration: "},
-		"unknown command": {
-			func(t *testing.T) string { t.Helper(); return config(t) + `{"do":"dance"}` + "\n" }, `no command is called "dance"`,
-		},
-		"no command": {func(t *testing.T) string { t.Helper(); return config(t) + "[\n" }, "command: "},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			in, harness := io.Pipe()
-			go func() {
-				_, _ = io.WriteString(harness, tt.input(t))
-				_ = harness.Close()
-			}()
-			require.ErrorContains(t, clients.RunClient(in, io.Discard), tt.says)
-		})
-	}
+	c := plainConfig(t)
+	c.Client, c.Workers, c.History = "a", 1, filepath.Join(t.TempDir(), "a.jsonl")
+	require.NoError(t, inProcess(t, c))
+	require.ErrorContains(t, clients.RunClient(strings.NewReader(""), io.Discard), "not started")
 }

@@ -2,9 +2,9 @@ package clients
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +32,6 @@ type Fleet struct {
 	mu    sync.Mutex
 	procs map[int]*proc
 	lives map[int]int
-	held  map[[2]int]int // by client and life
 }
 
 // Names returns the names of all clients.
@@ -49,78 +48,65 @@ func (f *Fleet) StartAll(ctx context.Context) error {
 	return f.each(func(i int) error { return f.Start(ctx, i) })
 }
 
-// Start begins the next life of a client, and returns when its traffic runs.
+// Start begins the next life of a client, and returns when its traffic runs. If it does not, the harness is broken: there
+// was no lock yet that could be to blame.
 func (f *Fleet) Start(ctx context.Context, client int) error {
 	c := f.Configure(client)
-	p, err := f.launch(client, c)
+	c.Client = traffic.Name(client)
+	p, err := f.launch(client, &c)
 	if err != nil {
-		return fmt.Errorf("start client %s: %w", traffic.Name(client), err)
+		return fmt.Errorf("start client %s: %w", c.Client, err)
 	}
-	return p.await(ctx, traffic.Ready, readyTimeout)
+	if err = p.call(ctx, readyTimeout, "Start", c, new(int)); err != nil {
+		f.log(p, history.Broken, err)
+		return errors.Join(err, p.kill())
+	}
+	p.began.Store(true)
+	return nil
 }
 
-func (f *Fleet) launch(client int, c traffic.Config) (*proc, error) {
+// launch starts the process of the next life of a client, and completes its configuration.
+func (f *Fleet) launch(client int, c *traffic.Config) (*proc, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.procs == nil {
-		f.procs, f.lives, f.held = map[int]*proc{}, map[int]int{}, map[[2]int]int{}
+		f.procs, f.lives = map[int]*proc{}, map[int]int{}
 	}
-	life := f.lives[client]
+	c.Life = f.lives[client]
 	f.lives[client]++
-
-	c.Client, c.Life = traffic.Name(client), life
-	file := fmt.Sprintf("%s-%d", c.Client, life)
+	file := fmt.Sprintf("%s-%d", c.Client, c.Life)
 	c.History = filepath.Join(f.Dir, file+".jsonl")
-	config, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
 	stderr, err := os.Create(filepath.Join(f.Logs, file+".log"))
 	if err != nil {
 		return nil, err
 	}
 	defer stderr.Close() // the child has its own
-
-	p := &proc{
-		name: c.Client, life: life, cmd: f.Command(), answers: make(chan string, 16), gone: make(chan struct{}),
-	}
-	out, err := p.start(stderr)
-	if err != nil {
+	p := &proc{name: c.Client, life: c.Life, cmd: f.Command(), gone: make(chan struct{})}
+	if err := p.start(stderr); err != nil {
 		return nil, err
 	}
 	f.procs[client] = p
 	go func() {
 		defer close(p.gone)
-		p.listen(out, func(held int) { f.count(client, life, held) })
-		if p.err = p.cmd.Wait(); !p.expected() {
-			kind := history.Failed
-			if !p.began { // it could not begin: there was no lock yet
-				kind = history.Broken
-			}
+		if p.err = p.cmd.Wait(); p.began.Load() && !p.expected() {
 			//nolint:errorlint // p.err may be nil
-			err := fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name())
-			f.log(p, kind, err)
+			err := fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, p.life, p.err, stderr.Name())
+			f.log(p, history.Failed, err)
 		}
 	}()
-	if _, err := p.in.Write(append(config, '\n')); err != nil {
-		return nil, errors.Join(err, p.kill())
-	}
 	return p, nil
 }
 
-func (f *Fleet) count(client, life, held int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.held[[2]int{client, life}] = held
-}
-
-// Held returns the number of locks that all lives of all clients have held.
-func (f *Fleet) Held() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// Held returns the number of locks that the present lives of the clients have held. One that does not answer soon, as
+// when it is frozen, counts as none.
+func (f *Fleet) Held(ctx context.Context) int {
+	all := make([]int, f.Size)
+	_ = f.each(func(i int) error {
+		return f.do(i, func(p *proc) error { return p.call(ctx, soon, "Held", 0, &all[i]) })
+	})
 	n := 0
-	for _, h := range f.held {
-		n += h
+	for _, held := range all {
+		n += held
 	}
 	return n
 }
@@ -141,8 +127,8 @@ func (f *Fleet) Thaw(_ context.Context, client int) error {
 // CanFreeze returns nil, or why clients cannot be frozen here.
 func (f *Fleet) CanFreeze() error { return canFreeze() }
 
-// SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
-// client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint]
+// SetCrashPoint has a client kill or freeze itself when it next reaches the point. It does not wait until the client
+// knows, which may then freeze at once. A client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint]
 // removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == traffic.NoCrashPoint {
@@ -160,7 +146,11 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 		if point != traffic.FrozenHolding {
 			p.expect()
 		}
-		return p.do(ctx, traffic.Command{Do: traffic.SetCrashPoint, CrashPoint: point}, tellTimeout)
+		if err := p.running(); err != nil {
+			return err
+		}
+		p.client.Go("Client.SetCrashPoint", point, new(int), make(chan *rpc.Call, 1))
+		return nil
 	})
 }
 
@@ -171,18 +161,28 @@ func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
 	}
 	return f.do(client, func(p *proc) error {
-		return p.do(ctx, traffic.Command{Do: traffic.Drift, Gain: gain}, tellTimeout)
+		return p.call(ctx, tellTimeout, "Drift", gain, new(int))
 	})
 }
 
 // Healthy returns nil if the client process runs.
 func (f *Fleet) Healthy(client int) error { return f.do(client, (*proc).running) }
 
-// All sends every client a command in parallel, and returns when all have done it. It returns an error if a client
-// takes longer than the timeout. A client that takes longer than three times the timeout has failed.
-func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) traffic.Command) error {
+// Stop ends the traffic of all clients.
+func (f *Fleet) Stop(ctx context.Context, timeout time.Duration) error {
+	return f.all(ctx, timeout, "Stop", 0)
+}
+
+// Round has all clients acquire once what their groups acquire.
+func (f *Fleet) Round(ctx context.Context, timeout time.Duration, r traffic.Round) error {
+	return f.all(ctx, timeout, "Round", r)
+}
+
+// all calls all clients in parallel, and returns when all have replied. It returns an error if a client takes longer
+// than the timeout. A client that takes longer than three times the timeout has failed.
+func (f *Fleet) all(ctx context.Context, timeout time.Duration, method string, arg any) error {
 	return f.each(func(i int) error {
-		return f.do(i, func(p *proc) error { return f.hung(p, p.do(ctx, cmd(i), timeout)) })
+		return f.do(i, func(p *proc) error { return f.hung(p, p.call(ctx, timeout, method, arg, new(int))) })
 	})
 }
 
@@ -207,7 +207,7 @@ func (f *Fleet) CloseLockers(ctx context.Context) error {
 			return nil
 		}
 		p.expect()
-		err := p.do(ctx, traffic.Command{Do: traffic.Quit}, quitTimeout)
+		err := p.call(ctx, quitTimeout, "Quit", 0, new(int))
 		if err != nil && p.running() != nil {
 			return errors.Join(err, f.ended(p))
 		}

@@ -19,8 +19,6 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-var stop = func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
-
 // registers runs both registers, and writes their history next to that of the fleet.
 func registers(t *testing.T, f *clients.Fleet) map[string]string {
 	t.Helper()
@@ -111,11 +109,10 @@ func TestARoundTakesWhatTheGroupsTake(t *testing.T) {
 	})
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
-	require.NoError(t, f.All(t.Context(), 2*soon, stop))
+	require.NoError(t, f.Stop(t.Context(), 2*soon))
 	before := len(read(t, f))
-	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command {
-		return traffic.Command{Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
-	}))
+	round := traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
+	require.NoError(t, f.Round(t.Context(), 2*soon, round))
 	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 	goneRound(t, read(t, f)[before:], f.Names(), groups)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -23,7 +22,7 @@ func TestALockerThatIsLeftOpenIsCounted(t *testing.T) {
 	dir := t.TempDir()
 	c := plainConfig(t)
 	c.Client, c.History = "a", filepath.Join(dir, "a.jsonl")
-	require.NoError(t, inProcess(t, c, traffic.Command{Do: traffic.Quit}))
+	require.NoError(t, inProcess(t, c, "Quit"))
 	events, err := history.ReadDir(dir)
 	require.NoError(t, err)
 	last := events[len(events)-1]

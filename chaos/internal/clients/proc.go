@@ -1,15 +1,15 @@
 package clients
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -17,15 +17,14 @@ import (
 
 // A proc is the harness's side of one life of a client.
 type proc struct {
-	name    string
-	life    int
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	answers chan string   // what is done
-	gone    chan struct{} // closed when the process has ended
-	err     error         // how it ended; valid when gone is closed
-
-	began bool // its traffic has begun; only listen uses it
+	name   string
+	life   int
+	cmd    *exec.Cmd
+	in     io.Closer // its standard input
+	client *rpc.Client
+	began  atomic.Bool   // its traffic has begun
+	gone   chan struct{} // closed when the process has ended
+	err    error         // how it ended; valid when gone is closed
 
 	mu     sync.Mutex
 	ending bool // its end is expected
@@ -38,73 +37,45 @@ const (
 	readyTimeout = time.Minute
 	quitTimeout  = 10 * time.Second
 	tellTimeout  = 5 * time.Second // for a client to acknowledge a crash point or a clock rate
+	soon         = time.Second / 10
 	thawEvery    = 20 * time.Millisecond
 	// hanging times the timeout is when a client that has not answered hangs. Before that it is only late.
 	hanging = 3
 )
 
-// start starts the process, whose standard error goes to log. It returns the standard output.
-func (p *proc) start(log *os.File) (out io.Reader, err error) {
+// start starts the process, whose standard error goes to log.
+func (p *proc) start(log *os.File) error {
 	p.cmd.Stderr = log
 	detach(p.cmd)
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if out, err = p.cmd.StdoutPipe(); err != nil {
-		return nil, err
-	}
-	return out, p.cmd.Start()
-}
-
-// listen reads the client's answers until the process ends.
-func (p *proc) listen(out io.Reader, held func(int)) {
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		var a traffic.Answer
-		if json.Unmarshal(lines.Bytes(), &a) != nil {
-			continue // torn by a kill
-		}
-		if a.Held > 0 {
-			held(a.Held)
-		}
-		p.began = p.began || a.Done == traffic.Ready
-		if a.Done != "" {
-			p.answers <- a.Done
-		}
-	}
-}
-
-// do sends a command and waits for its answer.
-func (p *proc) do(ctx context.Context, c traffic.Command, timeout time.Duration) error {
-	if err := p.send(c); err != nil {
-		return err
-	}
-	return p.await(ctx, c.Do, timeout)
-}
-
-func (p *proc) send(c traffic.Command) error {
-	line, err := json.Marshal(c)
+	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("client %s.%d takes no command: %w", p.name, p.life, err)
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
 	}
-	return nil
+	p.in, p.client = in, rpc.NewClient(stream{out, in, in})
+	return p.cmd.Start()
 }
 
-func (p *proc) await(ctx context.Context, done string, timeout time.Duration) error {
-	return p.within(ctx, timeout, fmt.Sprintf("answer %q", done), func(ctx context.Context) error {
+// call calls a method of [Remote] and waits for its reply. It returns an error if the reply comes after the timeout.
+func (p *proc) call(ctx context.Context, timeout time.Duration, method string, arg any, reply *int) error {
+	return p.within(ctx, timeout, fmt.Sprintf("answer %q", method), func(ctx context.Context) error {
+		got := new(int) // it may come when nobody waits any more
+		call := p.client.Go("Client."+method, arg, got, make(chan *rpc.Call, 1))
+		var refused rpc.ServerError
 		select {
-		case got := <-p.answers:
-			return p.got(got, done)
-		case <-p.gone:
-			select { // it may have answered and ended at once
-			case got := <-p.answers:
-				return p.got(got, done)
-			default:
-				return p.running()
+		case <-call.Done:
+			if *reply = *got; call.Error == nil || errors.As(call.Error, &refused) {
+				return call.Error
 			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select { // the connection has ended, and so does the process
+		case <-p.gone:
+			return p.running()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -130,13 +101,6 @@ func (p *proc) within(ctx context.Context, timeout time.Duration, what string, w
 	default:
 		return fmt.Errorf("client %s.%d did not %s: %w", p.name, p.life, what, err)
 	}
-}
-
-func (p *proc) got(answer, done string) error {
-	if answer != done {
-		return fmt.Errorf("client %s.%d answered %q instead of %q", p.name, p.life, answer, done)
-	}
-	return nil
 }
 
 // running returns nil while the process runs.
@@ -208,5 +172,5 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 			}
 		}
 	})
-	return p.do(ctx, traffic.Command{Do: traffic.SetCrashPoint, CrashPoint: traffic.NoCrashPoint}, tellTimeout)
+	return p.call(ctx, tellTimeout, "SetCrashPoint", traffic.NoCrashPoint, new(int))
 }

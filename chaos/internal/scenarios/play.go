@@ -130,7 +130,7 @@ func ahead(plan []faults.Step) (most time.Duration) {
 }
 
 func (p *player) firstLock(ctx context.Context) error {
-	for end := time.Now().Add(firstLockTimeout); p.fleet.Held() == 0; {
+	for end := time.Now().Add(firstLockTimeout); p.fleet.Held(ctx) == 0; {
 		if time.Now().After(end) {
 			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLockTimeout)
 		}
@@ -163,7 +163,7 @@ func (p *player) storm(ctx context.Context) error {
 		case err := <-raging:
 			return err
 		case <-tick.C:
-			p.Say("%v of %v: %d locks held so far", time.Since(begin).Round(time.Second), storm, p.fleet.Held())
+			p.Say("%v of %v: the present clients have held %d locks so far", time.Since(begin).Round(time.Second), storm, p.fleet.Held(ctx))
 		}
 	}
 }
@@ -179,16 +179,9 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	if err := clock.Sleep(ctx, clock.System, aftermath); err != nil {
 		return 0, err
 	}
-	if err := p.fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
+	if err := p.fleet.Stop(ctx, stopTimeout); err != nil {
 		return 0, err
 	}
-	round := traffic.Command{
-		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.now(),
-	}
-	return calm, p.fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
-}
-
-// only returns a function that makes a command without arguments.
-func only(do string) func(int) traffic.Command {
-	return func(int) traffic.Command { return traffic.Command{Do: do} }
+	round := traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.now()}
+	return calm, p.fleet.Round(ctx, bound+stopTimeout, round)
 }

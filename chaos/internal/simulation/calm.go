@@ -94,7 +94,7 @@ func (r *run) liveness() {
 	var all sync.WaitGroup
 	for i, l := range r.lockers {
 		all.Go(func() {
-			r.lives[i].traffic.Round(traffic.Command{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
+			r.lives[i].traffic.Round(traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
 			who := r.schedule.Clients[i].Name
 			for n, kind := range kinds.Names() {
 				want := kinds.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}

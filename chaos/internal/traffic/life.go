@@ -83,13 +83,14 @@ func (l *Life) Worker() *Worker {
 	return &Worker{life: l, id: id, rng: rand.New(rand.NewPCG(l.Seed, h.Sum64()))}
 }
 
-// Round takes what the groups take, at the same time, and returns when that is over.
-func (l *Life) Round(cmd Command) {
+// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all names
+// at once; with a fencing token where there is one. It unlocks each, and returns when that is over.
+func (l *Life) Round(round Round) {
 	var all []kinds.Request
 	for _, g := range l.Groups {
 		names := g.names(l.Prefix, l.Client)
 		for _, mode := range g.Modes() {
-			r := kinds.Request{Mode: mode, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold, TTL: cmd.TTL}
+			r := kinds.Request{Mode: mode, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold, TTL: round.TTL}
 			if kinds.Of(r.Mode).Owned() {
 				r.Owner = l.Client
 			}
@@ -105,7 +106,7 @@ func (l *Life) Round(cmd Command) {
 	var over sync.WaitGroup
 	for _, r := range all {
 		w := l.Worker()
-		t := try{Request: r, patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
+		t := try{Request: r, patience: round.Patience, hold: shortHold.Least, phase: round.Phase}
 		over.Go(func() { w.pass(context.Background(), t) })
 	}
 	over.Wait()
