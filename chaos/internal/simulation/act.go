@@ -6,15 +6,17 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// act does what a worker does while it holds a lock.
-func (w *worker) act(h *holding) {
-	if kinds.Of(h.want.Mode).Owned() {
+// act does what a worker does with a lock until it has unlocked it.
+func (w *worker) act(h *traffic.Attempt) {
+	if kinds.Of(h.Mode).Owned() {
 		w.reenter(h)
-	} else {
-		w.sit(h)
+		return
 	}
+	w.stay(h, w.meant())
+	w.unlock(h)
 }
 
 // draw chooses the next lock to ask for.
@@ -56,15 +58,9 @@ func (w *worker) draw() kinds.Request {
 	return want
 }
 
-// sit holds the lock, then unlocks it.
-func (w *worker) sit(h *holding) {
-	w.stay(h, w.meant())
-	h.end()
-}
-
 // reenter takes up to two nested holds for the owner of outer, and unlocks all holds in random order.
-func (w *worker) reenter(outer *holding) {
-	holds := []*holding{outer}
+func (w *worker) reenter(outer *traffic.Attempt) {
+	holds := []*traffic.Attempt{outer}
 	w.stay(outer, w.meant())
 	for range w.rng.IntN(3) {
 		if w.isOver() {
@@ -77,22 +73,22 @@ func (w *worker) reenter(outer *holding) {
 	}
 	w.rng.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
 	for _, h := range holds {
-		h.end()
+		w.unlock(h)
 		w.pause(context.Background(), within(w.rng, w.client.Rest))
 	}
 }
 
 // inner takes a nested hold for the owner of outer. Other owners cannot make it wait, so it must succeed in a quiet
 // schedule for as long as outer is valid.
-func (w *worker) inner(outer *holding) *holding {
-	want := outer.want
+func (w *worker) inner(outer *traffic.Attempt) *traffic.Attempt {
+	want := outer.Request
 	want.Fencing = w.rng.Float64() < w.schedule.Fencing
 	want.Try = w.rng.IntN(2) == 0
 	if !w.schedule.quiet() {
 		return w.take(want, w.wait())
 	}
 	h := w.take(want, patient{most: patience})
-	valid := w.now() < outer.until() && outer.lock.Context().Err() == nil
+	valid := w.now() < w.life.TrueTime(outer.Lock.Until()) && outer.Lock.Context().Err() == nil
 	if h == nil && valid && !w.host.Dead() && w.thawed(w.host.Name()) == 0 {
 		w.problem(check.ByLiveness, w.who, "%s was refused to %s though the owner holds it and all masters answer",
 			want.Names[0], want.Owner)
@@ -113,14 +109,14 @@ func (w *worker) meant() time.Duration {
 }
 
 // stay holds the lock for the duration meant. Sometimes it extends the lock halfway.
-func (w *worker) stay(h *holding, meant time.Duration) {
-	ctx := h.lock.Context()
+func (w *worker) stay(h *traffic.Attempt, meant time.Duration) {
+	ctx := h.Lock.Context()
 	if !w.client.Greedy && w.rng.IntN(4) == 0 {
 		ctx = context.Background() // ignores the loss of the lock
 	}
 	if !w.client.Greedy && meant > 10*time.Millisecond && w.rng.IntN(3) == 0 {
 		w.pause(ctx, meant/2)
-		h.extend()
+		w.extend(h)
 		meant /= 2
 	}
 	w.pause(ctx, meant)

@@ -40,8 +40,8 @@ func newWorker(r *run, client, n int) *worker {
 func (w *worker) work() {
 	for !w.isOver() {
 		want := w.draw()
-		if h := w.take(want, w.wait()); h != nil {
-			w.act(h)
+		if a := w.take(want, w.wait()); a != nil {
+			w.act(a)
 		} else {
 			w.pause(context.Background(), within(w.rng, 2*w.client.Rest))
 		}
@@ -90,20 +90,43 @@ func (w *worker) wait() patient {
 }
 
 // take asks for a lock. It returns nil if the worker does not get it.
-func (w *worker) take(want kinds.Request, p patient) *holding {
+func (w *worker) take(want kinds.Request, p patient) *traffic.Attempt {
+	if want.TTL == 0 {
+		want.TTL, want.Keepalive = w.client.TTL, w.client.Keepalive
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.most)
 	defer cancel()
 	if p.cancel > 0 {
 		defer time.AfterFunc(p.cancel, cancel).Stop()
 	}
-	h := w.ask(want)
+	a := w.traffic.Ask(want)
 	l, err := w.locker.Lock(ctx, want)
 	w.host.AwaitThaw()
 	if err != nil {
-		h.attempt.Refused(err)
+		a.Refused(err)
 		return nil
 	}
-	return h.begin(l.(Lock))
+	a.Acquired(l)
+	return a
+}
+
+func (w *worker) extend(a *traffic.Attempt) {
+	ctx, cancel := context.WithTimeout(context.Background(), w.client.TTL)
+	defer cancel()
+	_ = a.Lock.(Lock).Extend(ctx)
+	w.host.AwaitThaw()
+}
+
+// unlock unlocks the lock. Sometimes the context of Unlock is already canceled.
+func (w *worker) unlock(a *traffic.Attempt) {
+	a.Over()
+	ctx, cancel := context.WithTimeout(context.Background(), within(w.rng, time.Second))
+	defer cancel()
+	if w.rng.IntN(4) == 0 {
+		cancel() // Unlock must work with a canceled context
+	}
+	_ = a.Unlock(ctx)
+	w.host.AwaitThaw()
 }
 
 func sortBy[T any](s []T, key func(T) time.Duration) {

@@ -18,7 +18,7 @@ type Attempt struct {
 	*Worker
 	try
 	op            int
-	lock          kinds.Lock
+	Lock          kinds.Lock    // nil until it was acquired
 	from          time.Duration // when the hold began
 	until         time.Duration // the last deadline that is in the history
 	deadline      time.Time     // the same on the lock's clock
@@ -51,7 +51,7 @@ func (a *Attempt) Refused(err error) {
 func (a *Attempt) Acquired(l kinds.Lock) {
 	a.life.Awake()
 	now := a.life.Now() // before anything else takes time
-	a.lock, a.from = l, now
+	a.Lock, a.from = l, now
 	a.noteUntil()
 	a.token = l.Token()
 	a.log(history.Event{
@@ -73,7 +73,7 @@ func (a *Attempt) Over() {
 
 // Unlock unlocks the lock. The hold must be over.
 func (a *Attempt) Unlock(ctx context.Context) error {
-	err := a.lock.Unlock(ctx)
+	err := a.Lock.Unlock(ctx)
 	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(err)})
 	return err
 }
@@ -81,7 +81,7 @@ func (a *Attempt) Unlock(ctx context.Context) error {
 // onLoss is called when the lock's context ends. It writes the loss to the history at once, whatever the holder is
 // doing.
 func (a *Attempt) onLoss() {
-	a.log(history.Event{Kind: history.Lost, Token: a.token, Err: text(context.Cause(a.lock.Context()))})
+	a.log(history.Event{Kind: history.Lost, Token: a.token, Err: text(context.Cause(a.Lock.Context()))})
 	close(a.lost)
 }
 
@@ -121,7 +121,7 @@ func (a *Attempt) inner() try {
 }
 
 // mayGoOn checks the lock as late as possible before an effect. It returns true for a careless holder.
-func (a *Attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
+func (a *Attempt) mayGoOn() bool { return a.careless || a.Lock.Err() == nil }
 
 // stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. Meanwhile it calls learn
 // every Look, unless that is 0.
@@ -162,7 +162,7 @@ func (a *Attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 // holder that reads its deadline only at the end of the hold and finds that it has not become earlier: this holder may
 // have relied on it since the hold began, so the event has that time.
 func (a *Attempt) learn() {
-	deadline := a.lock.Until()
+	deadline := a.Lock.Until()
 	if a.life.TrueTime(deadline) == a.until {
 		return
 	}
@@ -175,7 +175,7 @@ func (a *Attempt) learn() {
 
 // noteUntil sets a.deadline and a.until to the lock's deadline, which the caller then writes to the history.
 func (a *Attempt) noteUntil() {
-	a.deadline = a.lock.Until()
+	a.deadline = a.Lock.Until()
 	a.until = a.life.TrueTime(a.deadline)
 }
 
@@ -188,7 +188,7 @@ func (a *Attempt) extended(at time.Duration, err error) {
 // question returns the acquisition as a register needs it.
 func (a *Attempt) question() register.Question {
 	return register.Question{
-		Name: a.Name(), Mode: a.currentMode(), Fence: a.lock.Fence(),
+		Name: a.Name(), Mode: a.currentMode(), Fence: a.Lock.Fence(),
 		Client: a.life.Client, Life: a.life.Config.Life, Worker: a.id, Op: a.op,
 	}
 }
