@@ -19,7 +19,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // A Control is a lock of package broken, with the checker that must catch it.
@@ -34,7 +33,7 @@ type Control struct {
 // place is where a control is tried: [real] masters, or [simulated] ones.
 type place interface {
 	set() int
-	try(ctx context.Context, o Options, c Control) (Result, error)
+	try(ctx context.Context, o scenarios.Options, c Control) (Result, error)
 }
 
 // The sets of controls, in the order in which they are tried.
@@ -62,14 +61,6 @@ type Result struct {
 	After time.Duration
 	// Where says where to look at it.
 	Where string
-}
-
-// Options say what to run the controls with. Those of a scenario have the folder, the seed, the command of clients and
-// what plays schedules.
-type Options struct {
-	scenarios.Options
-	// Playing returns what plays schedules with a broken lock, in Order.
-	Playing func(ctx context.Context) (func(lock string) simulation.Play, error)
 }
 
 // of returns the result for a verdict on what is broken.
@@ -109,7 +100,7 @@ func Named(lock string) Control {
 
 // Try tries all controls, several at a time, and calls done with each result, one at a time. A control that could not
 // be tried has none, and is an error.
-func (s Set) Try(ctx context.Context, o Options, done func(Result)) error {
+func (s Set) Try(ctx context.Context, o scenarios.Options, done func(Result)) error {
 	errs := make([]error, len(s.Controls))
 	var mu sync.Mutex
 	var group errgroup.Group

@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
-func options(t *testing.T, command func() *exec.Cmd) Options {
+func options(t *testing.T, command func() *exec.Cmd) scenarios.Options {
 	t.Helper()
 	redisproc.Need(t)
-	return Options{Options: scenarios.Options{Dir: t.TempDir(), Seed: 1, Say: t.Logf, Command: command}}
+	return scenarios.Options{Dir: t.TempDir(), Seed: 1, Say: t.Logf, Command: command}
 }
 
 func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {

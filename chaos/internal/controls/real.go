@@ -16,12 +16,12 @@ type real string
 
 func (real) set() int { return masters }
 
-func (r real) try(ctx context.Context, o Options, c Control) (Result, error) {
+func (r real) try(ctx context.Context, o scenarios.Options, c Control) (Result, error) {
 	found, err := scenarios.Find(string(r))
 	if err != nil {
 		return Result{}, err
 	}
-	s, run := found[0], o.Options
+	s, run := found[0], o
 	s.Lock, s.Storm = c.Lock, scenarios.LeastStorm
 	run.Backend, run.Say = backend.Processes, func(string, ...any) {}
 	run.Dir = filepath.Join(o.Dir, strings.ReplaceAll(c.Lock, " ", "-"))

@@ -2,6 +2,7 @@ package controls
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
@@ -18,12 +19,12 @@ type simulated struct {
 
 func (simulated) set() int { return virtual }
 
-func (s simulated) try(ctx context.Context, o Options, c Control) (Result, error) {
-	playing, err := o.Playing(ctx)
+func (s simulated) try(ctx context.Context, o scenarios.Options, c Control) (Result, error) {
+	play, err := o.Playing(c.Lock)
 	if err != nil {
 		return Result{}, err
 	}
-	n, found := c.Catch(ctx, playing(c.Lock), o.Order)
+	n, found := c.Catch(ctx, play, o.Order)
 	r := Result{Control: c, Text: "nothing found", Where: fmt.Sprintf("%d schedules", n)}
 	if found != nil {
 		r.Caught = true
@@ -50,23 +51,26 @@ func (c Control) Catch(ctx context.Context, play simulation.Play, order uint64) 
 }
 
 // Table says after how many schedules each of the controls in virtual time is caught, exactly, in three orders.
-func Table(ctx context.Context, o Options, some []Control) (string, error) {
-	playing, err := o.Playing(ctx)
+func Table(ctx context.Context, o scenarios.Options, some []Control) (string, error) {
 	text := "| broken lock | checker | within | without yields | order 1 | order 2 |\n|---|---|---|---|---|---|\n"
 	for _, c := range some {
 		s, is := c.in.(simulated)
-		if !is || err != nil {
+		if !is {
 			continue
+		}
+		play, err := o.Playing(c.Lock)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return text, err
 		}
 		text += fmt.Sprintf("| %s | %s | %d |", c.Lock, c.Checker, s.within)
 		for order := range uint64(3) {
-			n, found := c.Catch(ctx, playing(c.Lock), order)
+			n, found := c.Catch(ctx, play, order)
 			if found == nil {
 				text += " not in"
 			}
 			text += fmt.Sprintf(" %d |", n)
 		}
-		text, err = text+"\n", ctx.Err()
+		text += "\n"
 	}
-	return text, err
+	return text, ctx.Err()
 }

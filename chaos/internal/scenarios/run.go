@@ -24,9 +24,9 @@ type Options struct {
 	// Seed determines the faults and the random choices of the clients.
 	Seed uint64
 	// Schedules is the number of schedules that the simulation plays, of this seed and the following ones, in Order and
-	// those that follow, Orders in all. Virtually returns what plays them.
+	// those that follow, Orders in all. Playing returns what plays them with a lock.
 	Schedules int
-	Virtually func() (simulation.Play, error)
+	Playing   func(lock string) (simulation.Play, error)
 	Order     uint64
 	Orders    int
 	// Dir is an empty folder for the verdict, the history and the logs.

@@ -96,7 +96,7 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options) (Outcome, error) 
 	if err := s.check(); err != nil {
 		return out, err
 	}
-	play, err := o.Virtually()
+	play, err := o.Playing(s.Lock)
 	if err != nil {
 		return out, err
 	}

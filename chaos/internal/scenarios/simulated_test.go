@@ -95,6 +95,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := named(t, tt.scenario)
+			s.Lock = tt.lock
 			if tt.promises != nil {
 				s.Promises = tt.promises
 			}
@@ -103,7 +104,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			}
 			o := scenarios.Options{
 				Seed: 1, Order: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf,
-				Virtually: func() (simulation.Play, error) { return exact.Start(t).Playing(tt.lock), nil },
+				Playing:   func(lock string) (simulation.Play, error) { return exact.Start(t).Playing(lock), nil },
 				ReplayOne: func(scenario string, seed, _ uint64) string { return fmt.Sprint(scenario, " ", seed) },
 			}
 			v, err := scenarios.PlayVirtually(t.Context(), s, o)

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/controls"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // steps returns how the controls are tried. Each result is printed.
 func (c *command) steps(sets []controls.Set) (steps []step) {
 	for _, s := range sets {
 		steps = append(steps, step{s.Title, func(ctx context.Context) (bool, error) {
-			o := controls.Options{Options: c.options(ctx), Playing: c.playing}
+			o := c.options(ctx)
 			o.Dir = filepath.Join(c.dir, "controls")
 			good := true
 			err := s.Try(ctx, o, func(one controls.Result) { good = c.reportControl(one) && good })
@@ -29,15 +28,6 @@ func (c *command) steps(sets []controls.Set) (steps []step) {
 		}})
 	}
 	return steps
-}
-
-// playing returns what plays schedules with a broken lock exactly.
-func (c *command) playing(ctx context.Context) (func(lock string) simulation.Play, error) {
-	p, err := c.exactly(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p.Playing, nil
 }
 
 // onlyControls runs the controls that the command line names.

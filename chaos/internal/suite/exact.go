@@ -31,14 +31,14 @@ func (c *command) exactly(ctx context.Context) (*exact.Player, error) {
 	return c.player.p, c.player.err
 }
 
-// playExactly returns what plays schedules exactly, with the lock of the command line.
-func (c *command) playExactly(ctx context.Context) func() (simulation.Play, error) {
-	return func() (simulation.Play, error) {
+// playing returns what plays schedules exactly.
+func (c *command) playing(ctx context.Context) func(lock string) (simulation.Play, error) {
+	return func(lock string) (simulation.Play, error) {
 		p, err := c.exactly(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return p.Playing(c.flags.lock), nil
+		return p.Playing(lock), nil
 	}
 }
 

@@ -179,6 +179,7 @@ func (f *flags) adjust(s scenarios.Scenario) scenarios.Scenario {
 	if f.clients > 0 {
 		s.Clients = f.clients
 	}
+	s.Lock = f.lock
 	return s
 }
 

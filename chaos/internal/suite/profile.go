@@ -121,7 +121,7 @@ func (c *command) jobs() []scenarios.Job {
 func (c *command) options(ctx context.Context) scenarios.Options {
 	return scenarios.Options{
 		Masters: c.flags.masters, Command: c.client, Seed: c.flags.seed, Dir: c.dir, Say: c.say,
-		Virtually: c.playExactly(ctx), Order: c.flags.order, Orders: c.flags.orders,
+		Playing: c.playing(ctx), Order: c.flags.order, Orders: c.flags.orders,
 		ReplayOne: c.flags.replaySchedule,
 	}
 }
