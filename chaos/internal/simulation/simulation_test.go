@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,9 +43,6 @@ func run(t *testing.T, s simulation.Schedule, open simulation.Open) (r *simulati
 	return r
 }
 
-// totals add up what all schedules did.
-type totals struct{ done, holds, handed, commands, took atomic.Int64 }
-
 // TestSchedules runs random schedules. Each must keep every promise: no two holders at the same time, no late
 // notification of a loss, no keys left behind, and locks for all clients after the faults.
 func TestSchedules(t *testing.T) {
@@ -54,59 +50,17 @@ func TestSchedules(t *testing.T) {
 	if first == 0 {
 		first = rand.Uint64N(1_000_000_000) + 1
 	}
-	t.Logf("seeds from %d to %d", first, first+uint64(*schedules)-1)
-	var sum totals
-	start := time.Now()
-	stop := progress(&sum, start)
-	t.Run("all", func(t *testing.T) {
-		for i := range *schedules {
-			s := simulation.Draw(first + uint64(i))
-			t.Run(fmt.Sprintf("seed=%d", s.Seed), func(t *testing.T) {
-				t.Parallel()
-				r := run(t, s, simulation.Product())
-				sum.add(r)
-				if !r.OK() {
-					t.Error(r.Report())
-				}
-			})
-		}
-	})
-	stop()
-	n := sum.done.Load()
-	t.Logf("%d schedules in %v: %v of virtual time, %d holds, %d of them handed over, %d commands", n, time.Since(start).
-		Round(time.Millisecond),
-		time.Duration(sum.took.Load()).Round(time.Second), sum.holds.Load(), sum.handed.Load(), sum.commands.Load())
-	require.Greater(t, sum.holds.Load(), 5*n, "schedules without holds show nothing")
-}
-
-func (s *totals) add(r *simulation.Result) {
-	s.done.Add(1)
-	s.holds.Add(int64(r.Holds))
-	s.handed.Add(int64(r.HandedOver))
-	s.commands.Add(int64(r.Commands))
-	s.took.Add(int64(r.Took))
-}
-
-// progress prints every few seconds how many schedules have run.
-func progress(s *totals, start time.Time) (stop func()) {
-	ticker := time.NewTicker(5 * time.Second)
-	over := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-ticker.C:
-				fmt.Fprintf(os.Stderr, "simulation: %d of %d schedules after %v\n", s.done.Load(), *schedules, time.Since(start).
-					Round(time.Second))
-			case <-over:
-				return
-			}
-		}
-	}()
-	return func() {
-		ticker.Stop()
-		close(over)
-		<-ended
+	sum, err := simulation.Batch{
+		From: first, N: *schedules, Draw: simulation.Draw,
+		Play: func(s simulation.Schedule, _ uint64) *simulation.Result {
+			return simulation.InBubble(s, simulation.Product())
+		},
+		Say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, "simulation: "+format+"\n", args...) },
+	}.Run(t.Context())
+	require.NoError(t, err)
+	for _, f := range sum.Found {
+		t.Error(f)
 	}
+	t.Logf("%d schedules from seed %d in %v: %v of virtual time, %d holds, %d of them handed over, %d commands", sum.Schedules,
+		first, sum.Wall.Round(time.Millisecond), sum.Virtual.Round(time.Second), sum.Holds, sum.HandedOver, sum.Commands)
 }
