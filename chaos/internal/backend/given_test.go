@@ -109,9 +109,8 @@ func TestEyesThatLookForAMarkSeeNothingElse(t *testing.T) {
 	t.Parallel()
 	s := redisproc.ForTest(t, 1)[0]
 	foreign := connect(t, s)
-	require.NoError(
-		t, foreign.MSet(t.Context(), "theirs", 1, prefix+":kept", 1, fmt.Sprintf("redlock:fence:{%s:kept}", prefix), 1).Err(),
-	)
+	counter := fmt.Sprintf("redlock:fence:{%s:kept}", prefix)
+	require.NoError(t, foreign.MSet(t.Context(), "theirs", 1, prefix+":kept", 1, counter, 1).Err())
 	inspector, err := backend.NewInspectorFor([]string{s.URL()}, prefix)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })

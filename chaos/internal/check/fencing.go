@@ -28,8 +28,8 @@ func Fencing(events []history.Event, reordering []string) Verdict {
 	for _, h := range holds(events) {
 		if h.acquired.Fence == 0 {
 			if h.asked.Fencing {
-				v.find(h.acquired.Name, []history.Event{*h.asked, *h.acquired}, "%q: %s asked for a fencing token, and got none",
-					h.acquired.Name, who(h.who))
+				v.find(h.acquired.Name, []history.Event{*h.asked, *h.acquired},
+					"%q: %s asked for a fencing token, and got none", h.acquired.Name, who(h.who))
 			}
 			continue
 		}
@@ -71,8 +71,8 @@ func following(v *Verdict, n nameHolds) {
 		case h.acquired.Fence == last.acquired.Fence && !reads(last): // unique finds it
 		default:
 			v.find(n.name, []history.Event{*last.acquired, *last.ends(), *h.asked, *h.acquired},
-				"%q: %s got the token %d, %s the %d of %s, which had ended at %s", n.name, who(h.who), h.acquired.Fence, than,
-				last.acquired.Fence, who(last.who), moment(last.ended))
+				"%q: %s got the token %d, %s the %d of %s, which had ended at %s", n.name, who(h.who), h.acquired.Fence,
+				than, last.acquired.Fence, who(last.who), moment(last.ended))
 		}
 	})
 }

@@ -36,8 +36,9 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(5)), "not larger than the 5",
 		},
 		"smaller than one long before, larger than the last": {
-			new(builder).held(0, 10, 20, "a", 1, fence(9)).held(21, 30, 40, "b", 1, fence(10)).held(0, 50, 60, "c", 1, fence(3)).
-				held(61, 70, 80, "d", 1, fence(8)), "got the token 8, not larger than the 10",
+			new(builder).held(0, 10, 20, "a", 1, fence(9)).held(21, 30, 40, "b", 1, fence(10)).
+				held(0, 50, 60, "c", 1, fence(3)).held(61, 70, 80, "d", 1, fence(8)),
+			"got the token 8, not larger than the 10",
 		},
 		"the same while both were asked for": {
 			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(5, 30, 40, "b", 1, fence(5)), "both got the token 5",
@@ -132,11 +133,13 @@ func TestOwned(t *testing.T) {
 		},
 		"what never returned is over when its worker asks again": {
 			new(builder).add(0, history.Invoked, "b", 1, owner("o")).held(2, 3, 4, "b", 2).
-				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
+				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)),
+			"o holds it already",
 		},
 		"another owner asked meanwhile": {
 			new(builder).add(5, history.Invoked, "b", 1, owner("p")).
-				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
+				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)),
+			"o holds it already",
 		},
 		"the longer one was not alone, another was": {
 			new(builder).add(0, history.Invoked, "x", 1, owner("o")).held(1, 10, 90, "a", 1, owner("o"), fence(5)).
@@ -231,7 +234,8 @@ func TestRegister(t *testing.T) {
 	}{
 		"each made of the one before": {
 			[]history.Event{
-				written(history.Fenced, 5, 0, 1), written(history.Fenced, 5, 1, 2), elsewhere, written(history.Fenced, 7, 2, 3),
+				written(history.Fenced, 5, 0, 1), written(history.Fenced, 5, 1, 2), elsewhere,
+				written(history.Fenced, 7, 2, 3),
 			}, "",
 		},
 		"a smaller token": {
@@ -241,7 +245,9 @@ func TestRegister(t *testing.T) {
 		"an update lost": {
 			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 6, 0, 1)}, "an update is lost",
 		},
-		"the first was not made of nothing": {[]history.Event{written(history.Fenced, 5, 3, 4)}, "the fenced register had 0"},
+		"the first was not made of nothing": {
+			[]history.Event{written(history.Fenced, 5, 3, 4)}, "the fenced register had 0",
+		},
 		"a rejected one is no write": {
 			[]history.Event{
 				written(history.Fenced, 5, 0, 1),

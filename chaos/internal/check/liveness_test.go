@@ -65,12 +65,14 @@ func TestLiveness(t *testing.T) {
 		"one never gets what it asked for in another way": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
 				add(200, history.Acquired, "b", 1, calmly).
-				add(300, history.Refused, "b", 2, asReader(refusedCalmly)), "b did not acquire \"orders\" as a reader within 5s",
+				add(300, history.Refused, "b", 2, asReader(refusedCalmly)),
+			"b did not acquire \"orders\" as a reader within 5s",
 		},
 		"one hangs as it asks in another way": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
 				add(200, history.Acquired, "b", 1, calmly).
-				add(300, history.Invoked, "b", 2, asReader(calmly)), "as a reader within 5s after the storm, and nothing says why",
+				add(300, history.Invoked, "b", 2, asReader(calmly)),
+			"as a reader within 5s after the storm, and nothing says why",
 		},
 		"one never gets a fencing token": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
@@ -143,8 +145,10 @@ func TestCoverage(t *testing.T) {
 func TestFailuresOfTheHarnessAndOfClientsAreFound(t *testing.T) {
 	t.Parallel()
 	good := []history.Event{
-		{T: 1, Kind: history.Phase, Phase: history.Storm}, {T: 1, Kind: history.Refused, Client: "c1", Err: "held"},
-		{T: 2, Kind: history.Phase, Phase: history.Calm}, {T: 3, Kind: history.Phase, Phase: history.Settled},
+		{T: 1, Kind: history.Phase, Phase: history.Storm},
+		{T: 1, Kind: history.Refused, Client: "c1", Err: "held"},
+		{T: 2, Kind: history.Phase, Phase: history.Calm},
+		{T: 3, Kind: history.Phase, Phase: history.Settled},
 	}
 	for kind, checker := range map[history.Kind]func([]history.Event) check.Verdict{
 		history.Broken: check.Broken, history.Failed: check.Clients,

@@ -39,7 +39,8 @@ func TestHistoriesThatOneLockExplains(t *testing.T) {
 			new(builder).kept(0, 10, 50, "a", 1).held(0, 49, 60, "b", 1), true,
 		},
 		"an unlock that may have done nothing, and the deadline": {
-			new(builder).held(0, 10, 20, "a", 1).with(history.Released, "a", 1, func(e *history.Event) { e.Err = "no quorum" }).
+			new(builder).held(0, 10, 20, "a", 1).
+				with(history.Released, "a", 1, func(e *history.Event) { e.Err = "no quorum" }).
 				held(0, 30, 40, "b", 1), false,
 		},
 		"refused, whatever it placed": {
@@ -87,7 +88,8 @@ func TestHistoriesThatOneLockExplains(t *testing.T) {
 				held(0, 50, 60, "a", 2, owner("o"), fence(5)), true,
 		},
 		"an extension comes late, with no other holder in between": {
-			new(builder).kept(0, 10, 50, "a", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1).held(0, 91, 95, "b", 1), false,
+			new(builder).kept(0, 10, 50, "a", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1).
+				held(0, 91, 95, "b", 1), false,
 		},
 		"an extension brings back what another has had": {
 			new(builder).kept(0, 10, 50, "a", 1).held(0, 51, 55, "b", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1),

@@ -55,11 +55,13 @@ func TestSlotsCatches(t *testing.T) {
 			"had 2 holders of 1 slots from 0.020 s on, for 70ms",
 		},
 		"a third of two": {
-			new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).held(0, 30, 50, "c", 1, slots(2)),
+			new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).
+				held(0, 30, 50, "c", 1, slots(2)),
 			"3 holders of 2 slots from 0.030 s on, for 20ms",
 		},
 		"a third of two, though no two overlap for long": {
-			new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 40, "b", 1, slots(2)).held(0, 39, 60, "c", 1, slots(2)),
+			new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 40, "b", 1, slots(2)).
+				held(0, 39, 60, "c", 1, slots(2)),
 			"for 1ms",
 		},
 		"a third that came while an extension kept the first": {
@@ -67,11 +69,13 @@ func TestSlotsCatches(t *testing.T) {
 				held(0, 60, 90, "c", 1, slots(2)), "for 30ms",
 		},
 		"a third as an expired one is extended": {
-			new(builder).kept(0, 10, 50, "a", 1, slots(2)).held(0, 20, 120, "b", 1, slots(2)).held(0, 60, 90, "c", 1, slots(2)).
+			new(builder).kept(0, 10, 50, "a", 1, slots(2)).held(0, 20, 120, "b", 1, slots(2)).
+				held(0, 60, 90, "c", 1, slots(2)).
 				extended(80, "a", 1, 200), "from 0.080 s on",
 		},
 		"two of two and three": {
-			new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1, slots(3)).held(0, 30, 50, "c", 1, slots(2)),
+			new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1, slots(3)).
+				held(0, 30, 50, "c", 1, slots(2)),
 			"3 holders of 2 slots",
 		},
 	}
@@ -110,8 +114,10 @@ func TestASlotHasOneHolder(t *testing.T) {
 		"no tokens":        {permit(3, 0), permit(3, 0), 20, ""},
 		"one token only":   {permit(3, 0), permit(3, 303), 20, ""},
 		"another number":   {permit(3, 301), permit(2, 303), 20, ""}, // Exclusion finds that
-		"another name":     {permit(3, 301), append(permit(3, 304), func(e *history.Event) { e.Name = "invoices" }), 20, ""},
-		"no semaphore":     {[]func(*history.Event){fence(301)}, []func(*history.Event){fence(301)}, 20, ""},
+		"another name": {
+			permit(3, 301), append(permit(3, 304), func(e *history.Event) { e.Name = "invoices" }), 20, "",
+		},
+		"no semaphore": {[]func(*history.Event){fence(301)}, []func(*history.Event){fence(301)}, 20, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -117,8 +117,8 @@ func (r Remote) SetCrashPoint(point string, _ *int) error {
 	return nil
 }
 
-// Drift makes the clock of the lock gain gain seconds a second from now on. With 0 the clock runs at its first rate, and
-// keeps what it has gained.
+// Drift makes the clock of the lock gain gain seconds a second from now on. With 0 the clock runs at its first rate,
+// and keeps what it has gained.
 func (r Remote) Drift(gain float64, _ *int) error {
 	if gain == 0 {
 		r.c.lockClock.Rate(r.c.rate)
@@ -146,7 +146,8 @@ func (c *client) open() error {
 		}
 		addr := c.Config.Registers[g.Register]
 		if addr == "" {
-			return fmt.Errorf("group %q wants the register %q, and the configuration has no address of it", g.Names, g.Register)
+			return fmt.Errorf("group %q wants the register %q, and the configuration has no address of it",
+				g.Names, g.Register)
 		}
 		r, err := register.Dial(addr)
 		if err != nil {

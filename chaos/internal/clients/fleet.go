@@ -48,8 +48,8 @@ func (f *Fleet) StartAll(ctx context.Context) error {
 	return f.each(func(i int) error { return f.Start(ctx, i) })
 }
 
-// Start begins the next life of a client, and returns when its traffic runs. If it does not, the harness is broken: there
-// was no lock yet that could be to blame.
+// Start begins the next life of a client, and returns when its traffic runs. If it does not, the harness is broken:
+// there was no lock yet that could be to blame.
 func (f *Fleet) Start(ctx context.Context, client int) error {
 	c := f.Configure(client)
 	c.Client = traffic.Name(client)
@@ -128,8 +128,8 @@ func (f *Fleet) Thaw(_ context.Context, client int) error {
 func (f *Fleet) CanFreeze() error { return canFreeze() }
 
 // SetCrashPoint has a client kill or freeze itself when it next reaches the point. It does not wait until the client
-// knows, which may then freeze at once. A client that kills itself is expected to end. One that froze itself continues with [Fleet.Thaw]. [NoCrashPoint]
-// removes the crash point, and thaws a client that has frozen itself.
+// knows, which may then freeze at once. A client that kills itself is expected to end. One that froze itself continues
+// with [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == traffic.NoCrashPoint {
 		return f.do(client, func(p *proc) error { return p.clearCrashPoint(ctx) })

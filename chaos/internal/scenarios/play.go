@@ -163,7 +163,8 @@ func (p *player) storm(ctx context.Context) error {
 		case err := <-raging:
 			return err
 		case <-tick.C:
-			p.Say("%v of %v: the present clients have held %d locks so far", time.Since(begin).Round(time.Second), storm, p.fleet.Held(ctx))
+			p.Say("%v of %v: the present clients have held %d locks so far",
+				time.Since(begin).Round(time.Second), storm, p.fleet.Held(ctx))
 		}
 	}
 }

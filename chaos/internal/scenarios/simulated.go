@@ -102,7 +102,8 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options) (Outcome, error) 
 	}
 	sum, err := simulation.Batch{
 		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Play: play, Order: o.Order, Orders: o.Orders, Say: o.Say,
-		Replay: func(seed, order uint64) string { return o.ReplayOne(s.Name, seed, order) }, Excused: func(c string) bool { return !s.promises(c) },
+		Replay:  func(seed, order uint64) string { return o.ReplayOne(s.Name, seed, order) },
+		Excused: func(c string) bool { return !s.promises(c) },
 	}.Run(ctx)
 	if err != nil {
 		return out, err

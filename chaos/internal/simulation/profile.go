@@ -38,8 +38,8 @@ type profile struct {
 var (
 	masterFaults = []string{
 		faults.PauseMaster, faults.KillMaster, faults.KillMaster, RestartMaster, RefuseConnections, RefuseWrites,
-		faults.FlushScripts, ResetConnections, faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers, SlowPath,
-		LossyPath,
+		faults.FlushScripts, ResetConnections, faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers,
+		SlowPath, LossyPath,
 	}
 	blackHoles  = []string{faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers}
 	slowOrLossy = []string{SlowPath, LossyPath}
@@ -59,8 +59,8 @@ var profiles = []profile{
 		faults: []string{SlowPath, LossyPath, faults.BlackHoleAnswers},
 	},
 	{
-		name: "paused clients", ttl: short, storm: span(4, 8), faults: []string{faults.PauseMaster, SlowPath, RestartMaster},
-		pathwise: slowOrLossy, freezes: true, steps: true,
+		name: "paused clients", ttl: short, storm: span(4, 8),
+		faults: []string{faults.PauseMaster, SlowPath, RestartMaster}, pathwise: slowOrLossy, freezes: true, steps: true,
 	},
 	{
 		name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy,

@@ -57,8 +57,9 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	t.Helper()
 	n := len(s.Clients)
 	r := &run{
-		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
-		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
+		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open,
+		over: make(chan struct{}), hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n),
+		started: make([]int, n),
 	}
 	r.registers = map[string]traffic.Register{}
 	for _, kind := range []string{history.Trusting, history.Fenced} {

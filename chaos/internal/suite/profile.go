@@ -143,7 +143,8 @@ func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 			case out.Skipped != "":
 				fmt.Fprintf(c.out, "%-46s skipped: %s\n", j.Name(), out.Skipped)
 			case out.Good():
-				fmt.Fprintf(c.out, "%-46s as promised, %s%v%s\n", j.Name(), many, out.Took.Round(time.Second), without(out.Without))
+				fmt.Fprintf(c.out, "%-46s as promised, %s%v%s\n",
+					j.Name(), many, out.Took.Round(time.Second), without(out.Without))
 			default:
 				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
 					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Folder, out.Shown)

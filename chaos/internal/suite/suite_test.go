@@ -173,10 +173,8 @@ func TestARunWhoseHarnessBreaksHasNoVerdict(t *testing.T) {
 	redisproc.Need(t)
 	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	assert.Equal(
-		t, noRun,
-		Main([]string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}, &out, &errs),
-	)
+	args := []string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}
+	assert.Equal(t, noRun, Main(args, &out, &errs))
 	assert.Contains(t, errs.String(), "no verdict: the harness itself failed")
 	assert.Contains(
 		t, errs.String(), "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed",
@@ -267,8 +265,8 @@ func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 	t.Parallel()
 	f, err := parse(
 		[]string{
-			"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x", "-seed",
-			"4",
+			"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x",
+			"-seed", "4",
 		},
 		&bytes.Buffer{},
 	)
@@ -293,9 +291,8 @@ func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 // A schedule is played again with the lock, the clients and the duration with which something was found.
 func TestASchedulesCommandHasWhatChangesIt(t *testing.T) {
 	t.Parallel()
-	f, err := parse(
-		[]string{"-exact", "-scenario", "fenced", "-lock", "no drift budget", "-clients", "2", "-seed", "4"}, &bytes.Buffer{},
-	)
+	args := []string{"-exact", "-scenario", "fenced", "-lock", "no drift budget", "-clients", "2", "-seed", "4"}
+	f, err := parse(args, &bytes.Buffer{})
 	require.NoError(t, err)
 	assert.Equal(t, "go run ./chaos -exact -order 2 -scenario fenced -clients 2 -lock 'no drift budget' -seed 9",
 		f.replaySchedule("fenced", 9, 2))

@@ -83,8 +83,8 @@ func (l *Life) Worker() *Worker {
 	return &Worker{life: l, id: id, rng: rand.New(rand.NewPCG(l.Seed, h.Sum64()))}
 }
 
-// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all names
-// at once; with a fencing token where there is one. It unlocks each, and returns when that is over.
+// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all
+// names at once; with a fencing token where there is one. It unlocks each, and returns when that is over.
 func (l *Life) Round(round Round) {
 	var all []kinds.Request
 	for _, g := range l.Groups {
