@@ -72,9 +72,9 @@ func (a *acquiring) counted(t *tally, index int, c *wire.Call, duplicates [][2]i
 
 func (a *acquiring) enough(t *tally) bool {
 	if a.lease.terms.Fencing {
-		return t.fenceDecided()
+		return t.fenceConclusive()
 	}
-	return t.decided()
+	return t.conclusive()
 }
 
 // hint returns asked as the wall clock shows it, for a lease with fencing. Other leases do not use it.

@@ -25,8 +25,8 @@ func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t
 // VoteOf returns the vote that counts for the node at index.
 func (t *Tally) VoteOf(index int) wire.Vote { return t.votes[index].Vote }
 
-func (t *Tally) Decided() bool       { return t.decided() }
-func (t *Tally) FenceDecided() bool  { return t.fenceDecided() }
+func (t *Tally) Decided() bool       { return t.conclusive() }
+func (t *Tally) FenceDecided() bool  { return t.fenceConclusive() }
 func (t *Tally) Denial() wire.Vote   { return t.denial() }
 func (t *Tally) Held() bool          { return t.held() }
 func (t *Tally) Answered() bool      { return t.answered() }

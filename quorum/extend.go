@@ -30,6 +30,7 @@ func (l *Lease) Extend(done func(error)) {
 
 // extending is the question of an extension.
 type extending struct {
+	plain
 	lease *Lease
 	done  func(error)
 }
@@ -47,9 +48,7 @@ func (e *extending) counted(t *tally, index int, c *wire.Call, duplicates [][2]i
 	e.lease.counted(t, index, c, duplicates)
 }
 
-func (e *extending) enough(t *tally) bool { return t.majorityAgrees() }
-
-func (e *extending) decided(r *round) { e.done(e.lease.extended(r)) }
+func (e *extending) finish(r *round) { e.done(e.lease.extended(r)) }
 
 // extended returns the result of a decided extension, and moves Until if a majority granted it.
 func (l *Lease) extended(r *round) error {

@@ -118,12 +118,12 @@ func (q *raising) prepare(index int, c *wire.Call) *wire.Vote {
 
 func (q *raising) enough(t *tally) bool { return t.state() != open }
 
-// fenceDecided is like decided, for grants that carry fencing tokens. If a node returned the token of the owner's other
-// holds, the round continues until a majority has returned one token or every node has voted: a new token would make
-// the other holds stale.
-func (t *tally) fenceDecided() bool {
+// fenceConclusive is like conclusive, for grants that carry fencing tokens. If a node returned the token of the owner's
+// other holds, the round continues until a majority has returned one token or every node has voted: a new token would
+// make the other holds stale.
+func (t *tally) fenceConclusive() bool {
 	if t.state() != won {
-		return t.decided()
+		return t.conclusive()
 	}
 	if _, ok := t.majorityFence(); ok || t.complete() {
 		return true

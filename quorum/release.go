@@ -98,7 +98,7 @@ func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 	return v
 }
 
-func (e *ending) decided(r *round) { e.done(confirmed(r)) }
+func (e *ending) finish(r *round) { e.done(confirmed(r)) }
 
 // confirmed returns the result of a decided release. One that keeps nothing needs no majority that granted: any answer
 // confirms that the node does not have the keys.
@@ -139,7 +139,7 @@ func (*releasing) prepare(_ int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
-func (q *releasing) decided(r *round) {
+func (q *releasing) finish(r *round) {
 	_, err := confirmed(r)
 	q.done(err)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// round asks all nodes one question. It sends the requests, counts the votes, and calls question.decided once they
+// round asks all nodes one question. It sends the requests, counts the votes, and calls question.finish once they
 // decide the round.
 type round struct {
 	request
@@ -38,8 +38,8 @@ type question interface {
 	counted(t *tally, index int, c *wire.Call, duplicates [][2]int)
 	// enough reports whether the votes decide the round. The votes of all nodes always do.
 	enough(t *tally) bool
-	// decided acts on the decision. It is called once.
-	decided(r *round)
+	// finish acts on the decision. It is called once.
+	finish(r *round)
 }
 
 // plain is a question that a majority decides by granting or denying. Other questions embed it.
@@ -49,7 +49,7 @@ func (plain) prepare(int, *wire.Call) *wire.Vote              { return nil }
 func (plain) vote(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
 func (plain) counted(*tally, int, *wire.Call, [][2]int)       {}
 func (plain) enough(t *tally) bool                            { return t.majorityAgrees() }
-func (plain) decided(*round)                                  {}
+func (plain) finish(*round)                                   {}
 
 // awaited is a question whose decision is waited for.
 type awaited struct {
@@ -59,7 +59,7 @@ type awaited struct {
 
 func newAwaited() awaited { return awaited{done: make(chan struct{})} }
 
-func (a awaited) decided(*round) { close(a.done) }
+func (a awaited) finish(*round) { close(a.done) }
 
 // wait returns nil at the decision, or why the wait ended before.
 func (a awaited) wait(ctx context.Context, q *Quorum) error {
@@ -193,7 +193,7 @@ func (r *round) count(index int, v *wire.Vote) {
 		r.submitRest()
 	}
 	if decided {
-		r.question.decided(r)
+		r.question.finish(r)
 	}
 }
 

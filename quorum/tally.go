@@ -101,9 +101,9 @@ func (t *tally) state() state {
 	}
 }
 
-// decided reports whether the round is won, or lost for a reason that no later vote changes: another holder has the
+// conclusive reports whether the round is won, or lost for a reason that no later vote changes: another holder has the
 // lock, or too few nodes answered. If the reason could change, the error would depend on the order of the votes.
-func (t *tally) decided() bool {
+func (t *tally) conclusive() bool {
 	switch t.state() {
 	case won:
 		return true
