@@ -25,9 +25,9 @@ func (q *Quorum) Acquire(
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
 	about := &acquiring{awaited: newAwaited(), lease: l, failures: failures}
-	r := q.prepare(&request{wire.Request{
+	r := q.prepare(&wire.Request{
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
-	}, terms.Timeout}, about)
+	}, terms.Timeout, about)
 	r.decider.first = first
 	r.Op, l.asked = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
 	held := false

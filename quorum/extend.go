@@ -25,7 +25,7 @@ func (l *Lease) Extend(done func(error)) {
 	// keys, and an old fencing token, after other holders.
 	what := l.terms.request(op)
 	what.Canceled, what.Ended = &l.released, l.ended
-	l.q.ask(what, &extending{lease: l, done: done})
+	l.q.ask(what, l.terms.Timeout, &extending{lease: l, done: done})
 }
 
 // extending is the question of an extension.

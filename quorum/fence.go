@@ -95,7 +95,7 @@ func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	about := &raising{awaited: newAwaited(), known: known}
 	what := l.terms.request(l.ops.Raise(l.terms, l.fence))
 	what.Canceled = &l.released
-	r := l.q.ask(what, about)
+	r := l.q.ask(what, l.terms.Timeout, about)
 	return r, about.wait(ctx, l.q)
 }
 

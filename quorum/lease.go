@@ -49,8 +49,8 @@ func (t *Terms) connect() time.Duration {
 }
 
 // request returns the request for an operation on the lease after its acquire.
-func (t *Terms) request(op *wire.Op) *request {
-	return &request{wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}, t.Timeout}
+func (t *Terms) request(op *wire.Op) *wire.Request {
+	return &wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}
 }
 
 // Lease is a lock that the nodes were asked for. Acquire returns it if a majority granted it. A process may hold many,

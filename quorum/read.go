@@ -20,7 +20,7 @@ type Answer struct {
 // majority has granted or a majority has denied. If fewer than a majority answered, it returns the answers that
 // arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
 func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration, early bool) ([]Answer, error) {
-	return q.read(ctx, &request{wire.Request{Op: op, Connect: connectTime(timeout)}, timeout}, early, nil, nil)
+	return q.read(ctx, &wire.Request{Op: op, Connect: connectTime(timeout)}, timeout, early, nil, nil)
 }
 
 // Probe is [Quorum.Read] for a waiter. It gives a node no extra time to connect, because the waiter has asked the nodes
@@ -29,11 +29,11 @@ func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration, e
 func (q *Quorum) Probe(
 	ctx context.Context, op *wire.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
-	return q.read(ctx, &request{wire.Request{Op: op}, timeout}, early, res, listener)
+	return q.read(ctx, &wire.Request{Op: op}, timeout, early, res, listener)
 }
 
 func (q *Quorum) read(
-	ctx context.Context, what *request, early bool, res *Residue, listener *Listener,
+	ctx context.Context, what *wire.Request, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (q *Quorum) read(
 	if listener != nil {
 		about.before = listener.lastMessage()
 	}
-	r := q.ask(what, about)
+	r := q.ask(what, timeout, about)
 	if err := about.wait(ctx, q); err != nil {
 		return nil, err
 	}

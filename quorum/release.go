@@ -77,7 +77,7 @@ func (l *Lease) end(done func(int64, error), what *wire.Request, makeOp func(Ops
 	what.Connect = l.terms.Timeout
 	what.KeyTTL += l.terms.Drift
 	what.FirstAsked = l.q.origin.Add(l.asked)
-	l.q.ask(&request{*what, l.terms.Timeout}, &ending{lease: l, done: done})
+	l.q.ask(what, l.terms.Timeout, &ending{lease: l, done: done})
 }
 
 // ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.
@@ -124,8 +124,8 @@ func confirmed(r *round) (subscribers int64, err error) {
 // op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *wire.Op, timeout, life time.Duration, done func(error)) {
-	what := &request{wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}, timeout}
-	q.ask(what, &releasing{done: done})
+	what := &wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}
+	q.ask(what, timeout, &releasing{done: done})
 }
 
 // releasing is the question of a ReleaseToken.
@@ -146,5 +146,5 @@ func (q *releasing) finish(r *round) {
 
 // Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *wire.Op, timeout time.Duration) {
-	q.ask(&request{wire.Request{Op: op}, timeout}, plain{})
+	q.ask(&wire.Request{Op: op}, timeout, plain{})
 }

@@ -88,8 +88,8 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	what := &request{wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}, timeout}
-	q.ask(what, &withdrawing{res: res, lease: lease})
+	what := &wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}
+	q.ask(what, timeout, &withdrawing{res: res, lease: lease})
 }
 
 // withdrawing is the question of a Withdraw. Nobody waits for its decision.

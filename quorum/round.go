@@ -11,19 +11,14 @@ import (
 // round asks all nodes one question. It sends the requests, counts the votes, and calls question.finish once they
 // decide the round.
 type round struct {
-	request
+	wire.Request
+	timeout  time.Duration // from Asked to Deadline
 	question question
 	q        *Quorum
 	calls    []wire.Call
 
 	mu      sync.Mutex
 	decider decider
-}
-
-// request is what a round sends to every node. The round sets Asked and Deadline.
-type request struct {
-	wire.Request
-	timeout time.Duration // from Asked to Deadline
 }
 
 // question prepares the calls of a round and handles the votes. The round calls prepare and vote for each node, from
@@ -101,24 +96,27 @@ func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 	return r
 }
 
-// ask starts a round that asks all nodes at once.
-func (q *Quorum) ask(what *request, about question) *round {
-	r := q.prepare(what, about)
+// ask starts a round that asks all nodes at once. It sets Asked and Deadline of the request.
+func (q *Quorum) ask(what *wire.Request, timeout time.Duration, about question) *round {
+	r := q.prepare(what, timeout, about)
 	r.start()
 	return r
 }
 
 // prepare makes a round and starts its stopwatch.
-func (q *Quorum) prepare(what *request, about question) *round {
+func (q *Quorum) prepare(what *wire.Request, timeout time.Duration, about question) *round {
 	r := newRound(len(q.nodes), q.need)
-	r.request, r.question, r.q = *what, about, q
-	r.askedAt(q.cfg.Clock.Now())
+	r.Request, r.timeout, r.question, r.q = *what, timeout, about, q
+	r.stamp(&r.Request)
 	r.decider.first = NoFirst
 	return r
 }
 
-// askedAt sets the times of the request.
-func (r *request) askedAt(now time.Time) { r.Asked, r.Deadline = now, now.Add(r.timeout) }
+// stamp sets the times of a request that is sent now.
+func (r *round) stamp(what *wire.Request) {
+	what.Asked = r.q.cfg.Clock.Now()
+	what.Deadline = what.Asked.Add(r.timeout)
+}
 
 // start asks the first node, or all nodes.
 func (r *round) start() {
@@ -131,9 +129,9 @@ func (r *round) start() {
 
 // submitRest asks all nodes but the first one, which may still use the request that it got.
 func (r *round) submitRest() {
-	later := r.request
-	later.askedAt(r.q.cfg.Clock.Now())
-	r.submitFrom(0, &later.Request)
+	later := r.Request
+	r.stamp(&later)
+	r.submitFrom(0, &later)
 }
 
 // submitFrom asks the node at index and all later nodes, except the first one. It asks them even if submitting to one
