@@ -106,14 +106,10 @@ func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFai
 // start starts the lease if time is left.
 func (l *Lease) start(ctx context.Context, r *round) error {
 	l.maxUntil = l.asked + l.terms.MaxHold
-	elapsed := l.elapsed()
-	if err := l.checkValidity(elapsed); err != nil {
+	if err := l.checkValidity(); err != nil {
 		return err
 	}
 	if l.terms.Fencing {
-		if elapsed > maxAsking*l.terms.Timeout {
-			return noQuorum(errOldHint)
-		}
 		if err := l.settleFence(ctx, r); err != nil {
 			return err
 		}

@@ -30,6 +30,9 @@ var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
 // If leases overlap, a node whose counter is larger grants the write, too. That is safe only if the node granted the
 // lease with at most the token, so only nodes whose grant has arrived are asked.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
+	if l.q.since(l.q.cfg.Clock.Now()) > l.asked+maxAsking*l.terms.Timeout {
+		return noQuorum(errOldHint)
+	}
 	known := l.readGrants(acquire)
 	for !known.agree {
 		r, err := l.raise(ctx, known)
@@ -41,19 +44,19 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		r.withTally(func(t *tally) { s, maxSeen = t.state(), t.maxSeen() })
 		switch {
 		case s == won:
-			return l.checkValidity(l.elapsed())
-		case maxSeen > l.fence:
-			l.fence = maxSeen
-			clear(known.granted) // they carry a smaller number
-		case !l.ops.Overlaps():
-			return noQuorum(r.errors())
-		default: // a grant that has arrived meanwhile may take the place of a node that did not answer
+			return l.checkValidity()
+		case l.ops.Overlaps(): // no node denies because of its counter: only a grant that has arrived since can help
 			before := known.count
 			if known = l.readGrants(acquire); known.count == before {
 				return noQuorum(r.errors())
 			}
+		case maxSeen > l.fence:
+			l.fence = maxSeen
+			clear(known.granted) // they carry a smaller number
+		default:
+			return noQuorum(r.errors())
 		}
-		if err := l.checkValidity(l.elapsed()); err != nil {
+		if err := l.checkValidity(); err != nil {
 			return err
 		}
 	}

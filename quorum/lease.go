@@ -137,14 +137,9 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 	return asked.Add(validity)
 }
 
-// elapsed returns the time since the acquire began.
-func (l *Lease) elapsed() time.Duration { return l.q.since(l.q.cfg.Clock.Now()) - l.asked }
-
-// checkValidity returns an error if no validity is left of a lease that was just granted, elapsed after the acquire
-// began.
-func (l *Lease) checkValidity(elapsed time.Duration) error {
-	asked := l.q.origin.Add(l.asked)
-	if elapsed >= l.deadline(asked).Sub(asked) {
+// checkValidity returns an error if no validity is left of a lease that was just granted.
+func (l *Lease) checkValidity() error {
+	if !l.q.cfg.Clock.Now().Before(l.deadline(l.q.origin.Add(l.asked))) {
 		return noQuorum(errTooLate)
 	}
 	return nil
