@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -42,10 +41,17 @@ func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
 }
 
+// validity returns how long a lease is valid, counted from before the first byte of the request that set its keys. If
+// none of that is left, the lease is not held, however many nodes granted it.
+//
+// The source is the Redlock page, step 4: "the lock validity time is considered to be the initial validity time minus
+// the time elapsed". It leaves the drift to the implementation; here it is always taken off.
+func (t *Terms) validity() time.Duration { return t.TTL - t.Drift }
+
 // connect returns how long a node may connect before it is asked for the lease. After that the node has its timeout,
 // and half of the rest of the validity is left.
 func (t *Terms) connect() time.Duration {
-	return max(0, min(connectTime(t.Timeout), (t.TTL-t.Drift-t.Timeout)/2))
+	return max(0, min(connectTime(t.Timeout), (t.validity()-t.Timeout)/2))
 }
 
 // request returns the request for an operation on the lease after its acquire.
@@ -130,7 +136,7 @@ func (l *Lease) over() bool { return l.released.Load() || l.ended() }
 
 // deadline returns when the lease ends if a request that was sent at asked set its keys.
 func (l *Lease) deadline(asked time.Time) time.Time {
-	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
+	validity := l.terms.validity()
 	if l.terms.MaxHold > 0 {
 		validity = min(validity, l.maxUntil-l.q.since(asked))
 	}
@@ -221,8 +227,7 @@ func (l *Lease) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) 
 
 // extendReservation reserves a node for a validity. It must be called with l.mu held.
 func (l *Lease) extendReservation(s *keyState, asked time.Time) {
-	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
-	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+validity)
+	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+l.terms.validity())
 }
 
 // reserved reports whether a node is reserved for the lease. It must be called with l.mu held.

@@ -22,13 +22,3 @@ var DefaultDrift = Drift{Factor: 0.01, Least: 2 * time.Millisecond}
 func (d Drift) Of(ttl time.Duration) time.Duration {
 	return time.Duration(float64(ttl)*d.Factor) + d.Least
 }
-
-// Validity returns how long a lock is still valid. ttl is the TTL of its keys, and elapsed is the time since before the
-// first byte of the request was sent. If the result is zero or less, the lock is not held, however many masters granted
-// it.
-//
-// The source is the Redlock page, step 4: "the lock validity time is considered to be the initial validity time minus
-// the time elapsed". It leaves the drift to the implementation; here it is always taken off.
-func Validity(ttl, elapsed, drift time.Duration) time.Duration {
-	return ttl - elapsed - drift
-}

@@ -33,30 +33,11 @@ func TestDriftIsAShareOfTheTTLAndALittleMore(t *testing.T) {
 	}
 }
 
-func TestValidityIsTheTTLMinusElapsedTimeAndDrift(t *testing.T) {
-	t.Parallel()
-	const ttl = 10 * time.Second
-	drift := clock.DefaultDrift.Of(ttl)
-	for name, c := range map[string]struct{ elapsed, want time.Duration }{
-		"at once":                     {0, 9898 * time.Millisecond},
-		"after a while":               {time.Second, 8898 * time.Millisecond},
-		"at the last moment":          {9898*time.Millisecond - 1, 1},
-		"when only the drift is left": {9898 * time.Millisecond, 0},
-		"when the TTL is used up":     {ttl, -102 * time.Millisecond},
-		"long after":                  {time.Hour, ttl - time.Hour - 102*time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, c.want, clock.Validity(ttl, c.elapsed, drift))
-		})
-	}
-}
-
 func TestTheBudgetCoversAFasterClock(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
 		// The master's clock gains one percent on the client's: its TTL ends earlier by that.
 		ends := time.Duration(math.Floor(float64(ttl) / 1.01))
-		assert.LessOrEqual(t, clock.Validity(ttl, 0, clock.DefaultDrift.Of(ttl)), ends, ttl.String())
+		assert.LessOrEqual(t, ttl-clock.DefaultDrift.Of(ttl), ends, ttl.String())
 	}
 }
