@@ -37,8 +37,9 @@ type config struct {
 	scripts     *kind.Scripts
 	hooks       seam.Hooks // set by test harnesses only
 
-	// terms are those of the leases. Options set TTL, MaxHold, MinHold and Fencing, and validateLock the others.
-	terms quorum.Terms
+	// terms are those of the leases. Options set TTL, MaxHold and Fencing, and validateLock the others.
+	terms   quorum.Terms
+	minHold time.Duration // how long the names stay taken after the acquisition
 
 	nodeTimeoutSet, maxTTLSet, tlsSet, loggerSet bool
 }
@@ -106,12 +107,12 @@ func (c *config) driftBudget() time.Duration { return c.drift.Of(c.terms.TTL) }
 // reusesLease reports whether a lock may be passed to the next waiter of this Locker without the masters. With fencing
 // it may not, since the masters must count a new fencing token.
 func (c *config) reusesLease() bool {
-	return c.handOver && !c.terms.Fencing && c.terms.MaxHold == 0 && c.terms.MinHold == 0
+	return c.handOver && !c.terms.Fencing && c.terms.MaxHold == 0 && c.minHold == 0
 }
 
 // queuePolicy returns how the callers of this Locker may pass a lock of a kind to each other.
 func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
-	return waitqueue.Policy{Cohort: k.HandsOver && c.terms.MinHold == 0, ReuseLease: c.reusesLease(), TTL: c.terms.TTL}
+	return waitqueue.Policy{Cohort: k.HandsOver && c.minHold == 0, ReuseLease: c.reusesLease(), TTL: c.terms.TTL}
 }
 
 // The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them,
@@ -165,7 +166,7 @@ func (c *config) validate() error {
 		return errors.New(prefix + strings.Join(wrong, "; "))
 	}
 	if !c.maxTTLSet {
-		c.maxTTL = max(c.terms.TTL, c.terms.MinHold, c.hooks.MaxTTL)
+		c.maxTTL = max(c.terms.TTL, c.minHold, c.hooks.MaxTTL)
 	}
 	return c.validateLock()
 }
@@ -175,7 +176,7 @@ func (c *config) validate() error {
 func (c *config) validateLock() error {
 	for _, err := range []error{
 		above("TTL", c.terms.TTL, maxDuration), above("max hold", c.terms.MaxHold, maxDuration),
-		above("min hold", c.terms.MinHold, maxDuration),
+		above("min hold", c.minHold, maxDuration),
 		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
 	} {
 		if err != nil {
@@ -194,15 +195,15 @@ func (c *config) validateLock() error {
 			given, overhead, c.driftBudget(), c.timeout())
 	case c.guard && c.terms.TTL > c.maxTTL:
 		return c.aboveMaxTTL("TTL", c.terms.TTL)
-	case c.terms.MinHold < 0:
-		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.terms.MinHold)
-	case c.guard && c.terms.MinHold > c.maxTTL:
-		return c.aboveMaxTTL("min hold", c.terms.MinHold)
+	case c.minHold < 0:
+		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
+	case c.guard && c.minHold > c.maxTTL:
+		return c.aboveMaxTTL("min hold", c.minHold)
 	case c.terms.MaxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.terms.MaxHold)
-	case c.terms.MaxHold > 0 && c.terms.MinHold > c.terms.MaxHold:
+	case c.terms.MaxHold > 0 && c.minHold > c.terms.MaxHold:
 		return fmt.Errorf("redlock: min hold %v is above the max hold of %v, after which the lock is lost; "+
-			"use a shorter WithMinHold or a longer WithMaxHold", c.terms.MinHold, c.terms.MaxHold)
+			"use a shorter WithMinHold or a longer WithMaxHold", c.minHold, c.terms.MaxHold)
 	case c.retryMin <= 0 || c.retryMax < c.retryMin:
 		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second",
 			c.retryMin, c.retryMax)

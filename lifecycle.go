@@ -207,7 +207,7 @@ func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 // minHoldEnd returns the end of the minimum hold, plus the drift, because the masters' clocks may be faster. It returns
 // the zero time without a minimum hold, after it, or if the caller does not have the lock yet.
 func (l *Lock) minHoldEnd() time.Time {
-	d := l.cfg.terms.MinHold
+	d := l.cfg.minHold
 	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // d == 0 is tested apart: heldFor may be -1 ns
 		return time.Time{}
 	}

@@ -67,7 +67,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // d may be longer than the TTL, but not than [WithMaxTTL]: a master that restarted without the name would grant it
 // again. With [WithMaxHold], d must not exceed the maximum hold.
 func WithMinHold(d time.Duration) LockOption {
-	return lockOption(func(c *config) { c.terms.MinHold = d })
+	return lockOption(func(c *config) { c.minHold = d })
 }
 
 // WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.

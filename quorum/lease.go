@@ -22,8 +22,6 @@ type Terms struct {
 	Window time.Duration
 	// MaxHold bounds the lease, counted from the start of the acquire. If it is 0, there is no bound.
 	MaxHold time.Duration
-	// MinHold is how long the names stay taken after the acquisition: before that, the holder ends the lease with Keep.
-	MinHold time.Duration
 	// Fencing gives the lease a fencing token.
 	Fencing bool
 }
