@@ -67,7 +67,7 @@ func (a *acquiring) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
 
 func (a *acquiring) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
 	a.failures.record(t, index)
-	a.lease.counted(t, index, c, duplicates)
+	a.lease.reserve(t, index, c, duplicates)
 }
 
 func (a *acquiring) enough(t *tally) bool {

@@ -45,7 +45,7 @@ func (e *extending) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
 }
 
 func (e *extending) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
-	e.lease.counted(t, index, c, duplicates)
+	e.lease.reserve(t, index, c, duplicates)
 }
 
 func (e *extending) finish(r *round) { e.done(e.lease.extended(r)) }

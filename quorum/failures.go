@@ -17,7 +17,7 @@ type PermanentFailures struct {
 // record records a vote of an acquire. Other operations do not count: a node that refuses SET may answer a release.
 func (f *PermanentFailures) record(t *tally, index int) {
 	f.set(index, t)
-	if len(t.duplicates) > 0 { // the vote of the other node may have changed
+	if len(t.duplicates) > 0 { // addDuplicate may have turned the other node's vote into ErrSameServer
 		for i := range t.votes {
 			if t.votes[i].cast {
 				f.set(i, t)
@@ -28,7 +28,7 @@ func (f *PermanentFailures) record(t *tally, index int) {
 
 func (f *PermanentFailures) set(index int, t *tally) {
 	err := t.votes[index].Err
-	if errors.Is(err, node.ErrDropped) {
+	if errors.Is(err, node.ErrDropped) { // not sent: says nothing about the node
 		return
 	}
 	permanent := err != nil && (errors.Is(err, ErrSameServer) || node.Permanent(err))

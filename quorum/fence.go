@@ -108,18 +108,18 @@ type raising struct {
 	known knownGrants
 }
 
-func (q *raising) prepare(index int, c *wire.Call) *wire.Vote {
-	if v := q.known.granted[index]; v.Verdict == wire.Granted {
+func (a *raising) prepare(index int, c *wire.Call) *wire.Vote {
+	if v := a.known.granted[index]; v.Verdict == wire.Granted {
 		v.Unsent = true // this request is not sent
 		return &v
 	}
-	if q.known.skip[index] {
+	if a.known.skip[index] {
 		return skipped()
 	}
 	return nil
 }
 
-func (q *raising) enough(t *tally) bool { return t.state() != open }
+func (a *raising) enough(t *tally) bool { return t.state() != open }
 
 // fenceConclusive is like conclusive, for grants that carry fencing tokens. If a node returned the token of the owner's
 // other holds, the round continues until a majority has returned one token or every node has voted: a new token would

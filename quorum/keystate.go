@@ -8,7 +8,7 @@ import (
 )
 
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
-// locks, so it is small. Times are counted from Quorum.origin.
+// locks, so it is small. Times are counted from Quorum.made.
 //
 // The node is reserved for the lease until reservedUntil, a validity after its last vote that counted was asked. Until
 // then no vote of the node counts for another client: the keys of the lease keep others out, and if the server restarts

@@ -62,7 +62,7 @@ func (t *Terms) request(op *wire.Op) *wire.Request {
 type Lease struct {
 	q     *Quorum
 	terms *Terms
-	asked time.Duration // when the acquire began, since Quorum.origin
+	asked time.Duration // when the acquire began, since Quorum.made
 	fence int64         // 0: none
 
 	gaveUp bool // the caller of Acquire did not wait for its result; not changed after the release began
@@ -75,7 +75,7 @@ type Lease struct {
 	frozen   bool // until is final
 	ops      Ops
 	until    time.Time     // the deadline; zero: the lease was never held
-	maxUntil time.Duration // with MaxHold: the cap, which until cannot exceed, since Quorum.origin
+	maxUntil time.Duration // with MaxHold: the cap, which until cannot exceed, since Quorum.made
 	states   []keyState    // by node
 }
 
@@ -143,7 +143,7 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 
 // checkValidity returns an error if no validity is left of a lease that was just granted.
 func (l *Lease) checkValidity() error {
-	if !l.q.cfg.Clock.Now().Before(l.deadline(l.q.origin.Add(l.asked))) {
+	if !l.q.cfg.Clock.Now().Before(l.deadline(l.q.made.Add(l.asked))) {
 		return noQuorum(errTooLate)
 	}
 	return nil
@@ -185,13 +185,6 @@ func (l *Lease) recordVote(
 	return v
 }
 
-// guardedVote returns the vote that counts, given a guarded one on the operation that ends the lease.
-func (l *Lease) guardedVote(index int, v wire.Vote) wire.Vote {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.countReserved(&l.states[index], v)
-}
-
 // countReserved makes the vote of a restarted server count if the node is reserved for the lease. The vote of a server
 // that does not identify itself never counts, since it may be the same server as another. It must be called with l.mu
 // held.
@@ -203,10 +196,10 @@ func (l *Lease) countReserved(s *keyState, v wire.Vote) wire.Vote {
 	return v
 }
 
-// counted reserves a node for the lease after a vote that counted and granted. If two nodes are one server, it ends the
+// reserve reserves a node for the lease after a vote that counted and granted. If two nodes are one server, it ends the
 // reservations of both: once their addresses are corrected, another server answers for one of them, and that server
 // never had the keys.
-func (l *Lease) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
+func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) {
 	granted := t.votes[index].Verdict == wire.Granted
 	if !granted && len(duplicates) == 0 {
 		return

@@ -63,10 +63,10 @@ type Config struct {
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
 type Quorum struct {
-	cfg    Config
-	nodes  []Node
-	need   int       // votes that are a majority
-	origin time.Time // when the Quorum was made
+	cfg   Config
+	nodes []Node
+	need  int       // votes that are a majority
+	made  time.Time // when the Quorum was made
 	// byName has the indexes of the nodes, sorted by their names.
 	byName []int
 	// group owns all goroutines of the nodes: one driver per node, started with its first call, and the nodes' probes and
@@ -100,7 +100,7 @@ func New(cfg Config) (*Quorum, error) {
 		seen[nd.Name()] = true
 	}
 	cfg.Clock = clock.CountSuspensions(cfg.Clock)
-	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, origin: cfg.Clock.Now(), duplicates: make([]atomic.Int64, n)}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, made: cfg.Clock.Now(), duplicates: make([]atomic.Int64, n)}
 	for index := range q.nodes {
 		q.byName = append(q.byName, index)
 	}
@@ -118,8 +118,8 @@ func New(cfg Config) (*Quorum, error) {
 	return q, nil
 }
 
-// since returns the time from origin to t.
-func (q *Quorum) since(t time.Time) time.Duration { return t.Sub(q.origin) }
+// since returns the time since the Quorum was made, at t.
+func (q *Quorum) since(t time.Time) time.Duration { return t.Sub(q.made) }
 
 // Majority returns how many nodes are a majority.
 func (q *Quorum) Majority() int { return q.need }

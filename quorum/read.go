@@ -76,24 +76,24 @@ type reading struct {
 	before   uint64 // the last release message before the probe
 }
 
-func (q *reading) prepare(index int, c *wire.Call) *wire.Vote {
-	if q.res != nil {
-		q.res.submitted(index, c)
+func (a *reading) prepare(index int, c *wire.Call) *wire.Vote {
+	if a.res != nil {
+		a.res.submitted(index, c)
 	}
 	return nil
 }
 
-func (q *reading) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
-	if q.res != nil {
-		q.res.voted(index, v)
+func (a *reading) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
+	if a.res != nil {
+		a.res.voted(index, v)
 	}
-	if q.listener != nil && v.Verdict != wire.Granted {
-		q.listener.refute(index, q.before)
+	if a.listener != nil && v.Verdict != wire.Granted {
+		a.listener.refute(index, a.before)
 	}
 	return v
 }
 
-func (q *reading) enough(t *tally) bool { return q.early && t.majorityAgrees() }
+func (a *reading) enough(t *tally) bool { return a.early && t.majorityAgrees() }
 
 // FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
 // nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,

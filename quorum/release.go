@@ -76,7 +76,7 @@ func (l *Lease) end(done func(int64, error), what *wire.Request, makeOp func(Ops
 	l.mu.Unlock()
 	what.Connect = l.terms.Timeout
 	what.KeyTTL += l.terms.Drift
-	what.FirstAsked = l.q.origin.Add(l.asked)
+	what.FirstAsked = l.q.made.Add(l.asked)
 	l.q.ask(what, l.terms.Timeout, &ending{lease: l, done: done})
 }
 
@@ -92,10 +92,12 @@ func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
 }
 
 func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
-	if v.Guarded {
-		return e.lease.guardedVote(index, v)
+	if !v.Guarded {
+		return v
 	}
-	return v
+	e.lease.mu.Lock()
+	defer e.lease.mu.Unlock()
+	return e.lease.countReserved(&e.lease.states[index], v)
 }
 
 func (e *ending) finish(r *round) { e.done(confirmed(r)) }
@@ -139,9 +141,9 @@ func (*releasing) prepare(_ int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
-func (q *releasing) finish(r *round) {
+func (a *releasing) finish(r *round) {
 	_, err := confirmed(r)
-	q.done(err)
+	a.done(err)
 }
 
 // Broadcast sends op to every node and does not wait for the answers.
