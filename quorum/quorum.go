@@ -48,7 +48,7 @@ var _ Node = (*wire.Node)(nil)
 type Config struct {
 	// Nodes are the masters: one, or an odd number of at least three, with distinct names.
 	Nodes []Node
-	// Clock is the source of all times. The Quorum counts suspensions on it; see [clock.CountSuspensions].
+	// Clock is the source of all times. It should count suspensions; see [clock.CountSuspensions].
 	Clock clock.Clock
 	// OnVote, if set, is called with every vote.
 	OnVote func(node string, op *wire.Op, v wire.Vote)
@@ -99,7 +99,6 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
-	cfg.Clock = clock.CountSuspensions(cfg.Clock)
 	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, made: cfg.Clock.Now(), duplicates: make([]atomic.Int64, n)}
 	for index := range q.nodes {
 		q.byName = append(q.byName, index)

@@ -35,7 +35,7 @@ func onSleeper(t *testing.T, f func(t *testing.T, s *sleeper, q *quorum.Quorum, 
 	synctest.Test(t, func(t *testing.T) {
 		s := &sleeper{Clock: clock.System}
 		s.sleep(time.Hour)
-		q, fakes := council(t, 3, func(c *quorum.Config) { c.Clock = s })
+		q, fakes := council(t, 3, func(c *quorum.Config) { c.Clock = clock.CountSuspensions(s) })
 		f(t, s, q, fakes)
 	})
 }
