@@ -127,7 +127,7 @@ func (l *Locker) read(ctx context.Context, name string, origin *wire.Origin) ([]
 	}
 	defer l.end()
 	op := mark(l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name)), origin)
-	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout(), false)
+	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout())
 	if errors.Is(err, quorum.ErrClosing) {
 		return nil, ErrClosed
 	}

@@ -76,7 +76,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	op := mark(wire.StatusOp(), l.cfg.origin(ctx, 0, nil))
 	for range 2 {
 		var err error
-		answers, err = l.quorum.Read(ctx, op, l.cfg.timeout(), false)
+		answers, err = l.quorum.Read(ctx, op, l.cfg.timeout())
 		if errors.Is(err, quorum.ErrClosing) {
 			return nil, ErrClosed
 		} // the rows report every other failure

@@ -238,7 +238,7 @@ func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
 	cancel()
 	_, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = q.Read(ctx, ops{}.Acquire(&terms, time.Now()), terms.Timeout, false)
+	_, err = q.Read(ctx, ops{}.Acquire(&terms, time.Now()), terms.Timeout)
 	require.ErrorIs(t, err, context.Canceled)
 	for _, f := range fakes {
 		assert.Empty(t, f.calls)
@@ -344,7 +344,7 @@ func TestCallsReturnWhenTheQuorumIsClosing(t *testing.T) {
 		read := make(chan error, 1)
 		ctx := t.Context()
 		go func() {
-			_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout, false)
+			_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout)
 			read <- err
 		}()
 		pending(t, out, "no node has answered")
@@ -361,7 +361,7 @@ func TestAReadEndsWithItsContext(t *testing.T) {
 		q, _ := council(t, 3)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout, false)
+		_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout)
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }

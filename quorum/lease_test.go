@@ -443,7 +443,7 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					answers, err = q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout, tt.clear)
+					answers, err = q.Probe(t.Context(), wire.Command("inspect", nil), terms.Timeout, tt.clear, nil, nil)
 				}()
 				synctest.Wait()
 				for i, v := range tt.votes[:tt.after] {
@@ -469,7 +469,7 @@ func TestReadWithoutAMajorityReturnsTheAnswersThatArrived(t *testing.T) {
 	fakes[0].answers(failed())
 	fakes[1].answers(granted())
 	fakes[2].answers(unknown())
-	answers, err := q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout, false)
+	answers, err := q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	require.ErrorIs(t, err, errDown)
 	require.Len(t, answers, 3)

@@ -16,16 +16,16 @@ type Answer struct {
 }
 
 // Read sends op, which changes nothing, to every node. It returns the answers by node when all nodes have voted, at the
-// latest after timeout, or after connectTime more where a node had to connect. With early, it returns as soon as a
-// majority has granted or a majority has denied. If fewer than a majority answered, it returns the answers that
-// arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
-func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration, early bool) ([]Answer, error) {
-	return q.read(ctx, &wire.Request{Op: op, Connect: connectTime(timeout)}, timeout, early, nil, nil)
+// latest after timeout, or after connectTime more where a node had to connect. If fewer than a majority answered, it
+// returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
+func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration) ([]Answer, error) {
+	return q.read(ctx, &wire.Request{Op: op, Connect: connectTime(timeout)}, timeout, false, nil, nil)
 }
 
 // Probe is [Quorum.Read] for a waiter. It gives a node no extra time to connect, because the waiter has asked the nodes
-// before. If op may leave an intent, res records on which nodes; otherwise res is nil. If the waiter listens to
-// releases, listener records on which nodes the lock is not free; otherwise it is nil.
+// before. With early, it returns as soon as a majority has granted or a majority has denied. If op may leave an intent,
+// res records on which nodes; otherwise res is nil. If the waiter listens to releases, listener records on which nodes
+// the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
 	ctx context.Context, op *wire.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
