@@ -27,19 +27,19 @@ type call struct {
 	ended  bool  // it is counted as ended
 	lock   *Lock // the lock that was acquired; nil: none
 
-	waiter     waitqueue.Waiter // its place in the queue
-	contention waitqueue.Contention
-	failures   quorum.PermanentFailures
-	attempts   int   // so far
-	reason     error // why it waits, as it or a caller before it in the queue found; nil: unknown
-	first      bool  // the next attempt asks one master before the others
-	unsure     bool  // only the first master denied the last attempt; no other was asked
-	slots      slotSearch
-	intent     intent
+	waiter        waitqueue.Waiter // its place in the queue
+	contention    waitqueue.Contention
+	failures      quorum.PermanentFailures
+	attempts      int   // so far
+	reason        error // why it waits, as it or a caller before it in the queue found; nil: unknown
+	first         bool  // the next attempt asks one master before the others
+	deniedByFirst bool  // only the first master denied the last attempt; no other was asked
+	slots         slotSearch
+	intent        intent
 }
 
-// outcome is the result of an attempt.
-type outcome struct {
+// attemptResult is the result of an attempt.
+type attemptResult struct {
 	lock   *Lock               // nil: none was acquired
 	err    error               // why
 	denied *quorum.DeniedError // nil: the attempt was not denied
@@ -178,22 +178,22 @@ func (c *call) listener() *quorum.Listener {
 }
 
 // attempt asks the masters for the lock.
-func (c *call) attempt() (o outcome) {
+func (c *call) attempt() (o attemptResult) {
 	if c.target.Kind.Slotted() {
 		o = c.askForSlot()
 	} else {
 		o = c.ask(0)
 	}
-	c.first, c.unsure = false, o.denied != nil && o.denied.Alone
+	c.first, c.deniedByFirst = false, o.denied != nil && o.denied.ByFirst
 	return o
 }
 
 // ask asks the masters once, with a new token, for a slot of a semaphore or for a lock of another kind. All contenders
 // that ask one master first ask the same one, so that they do not split the vote.
-func (c *call) ask(slot int) outcome {
+func (c *call) ask(slot int) attemptResult {
 	l := c.locker
 	if l.isEnding() {
-		return outcome{err: ErrClosed, final: true}
+		return attemptResult{err: ErrClosed, final: true}
 	}
 	firstNode := quorum.NoFirst
 	if c.first {
@@ -214,11 +214,11 @@ func (c *call) ask(slot int) outcome {
 	lock := c.newLock(claim, lease)
 	c.waiter.Granted(&lock.hold, asked, now)
 	lock, err = c.deliver(lock, now)
-	return outcome{lock: lock, err: err, final: err != nil}
+	return attemptResult{lock: lock, err: err, final: err != nil}
 }
 
-// refused returns the outcome of an attempt that failed with err.
-func (c *call) refused(err error) (o outcome) {
+// refused returns the result of an attempt that failed with err.
+func (c *call) refused(err error) (o attemptResult) {
 	if errors.As(err, &o.denied) {
 		blocker, _ := o.denied.By.(kind.Blocker)
 		name := c.target.Names[min(blocker.Name, len(c.target.Names)-1)]

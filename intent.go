@@ -27,7 +27,7 @@ func (c *config) intentLife() time.Duration { return min(c.retryMax, probeInterv
 // nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
 // denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
 func (c *call) nextPlan() (waitqueue.Plan, error) {
-	result := waitqueue.Result{Attempts: c.attempts, FirstDenied: c.unsure}
+	result := waitqueue.Result{Attempts: c.attempts, FirstDenied: c.deniedByFirst}
 	var found kind.ProbeResult
 	if errors.Is(c.reason, ErrHeld) {
 		c.waiter.Listen()

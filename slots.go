@@ -21,7 +21,7 @@ type slotSearch struct {
 const maxSlotsAsked = 5
 
 // askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
-func (c *call) askForSlot() (o outcome) {
+func (c *call) askForSlot() (o attemptResult) {
 	candidates := c.likelySlots()
 	for range maxSlotsAsked {
 		slot := c.waiter.ChooseSlot(candidates)

@@ -14,9 +14,8 @@ import (
 // The lease keeps terms, which must not change.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
-// *DeniedError if a node denied and either a majority answered or no other node was asked: another client has the lock,
-// or contends for it. Otherwise it is a *PermanentError if retrying cannot succeed,
-// ErrNoQuorum wrapped with a *NodeError for each node that failed, ErrClosing, or the context's error.
+// *DeniedError, a *PermanentError if retrying cannot succeed, ErrNoQuorum wrapped with a *NodeError for each node that
+// failed, ErrClosing, or the context's error.
 func (q *Quorum) Acquire(
 	ctx context.Context, ops Ops, terms *Terms, first int, failures *PermanentFailures,
 ) (*Lease, error) {
@@ -95,7 +94,7 @@ func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFai
 	case s == won:
 		return l.start(ctx, r)
 	case held || byFirst:
-		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: byFirst, round: r}
+		return &DeniedError{Wait: denial.Wait, By: denial.Data, ByFirst: byFirst, round: r}
 	case failures.permanent(l.q.need):
 		return &PermanentError{Err: noQuorum(r.errors())}
 	default:

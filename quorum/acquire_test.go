@@ -57,7 +57,7 @@ func TestAcquireIsLostWhenNoMajorityIsLeft(t *testing.T) {
 		var d *quorum.DeniedError
 		require.ErrorAs(t, o.err, &d)
 		assert.Zero(t, d.Wait)
-		assert.False(t, d.Alone)
+		assert.False(t, d.ByFirst)
 	})
 }
 
@@ -254,7 +254,7 @@ func TestOthersAreNotAskedIfTheFirstNodeDenies(t *testing.T) {
 		fakes[1].vote(t, "acquire", denied())
 		var d *quorum.DeniedError
 		require.ErrorAs(t, decided(t, out).err, &d)
-		assert.True(t, d.Alone)
+		assert.True(t, d.ByFirst)
 		assert.Len(t, fakes[1].asked("release"), 1)
 		assert.Empty(t, fakes[0].calls, "nothing was written there")
 		assert.Empty(t, fakes[2].calls)
@@ -310,7 +310,7 @@ func TestADenialByOthersIsNotThatOfTheFirstNode(t *testing.T) {
 		fakes[2].vote(t, "acquire", &wire.Vote{Verdict: wire.Denied, Data: "holder"})
 		var d *quorum.DeniedError
 		require.ErrorAs(t, decided(t, out).err, &d)
-		assert.False(t, d.Alone)
+		assert.False(t, d.ByFirst)
 		votes := d.Votes()
 		require.Len(t, votes, 3)
 		assert.Equal(t, "holder", votes[2].Data)

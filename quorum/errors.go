@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-multierror"
+
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 var (
@@ -17,6 +20,10 @@ var (
 	ErrClosing = errors.New("the quorum is being closed")
 	// ErrEnded is returned if the lease was released or its deadline has passed.
 	ErrEnded = errors.New("the lease is over")
+	// ErrSameServer is the error of a node that is the same server as another node. The server has one vote.
+	ErrSameServer = errors.New("this is the same server as another of the masters: give every master its own address")
+
+	errTooLate = errors.New("the votes arrived when the validity was used up")
 )
 
 // NodeError is one master's failure to answer one operation.
@@ -47,6 +54,33 @@ const longestReason = 320
 
 // Unwrap returns Err.
 func (e *NodeError) Unwrap() error { return e.Err }
+
+// DeniedError reports that a node denied the acquire: a majority answered and at least one node denied, or the first
+// node denied and no other was asked. Another client has the lock, or contends for it.
+type DeniedError struct {
+	// Wait is the longest time that a node reported until the keys in the way expire; 0 if no node reported one.
+	Wait time.Duration
+	// By is the Data of that denial; nil if it has none.
+	By any
+	// ByFirst reports whether only the first node was asked: it denied.
+	ByFirst bool
+
+	round *round
+}
+
+// Votes returns the votes of the nodes that have answered so far, in the order of the nodes.
+func (e *DeniedError) Votes() (votes []wire.Vote) {
+	e.round.withTally(func(t *tally) {
+		for _, v := range t.votes {
+			if v.Verdict.Answered() {
+				votes = append(votes, v.Vote)
+			}
+		}
+	})
+	return votes
+}
+
+func (e *DeniedError) Error() string { return "held by another" }
 
 // PermanentError reports that too many nodes failed with errors that only an operator can fix, so that retrying cannot
 // succeed. See [node.Permanent].

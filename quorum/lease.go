@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,8 +147,6 @@ func (l *Lease) checkValidity() error {
 	}
 	return nil
 }
-
-var errTooLate = errors.New("the votes arrived when the validity was used up")
 
 // keysOn returns whether a node has the keys of the lease.
 func (l *Lease) keysOn(index int) presence {

@@ -1,13 +1,6 @@
 package quorum
 
-import (
-	"errors"
-
-	"github.com/redlock-go/redlock/internal/wire"
-)
-
-// ErrSameServer is the error of a node that is the same server as another node. The server has one vote.
-var ErrSameServer = errors.New("this is the same server as another of the masters: give every master its own address")
+import "github.com/redlock-go/redlock/internal/wire"
 
 // state is the state of a round.
 type state uint8
