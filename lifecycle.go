@@ -262,6 +262,24 @@ func (l *Lock) extended(err error) {
 	}
 }
 
+// recordExtension records and reports how an extension of a held lock ended, with err unless it succeeded. It keeps the
+// errors of the masters, not ErrNoQuorum itself, which would say that the lock is held as before.
+func (l *Lock) recordExtension(err error) {
+	l.mu.Lock()
+	held, before := l.phase == phaseHeld, l.onDemand != nil && len(l.onDemand.failed) > 0
+	switch {
+	case !held:
+	case err != nil:
+		l.demand().failed = NodeErrors(err)
+	case before:
+		l.onDemand.failed = nil
+	}
+	l.mu.Unlock()
+	if held {
+		l.locker.noteExtension(l, before, err)
+	}
+}
+
 // event returns what the hold's events have in common.
 func (l *Lock) event() Event { return Event{ID: l.id, Kind: Kind(l.kind().Name), Name: l.Name()} }
 

@@ -186,31 +186,6 @@ func (l *Lock) extensionFailure() error {
 	return quorum.JoinNodeErrors(l.onDemand.failed)
 }
 
-// recordExtension keeps what [Lock.extensionFailure] returns. It does not keep ErrNoQuorum itself, which would say that
-// the lock is held as before.
-func (l *Lock) recordExtension(err error) {
-	if before, held := l.replaceFailure(err); held {
-		l.locker.noteExtension(l, before, err)
-	}
-}
-
-// replaceFailure replaces the failure of the extension before, and reports whether there was one. held reports whether
-// the lock is held.
-func (l *Lock) replaceFailure(err error) (before, held bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before = l.onDemand != nil && len(l.onDemand.failed) > 0
-	if l.phase != phaseHeld {
-		return before, false
-	}
-	if err != nil {
-		l.demand().failed = NodeErrors(err)
-	} else if l.onDemand != nil {
-		l.onDemand.failed = nil
-	}
-	return before, err == nil || len(l.onDemand.failed) > 0
-}
-
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
 // that it also works after ctx was canceled. It waits for a node timeout at most, and for another one where a master
 // must be connected to first. Two cases differ:
