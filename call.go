@@ -79,7 +79,7 @@ func (c *call) run() (lock *Lock, err error) {
 		case waitqueue.Fail:
 			return nil, next.Err
 		case waitqueue.Inherit:
-			return c.inherit(next.Lock.(queuedLock).Lock)
+			return c.inherit((*Lock)(next.Lock.(*queuedLock)))
 		case waitqueue.Probe:
 			if next, err = c.pause(next.Err); err != nil {
 				return nil, err
@@ -288,7 +288,7 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 // moment, so its queue must know of the acquisition before: call Waiter.Granted or Waiter.Inherited first.
 func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	if c.locker.isEnding() {
-		lock.transition(change{event: eventClose, cause: ErrClosed})
+		lock.close()
 		return nil, ErrClosed
 	}
 	lock.heldSince = max(1, now.Sub(c.locker.opened))

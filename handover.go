@@ -13,26 +13,27 @@ import (
 // handOverOrRelease hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and
 // returns when a majority has confirmed the release.
 func (l *Lock) handOverOrRelease() error {
-	means := l.hold.HandOver(queuedLock{l}, l.cfg.clock.Now())
+	means := l.hold.HandOver((*queuedLock)(l), l.cfg.clock.Now())
 	if means == waitqueue.WithLease {
 		return nil
 	}
 	done := make(chan error, 1)
 	l.transition(change{
-		event: eventGiveBack, silent: means == waitqueue.Silently, done: func(err error) { done <- err },
+		event: eventGiveBack, keepUntil: l.minHoldEnd(), silent: means == waitqueue.Silently,
+		done: func(err error) { done <- err },
 	})
-	return releaseError("unlock", l.names(), <-done) // arrives within two node timeouts
+	return releaseError(<-done) // arrives within two node timeouts
 }
 
-// releaseError returns the error of an operation on names for the result of its release.
-func releaseError(op string, about []string, err error) error {
+// releaseError returns the reason why an operation failed for the result of its release.
+func releaseError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, quorum.ErrGone):
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	case errors.Is(err, ErrNoQuorum):
-		return failed(op, about, errors.New("the release continues in the background"), err)
+		return &failure{why: []error{errors.New("the release continues in the background"), err}}
 	default:
 		return err
 	}
@@ -47,20 +48,22 @@ func (l *Lock) setSuccessor(successor *Lock) {
 
 // queuedLock is an unlocked Lock as its wait queue sees it. Its methods must not lock Lock.mu, because the queue calls
 // Policy and Validity with its own mutex locked.
-type queuedLock struct{ *Lock }
+type queuedLock Lock
+
+var _ waitqueue.Lock = (*queuedLock)(nil)
 
 // Policy returns what the lock's caller allows.
-func (l queuedLock) Policy() waitqueue.Policy { return l.cfg.queuePolicy(l.claim.Target.Kind) }
+func (l *queuedLock) Policy() waitqueue.Policy { return l.cfg.queuePolicy(l.claim.Target.Kind) }
 
 // Validity returns how long the lease lasts.
-func (l queuedLock) Validity(now time.Time) time.Duration { return l.lease.Until().Sub(now) }
+func (l *queuedLock) Validity(now time.Time) time.Duration { return l.lease.Until().Sub(now) }
 
 // Publish publishes the release of the lock, which was silent.
-func (l queuedLock) Publish() {
+func (l *queuedLock) Publish() {
 	for _, name := range l.claim.Target.Names {
-		l.locker.quorum.Broadcast(mark(kind.Announce(name), l.origin()), l.cfg.timeout())
+		l.locker.quorum.Broadcast(mark(kind.Announce(name), (*Lock)(l).origin()), l.cfg.timeout())
 	}
 }
 
 // Release releases the lock after the waiter to which its lease was passed gave up.
-func (l queuedLock) Release() { l.giveBack() }
+func (l *queuedLock) Release() { (*Lock)(l).transition(change{event: eventGiveBack}) }

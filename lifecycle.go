@@ -91,11 +91,11 @@ var transitions = [phases][events]phase{
 
 // change is an event with its details.
 type change struct {
-	event  event
-	cause  error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
-	silent bool        // eventGiveBack: the release is not published; see [waitqueue.Silently]
-	unused bool        // eventGiveBack: the caller never got the lock, so there is no minimum hold
-	done   func(error) // eventGiveBack: receives the result of the release, unless it is nil
+	event     event
+	cause     error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
+	keepUntil time.Time   // eventGiveBack: until when the names stay taken; zero: they are free at once
+	silent    bool        // eventGiveBack: the release is not published; see [waitqueue.Silently]
+	done      func(error) // eventGiveBack: receives the result of the release, unless it is nil
 }
 
 // transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. Every
@@ -135,19 +135,15 @@ func (l *Lock) effects(before, after phase, c change) {
 		l.locker.schedule.Remove(&l.renewal)
 	}
 	defer l.followUp(before, after, c) // also if a hook panics
-	if before != phaseHeld && before != phaseUnlocked {
-		return
+	if o := holdOutcomes[after]; o != "" && (before == phaseHeld || before == phaseUnlocked) {
+		l.endHold(o)
 	}
-	switch after {
-	case phaseLingering:
-		l.endHold(OutcomeLost)
-	case phaseClosed:
-		l.endHold(OutcomeClosed)
-	case phaseHandedOver:
-		l.endHold(OutcomeHandedOver)
-	case phaseReleased:
-		l.endHold(OutcomeReleased)
-	}
+}
+
+// holdOutcomes has the outcome of a hold by the phase that follows it.
+var holdOutcomes = [phases]Outcome{
+	phaseLingering: OutcomeLost, phaseClosed: OutcomeClosed, phaseHandedOver: OutcomeHandedOver,
+	phaseReleased: OutcomeReleased,
 }
 
 // followUp passes a change of phase on to the masters and the queue.
@@ -162,10 +158,8 @@ func (l *Lock) followUp(before, after phase, c change) {
 		l.hold.Lost() // its release may not have been submitted yet
 	case after == phaseClosed:
 		l.release(l.minHoldEnd(), false, nil)
-	case c.unused:
-		l.release(time.Time{}, false, nil)
-	case before == phaseUnlocked && after == phaseReleased:
-		l.release(l.minHoldEnd(), c.silent, c.done)
+	case after == phaseReleased:
+		l.release(c.keepUntil, c.silent, c.done)
 	}
 }
 
@@ -189,7 +183,7 @@ func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	decided := func(subscribers int64, err error) {
 		switch {
 		case !keepUntil.IsZero():
-			queuedLock{l}.Publish()
+			(*queuedLock)(l).Publish()
 		case !silently:
 			l.hold.Published(int(subscribers), now)
 		}
@@ -214,21 +208,26 @@ func (l *Lock) minHoldEnd() time.Time {
 	return l.locker.opened.Add(l.heldSince + d + l.cfg.drift.Of(d))
 }
 
-// giveBack releases the lease of an unlocked lock that no successor takes over.
-func (l *Lock) giveBack() { l.transition(change{event: eventGiveBack}) }
-
 // abandon unlocks a lock that its caller never gets. It waits for no master.
 func (l *Lock) abandon() {
 	if l.transition(change{event: eventUnlock, cause: releasedError{l.claim}}) == phaseHeld {
-		l.transition(change{event: eventGiveBack, unused: true})
+		l.transition(change{event: eventGiveBack}) // without a minimum hold
 	}
 }
 
 // expire ends the lock as lost if its deadline has passed.
 func (l *Lock) expire() {
 	if l.endError() == nil && l.lease.FreezeIfDue(0) {
-		l.transition(change{event: eventLose, cause: l.expiryError()})
+		l.lapse()
 	}
+}
+
+// lapse ends the lock as lost, because its deadline has passed.
+func (l *Lock) lapse() { l.transition(change{event: eventLose, cause: l.expiryError()}) }
+
+// close ends the lock because its Locker is closed.
+func (l *Lock) close() {
+	l.transition(change{event: eventClose, cause: failed("lock", l.names(), ErrClosed)})
 }
 
 // gone ends the lock as lost, because a majority no longer has its token.
@@ -313,7 +312,7 @@ var _ keepalive.Lock = (*scheduled)(nil)
 // schedule begins to extend the lock and to watch its deadline. If the Locker was closed meanwhile, the lock ends.
 func (l *Lock) schedule() {
 	if !l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) {
-		l.transition(change{event: eventClose, cause: failed("lock", l.names(), ErrClosed)})
+		l.close()
 	}
 }
 
@@ -327,8 +326,6 @@ func (l *scheduled) FreezeIfDue(lead time.Duration) bool { return l.lease.Freeze
 
 func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
 
-func (l *scheduled) Expire() {
-	(*Lock)(l).transition(change{event: eventLose, cause: (*Lock)(l).expiryError()})
-}
+func (l *scheduled) Expire() { (*Lock)(l).lapse() }
 
 func (l *scheduled) Clear() { (*Lock)(l).transition(change{event: eventClear}) }

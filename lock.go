@@ -280,7 +280,7 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 	l.quorum.ReleaseToken(op, l.cfg.timeout(), life, func(err error) { done <- err })
 	select {
 	case err := <-done:
-		return releaseError("release", []string{name}, err)
+		return releaseError(err)
 	case <-ctx.Done():
 		return fmt.Errorf("the release continues in the background: %w", ctx.Err())
 	case <-l.ending:

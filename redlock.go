@@ -62,9 +62,8 @@ type Locker struct {
 	cluster  string // name of a master that is a Redis Cluster, where the keys of one operation share a slot; "": none
 
 	mu     sync.Mutex
-	closed bool
 	busy   sync.WaitGroup // the calls in progress, see begin
-	ending chan struct{}  // closed when Close begins
+	ending chan struct{}  // closed when Close begins, with mu held
 }
 
 // Open returns a Locker over one master per URL: one, or an odd number of at least three. Like sql.Open it checks its
@@ -241,7 +240,7 @@ func (l *Locker) logDuplicate(master, other string) {
 func (l *Locker) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.isEnding() {
 		return ErrClosed
 	}
 	l.busy.Add(1)
@@ -271,18 +270,16 @@ func (l *Locker) isEnding() bool {
 // After Close, every other method of the Locker and of its Locks returns ErrClosed, except the methods that report past
 // state, such as [Lock.Err] and [Lock.Until].
 func (l *Locker) Close() error {
+	deadline := l.cfg.clock.Now().Add(closeBudget + 2*l.cfg.timeout())
 	l.mu.Lock()
-	if l.closed {
+	if l.isEnding() {
 		l.mu.Unlock()
 		return nil
 	}
-	l.closed = true
-	l.mu.Unlock()
-	deadline := l.cfg.clock.Now().Add(closeBudget + 2*l.cfg.timeout())
 	close(l.ending)
+	l.mu.Unlock()
 	for _, entry := range l.schedule.Close() {
-		lock := (*Lock)(entry.(*scheduled))
-		lock.transition(change{event: eventClose, cause: failed("lock", lock.names(), ErrClosed)})
+		(*Lock)(entry.(*scheduled)).close()
 	}
 	l.busy.Wait()
 	l.outage.stop()
