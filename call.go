@@ -199,11 +199,9 @@ func (c *call) ask(slot int) attemptResult {
 	if c.first {
 		firstNode = l.quorum.FirstNode(hash(c.target.Names[0]))
 	}
-	claim, asked := c.claim(kind.NewToken(c.owner())), c.cfg.clock.Now()
-	claim.Slot = slot
+	claim, asked := c.claim(kind.NewToken(c.owner()), slot), c.cfg.clock.Now()
 	c.attempts++
-	lease, err := l.quorum.Acquire(
-		c.ctx, traced(claim.Ops(), c.origin), &c.cfg.terms, firstNode, &c.failures)
+	lease, err := l.quorum.Acquire(c.ctx, claim.Ops(), &c.cfg.terms, firstNode, &c.failures)
 	now := c.cfg.clock.Now()
 	if !c.try {
 		l.noteAttempt(now.Sub(asked), err)
@@ -241,10 +239,11 @@ func (c *call) refused(err error) (o attemptResult) {
 	return o
 }
 
-// claim returns what the masters are asked for, with a token.
-func (c *call) claim(token string) *kind.Claim {
+// claim returns what the masters are asked for, with a token, and a slot if it is a permit.
+func (c *call) claim(token string, slot int) *kind.Claim {
 	return &kind.Claim{
-		Target: c.target, Token: token, Intent: c.intent.token, Scripts: c.locker.cfg.scripts,
+		Target: c.target, Token: token, Slot: slot, Intent: c.intent.token, Scripts: c.locker.cfg.scripts,
+		Origin: c.origin,
 	}
 }
 
@@ -270,10 +269,14 @@ func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {
 
 // inherit returns a Lock that takes over the lease of from.
 func (c *call) inherit(from *Lock) (*Lock, error) {
-	lock := c.newLock(from.claim, from.lease)
+	claim := from.claim
 	if c.origin != nil {
-		lock.lease.HandOver(traced(lock.claim.Ops(), c.origin))
+		own := *claim
+		own.Origin = c.origin
+		claim = &own
+		from.lease.HandOver(claim.Ops())
 	}
+	lock := c.newLock(claim, from.lease)
 	c.waiter.Inherited(&lock.hold)
 	from.transition(change{event: eventHandOver})
 	started, err := c.deliver(lock, c.cfg.clock.Now())

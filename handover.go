@@ -61,7 +61,7 @@ func (l *queuedLock) Validity(now time.Time) time.Duration { return l.lease.Unti
 // Publish publishes the release of the lock, which was silent.
 func (l *queuedLock) Publish() {
 	for _, name := range l.claim.Target.Names {
-		l.locker.quorum.Broadcast(mark(kind.Announce(name), (*Lock)(l).origin()), l.cfg.timeout())
+		l.locker.quorum.Broadcast(kind.Announce(name).From(l.claim.Origin), l.cfg.timeout())
 	}
 }
 

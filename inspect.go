@@ -126,7 +126,7 @@ func (l *Locker) read(ctx context.Context, name string, origin *wire.Origin) ([]
 		return nil, err
 	}
 	defer l.end()
-	op := mark(l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name)), origin)
+	op := l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name)).From(origin)
 	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout())
 	if errors.Is(err, quorum.ErrClosing) {
 		return nil, ErrClosed

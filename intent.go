@@ -84,7 +84,7 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 		c.intent.token = kind.NewToken(c.cfg.owner)
 		c.intent.residue = c.locker.quorum.NewResidue(c.target.Kind.LeftIntent)
 	}
-	op := mark(c.claim(kind.NewToken(c.owner())).Probe(c.cfg.intentLife()), c.origin)
+	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
 	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.timeout(), early, c.intent.residue, c.listener())
 	if err != nil && c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
 		c.withdraw(nil)
@@ -117,7 +117,7 @@ func (c *call) withdraw(lock *Lock) {
 	if lock != nil && c.target.Kind.AcquireRemovesIntent() {
 		lease = lock.lease // its acquisition removes the intent
 	}
-	op := mark(c.claim("").Withdraw(lock == nil), c.origin)
+	op := c.claim("", 0).Withdraw(lock == nil)
 	c.locker.quorum.Withdraw(op, c.cfg.timeout(), c.cfg.intentLife(), c.intent.residue, lease)
 	c.intent.token, c.intent.residue = "", nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/waitqueue"
-	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -120,9 +119,6 @@ func (l *Lock) Err() error {
 	l.expire()
 	return l.endError()
 }
-
-// origin returns the mark of the hold's requests for the Vote hook; nil without the hook.
-func (l *Lock) origin() *wire.Origin { return l.cfg.origin(l.base, l.id, l.kind()) }
 
 // endError returns the error that the lock has ended with; nil while it is held.
 func (l *Lock) endError() error {
@@ -275,7 +271,7 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 	drift := l.cfg.drift
 	ttl := max(l.cfg.terms.TTL, l.cfg.maxTTL) // it may be another Locker's
 	life := ttl + drift.Of(ttl)
-	op := mark(l.cfg.scripts.Release(name, token), l.cfg.origin(ctx, 0, nil))
+	op := l.cfg.scripts.Release(name, token).From(l.cfg.origin(ctx, 0, nil))
 	done := make(chan error, 1)
 	l.quorum.ReleaseToken(op, l.cfg.timeout(), life, func(err error) { done <- err })
 	select {

@@ -73,7 +73,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	defer l.end()
 	// Asked twice: the first time pays for the connection, the second measures the round trip.
 	var answers []quorum.Answer
-	op := mark(wire.StatusOp(), l.cfg.origin(ctx, 0, nil))
+	op := wire.StatusOp().From(l.cfg.origin(ctx, 0, nil))
 	for range 2 {
 		var err error
 		answers, err = l.quorum.Read(ctx, op, l.cfg.timeout())

@@ -6,7 +6,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/wire"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // Trace is a set of hooks, as in net/http/httptrace. Any hook may be nil. Later versions may add hooks, and fields to
@@ -235,42 +234,4 @@ func (c *config) origin(ctx context.Context, id uint64, k *kind.Kind) *wire.Orig
 		o.Kind = k.Name
 	}
 	return o
-}
-
-// tracedOps are the operations of a lock, marked with their origin.
-type tracedOps struct {
-	quorum.Ops
-	origin *wire.Origin
-}
-
-// traced returns ops marked with origin, or ops itself if origin is nil.
-func traced(ops quorum.Ops, origin *wire.Origin) quorum.Ops {
-	if origin == nil {
-		return ops
-	}
-	return tracedOps{ops, origin}
-}
-
-func (t tracedOps) Acquire(terms *quorum.Terms, asked time.Time) *wire.Op {
-	return mark(t.Ops.Acquire(terms, asked), t.origin)
-}
-
-func (t tracedOps) Raise(terms *quorum.Terms, fence int64) *wire.Op {
-	return mark(t.Ops.Raise(terms, fence), t.origin)
-}
-
-func (t tracedOps) Extend(terms *quorum.Terms, fence int64) *wire.Op {
-	return mark(t.Ops.Extend(terms, fence), t.origin)
-}
-
-func (t tracedOps) Release(announce bool) *wire.Op { return mark(t.Ops.Release(announce), t.origin) }
-
-func (t tracedOps) Keep(rest time.Duration) *wire.Op {
-	return mark(t.Ops.Keep(rest), t.origin)
-}
-
-// mark sets the origin of a new operation, and returns the operation.
-func mark(op *wire.Op, origin *wire.Origin) *wire.Op {
-	op.Origin = origin
-	return op
 }

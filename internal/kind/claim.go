@@ -3,6 +3,7 @@ package kind
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -14,6 +15,7 @@ type Claim struct {
 	Slot    int    // the slot of a semaphore to take, from 1; 0 for every other kind
 	Intent  string // the token of a waiter's intent; "": it left none
 	Scripts *Scripts
+	Origin  *wire.Origin // the call that the operations belong to; nil: unknown
 }
 
 func (c *Claim) intentKeys() []string {

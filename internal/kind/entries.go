@@ -36,7 +36,7 @@ func (e entries) Release(announce bool) *wire.Op {
 		channel = Channel(name)
 	}
 	return e.Scripts.entry.release.Op("release", nil, e.Target.Names[:1], entryOf(e.Target.Kind, e.Token), channel).
-		About(name)
+		About(name).From(e.Origin)
 }
 
 func (e entries) Keep(rest time.Duration) *wire.Op {
@@ -49,7 +49,7 @@ func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + 
 // keep returns the operation that replaces a hold by the entry kept, which ends after rest.
 func (c *Claim) keep(rest time.Duration, kept, hold string) *wire.Op {
 	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1],
-		rest.Milliseconds(), kept, hold).About(c.Target.Names[0])
+		rest.Milliseconds(), kept, hold).About(c.Target.Names[0]).From(c.Origin)
 }
 
 func (e entries) probe(intentTTL time.Duration) *wire.Op {
@@ -59,5 +59,5 @@ func (e entries) probe(intentTTL time.Duration) *wire.Op {
 func (e entries) script(s *wire.Script, op string, read func(any) wire.Vote, args ...any) *wire.Op {
 	name := e.Target.Names[0]
 	keys := []string{name, FenceKey(name), IntentKey(name)}
-	return s.Op(op, read, keys, append([]any{e.Target.Kind.Name, e.Token}, args...)...).About(name)
+	return s.Op(op, read, keys, append([]any{e.Target.Kind.Name, e.Token}, args...)...).About(name).From(e.Origin)
 }

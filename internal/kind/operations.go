@@ -48,7 +48,7 @@ func (c *Claim) Withdraw(publish bool) *wire.Op {
 			args = append(args, Channel(name))
 		}
 	}
-	return c.Scripts.withdraw.Op("withdraw", nil, c.intentKeys(), args...).About(c.Target.Title())
+	return c.Scripts.withdraw.Op("withdraw", nil, c.intentKeys(), args...).About(c.Target.Title()).From(c.Origin)
 }
 
 // Inspect returns the operation that reports who holds a name, with a lock of any kind. Without siblings it reads only

@@ -38,7 +38,7 @@ func (p permits) Release(announce bool) *wire.Op {
 		channel = Channel(p.Target.Names[0])
 	}
 	return p.Scripts.permit.release.Op("release", nil, p.Target.Names[:1], p.entry(p.Token), channel, p.Slot).
-		About(p.Target.Names[0])
+		About(p.Target.Names[0]).From(p.Origin)
 }
 
 func (p permits) Keep(rest time.Duration) *wire.Op {
@@ -62,7 +62,7 @@ func (p permits) script(
 	if fencing {
 		keys = append(keys, FenceKey(name))
 	}
-	return s.Op(op, read, keys, append([]any{p.Target.Slots, p.Slot, p.Token}, args...)...).About(name)
+	return s.Op(op, read, keys, append([]any{p.Target.Slots, p.Slot, p.Token}, args...)...).About(name).From(p.Origin)
 }
 
 // readPermit reads what acquire and probe return: a number for a grant; {1, slots} for a probe that found a free slot;

@@ -18,7 +18,7 @@ func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 	names := p.Target.Names
 	if len(names) == 1 && !t.Fencing {
 		return wire.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", t.TTL.Milliseconds()).
-			About(names[0]).UndoneBy(p.Scripts.mutex.release)
+			About(names[0]).From(p.Origin).UndoneBy(p.Scripts.mutex.release)
 	}
 	return p.acquireByScript(t, asked)
 }
@@ -30,27 +30,27 @@ func (p plainKey) acquireByScript(t *quorum.Terms, asked time.Time) *wire.Op {
 	}
 	return script.Op("acquire", claimReader(len(names)), p.keys(t),
 		p.Token, t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t)).
-		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
+		About(p.Target.Title()).From(p.Origin).UndoneBy(p.Scripts.mutex.release)
 }
 
 func (p plainKey) Raise(t *quorum.Terms, fence int64) *wire.Op {
 	return p.Scripts.mutex.raise.Op("raise", raiseReader(fence), p.keys(t),
-		p.Token, len(p.Target.Names), fence, fenceTTL(t)).About(p.Target.Title())
+		p.Token, len(p.Target.Names), fence, fenceTTL(t)).About(p.Target.Title()).From(p.Origin)
 }
 
 func (p plainKey) Extend(t *quorum.Terms, fence int64) *wire.Op {
 	names, extend := p.Target.Names, p.Scripts.mutex.extend
 	if !t.Fencing {
-		return extend.Op("extend", nil, names, p.Token, t.TTL.Milliseconds()).About(p.Target.Title())
+		return extend.Op("extend", nil, names, p.Token, t.TTL.Milliseconds()).About(p.Target.Title()).From(p.Origin)
 	}
 	return extend.Op("extend", nil, p.keys(t), p.Token, t.TTL.Milliseconds(), fenceArg(fence), fenceTTL(t)).
-		About(p.Target.Title())
+		About(p.Target.Title()).From(p.Origin)
 }
 
 func (p plainKey) Release(announce bool) *wire.Op {
 	names := p.Target.Names
 	if len(names) == 1 && announce { // the most frequent case, without an allocation for each argument
-		return p.Scripts.mutex.release.Op("release", nil, names, p.Token, Channel(names[0])).About(names[0])
+		return p.Scripts.mutex.release.Op("release", nil, names, p.Token, Channel(names[0])).About(names[0]).From(p.Origin)
 	}
 	return p.releaseAll(announce)
 }
@@ -63,12 +63,12 @@ func (p plainKey) releaseAll(announce bool) *wire.Op {
 			args = append(args, Channel(name))
 		}
 	}
-	return p.Scripts.mutex.release.Op("release", nil, names, args...).About(p.Target.Title())
+	return p.Scripts.mutex.release.Op("release", nil, names, args...).About(p.Target.Title()).From(p.Origin)
 }
 
 func (p plainKey) Keep(rest time.Duration) *wire.Op {
 	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names,
-		p.Token, rest.Milliseconds(), KeptToken(p.Token)).About(p.Target.Title())
+		p.Token, rest.Milliseconds(), KeptToken(p.Token)).About(p.Target.Title()).From(p.Origin)
 }
 
 func (p plainKey) probe(intentTTL time.Duration) *wire.Op {
@@ -77,7 +77,7 @@ func (p plainKey) probe(intentTTL time.Duration) *wire.Op {
 		keys = slices.Concat(keys, p.intentKeys())
 	}
 	return p.Scripts.mutex.probe.Op("probe", claimReader(len(p.Target.Names)), keys, p.Intent, intentTTL.Milliseconds()).
-		About(p.Target.Title())
+		About(p.Target.Title()).From(p.Origin)
 }
 
 // keys returns the names and, with fencing, their fences.

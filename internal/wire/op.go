@@ -118,6 +118,12 @@ func (o *Op) About(lock string) *Op {
 	return o
 }
 
+// From sets the call that a new operation belongs to, and returns the operation. origin may be nil.
+func (o *Op) From(origin *Origin) *Op {
+	o.Origin = origin
+	return o
+}
+
 // UndoneBy sets the script that undoes o, and returns o. A node does not send o to a master that is known to refuse the
 // script. UndoneBy may only be called before o is submitted.
 func (o *Op) UndoneBy(s *Script) *Op {
