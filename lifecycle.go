@@ -114,7 +114,7 @@ func (l *Lock) transition(c change) (before phase) {
 			// An extension in progress could still succeed, on masters where an earlier one restored the keys.
 			l.lease.FreezeDeadline()
 		}
-		l.err, l.until = c.cause, l.lease.Until().Sub(l.locker.opened)
+		l.err, l.endedUntil = c.cause, l.lease.Until().Sub(l.locker.opened)
 		if d := l.onDemand; d != nil && len(d.failed) > 0 {
 			defer l.locker.noteEndOfFailing()
 		}

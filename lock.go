@@ -28,12 +28,12 @@ type Lock struct {
 	renewal   keepalive.Entry // for locker.schedule, which guards it
 	heldSince time.Duration   // end of the acquisition, counted from locker.opened; 0: the caller has not got the lock yet
 
-	mu        sync.Mutex
-	phase     phase
-	successor *Lock         // to which the lease was handed over
-	err       error         // nil while held
-	until     time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
-	onDemand  *onDemand     // nil until something of it is needed
+	mu         sync.Mutex
+	phase      phase
+	successor  *Lock         // to which the lease was handed over
+	err        error         // nil while held
+	endedUntil time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
+	onDemand   *onDemand     // nil until something of it is needed
 }
 
 // onDemand is what few holders ask for. It is not a part of Lock, so that many locks take less memory.
@@ -80,14 +80,13 @@ func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 // [Lock.Err] for the suspensions that the library cannot detect.
 func (l *Lock) Until() time.Time {
 	l.mu.Lock()
-	ended := l.until
+	ended := l.endedUntil
 	l.mu.Unlock()
-	until := l.lease.Until()
-	if ended != 0 {
-		now := l.cfg.clock.Now() // the wall clock may have been set since opened
-		until = now.Add(ended - now.Sub(l.locker.opened))
+	if ended == 0 {
+		return clock.Outside(l.cfg.clock, l.lease.Until())
 	}
-	return clock.Outside(l.cfg.clock, until)
+	now := l.cfg.clock.Now() // the wall clock may have been set since opened
+	return clock.Outside(l.cfg.clock, now.Add(ended-now.Sub(l.locker.opened)))
 }
 
 // Context returns a context that ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]),

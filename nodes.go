@@ -60,10 +60,7 @@ type NodeStatus struct {
 // than a majority may vote now; [NodeErrors] returns the reasons.
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows, err := l.nodes(ctx)
-	if err != nil {
-		err = failed("status", nil, err)
-	}
-	return rows, err
+	return rows, during("status", nil, err)
 }
 
 func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
@@ -71,7 +68,6 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 		return nil, err
 	}
 	defer l.end()
-	// Asked twice: the first time pays for the connection, the second measures the round trip.
 	var answers []quorum.Answer
 	op := wire.StatusOp().From(l.cfg.origin(ctx, 0, nil))
 	for range 2 {
@@ -85,51 +81,39 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 		}
 	}
 	rows := make([]NodeStatus, len(answers))
-	var failed []*NodeError
+	may := 0
+	var barred []*NodeError
 	for i, an := range answers {
 		rows[i] = l.status(an, l.masters[i].Stats())
 		var why *NodeError
-		if errors.As(rows[i].Err, &why) {
-			failed = append(failed, why)
+		switch {
+		case rows[i].MayVote:
+			may++
+		case errors.As(rows[i].Err, &why):
+			barred = append(barred, why)
 		}
 	}
-	if may := len(rows) - len(failed); may < l.quorum.Majority() {
+	if may < l.quorum.Majority() {
 		return rows, fmt.Errorf("%w: %d of %d masters may vote: %w",
-			ErrNoQuorum, may, len(rows), quorum.JoinNodeErrors(failed))
+			ErrNoQuorum, may, len(rows), quorum.JoinNodeErrors(barred))
 	}
 	return rows, nil
 }
 
-// status returns the row of a master whose node has stats.
-func (l *Locker) status(an quorum.Answer, stats wire.Stats) NodeStatus {
-	s, ok := an.Vote.Data.(wire.Status)
-	if !ok {
-		state := NodeSuspect
-		if l.nodeState(an.Node, stats).State == NodeBarred { // it refuses INFO
-			state = NodeBarred
-		}
-		return NodeStatus{NodeState: newNodeState(an.Node, state, nodeError(an, "status"))}
+// serverState returns whether the grants of a server count, and why not.
+func (l *Locker) serverState(s *wire.Server) (State, error) {
+	if !l.cfg.guard {
+		return NodeVoting, nil
 	}
-	var row NodeStatus
-	row.Reachable = true
-	row.RoundTrip = an.Vote.Took
-	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.RunID()
-	state, err := l.trust(an.Vote.Server)
+	err := s.Trusted(l.cfg.window(), l.cfg.clock.Now())
 	switch {
-	case an.Vote.Err == nil && err == nil && stats.Barred != nil: // it refuses the scripts
-		state, err = NodeBarred, stats.Barred
-	case an.Vote.Err != nil:
-		state, err = NodeBarred, an.Vote.Err
-	case s.Role != "master":
-		state, err = NodeBarred, &node.RoleError{Role: s.Role}
-	case s.Loading:
-		state, err = NodeSuspect, errors.New("it is loading its dataset, and refuses other commands until then")
+	case err == nil:
+		return NodeVoting, nil
+	case errors.As(err, new(*node.RestartError)):
+		return NodeRestarting, err
+	default:
+		return NodeBarred, err
 	}
-	if err != nil {
-		err = &NodeError{Node: an.Node, Op: "status", Err: err}
-	}
-	row.NodeState = newNodeState(an.Node, state, err)
-	return row
 }
 
 // newNodeState returns the NodeState of a master.
@@ -152,7 +136,7 @@ func (l *Locker) nodeState(master string, s wire.Stats) NodeState {
 	case s.Server == nil:
 		return newNodeState(master, NodeUnknown, nil)
 	}
-	state, err := l.trust(s.Server)
+	state, err := l.serverState(s.Server)
 	return newNodeState(master, state, err)
 }
 
@@ -168,20 +152,36 @@ func (l *Locker) nodeStateAfter(master string, err error) NodeState {
 	return newNodeState(master, NodeSuspect, err)
 }
 
-// trust returns whether the grants of a server count, and why not.
-func (l *Locker) trust(s *wire.Server) (State, error) {
-	if !l.cfg.guard {
-		return NodeVoting, nil
+// status returns the row of a master whose node has stats.
+func (l *Locker) status(an quorum.Answer, stats wire.Stats) NodeStatus {
+	s, ok := an.Vote.Data.(wire.Status)
+	if !ok {
+		state := NodeSuspect
+		if l.nodeState(an.Node, stats).State == NodeBarred { // it refuses INFO
+			state = NodeBarred
+		}
+		return NodeStatus{NodeState: newNodeState(an.Node, state, nodeError(an, "status"))}
 	}
-	err := s.Trusted(l.cfg.window(), l.cfg.clock.Now())
+	var row NodeStatus
+	row.Reachable = true
+	row.RoundTrip = an.Vote.Took
+	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.RunID()
+	state, err := l.serverState(an.Vote.Server)
 	switch {
-	case err == nil:
-		return NodeVoting, nil
-	case errors.As(err, new(*node.RestartError)):
-		return NodeRestarting, err
-	default:
-		return NodeBarred, err
+	case an.Vote.Err == nil && err == nil && stats.Barred != nil: // it refuses the scripts
+		state, err = NodeBarred, stats.Barred
+	case an.Vote.Err != nil:
+		state, err = NodeBarred, an.Vote.Err
+	case s.Role != "master":
+		state, err = NodeBarred, &node.RoleError{Role: s.Role}
+	case s.Loading:
+		state, err = NodeSuspect, errors.New("it is loading its dataset, and refuses other commands until then")
 	}
+	if err != nil {
+		err = &NodeError{Node: an.Node, Op: "status", Err: err}
+	}
+	row.NodeState = newNodeState(an.Node, state, err)
+	return row
 }
 
 // nodeError returns the NodeError for a node that did not answer.

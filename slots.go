@@ -22,15 +22,11 @@ const maxSlotsAsked = 5
 
 // askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
 func (c *call) askForSlot() (o attemptResult) {
-	candidates := c.likelySlots()
-	for range maxSlotsAsked {
-		slot := c.waiter.ChooseSlot(candidates)
-		if slot == 0 && o.err == nil {
-			slot = c.waiter.ChooseSlot(nil) // other callers of this Locker are asking for all candidates
-		}
-		if slot == 0 {
-			return o
-		}
+	slot := c.waiter.ChooseSlot(c.likelySlots())
+	if slot == 0 { // other callers of this Locker ask for all candidates
+		slot = c.waiter.ChooseSlot(nil) // there is one: no more callers ask than there are slots
+	}
+	for asked := 1; ; asked++ {
 		if o = c.ask(slot); o.lock != nil {
 			return o
 		}
@@ -40,18 +36,20 @@ func (c *call) askForSlot() (o attemptResult) {
 		}
 		free := c.readSlots(o.denied.Votes())
 		if c.slots.differ && c.try {
-			// The attempt was denied before all masters had answered. One that waits finds out by its next probe.
+			// A TryLock does not probe again, and the denial may not have counted all masters.
 			_, _ = c.probe(false)
 		}
 		if c.slots.err != nil {
 			o.err, o.final = c.slots.err, true
 		}
-		candidates = slices.DeleteFunc(free, func(n int) bool { return n == slot })
-		if o.final || len(candidates) == 0 {
+		candidates := slices.DeleteFunc(free, func(n int) bool { return n == slot })
+		if o.final || len(candidates) == 0 || asked == maxSlotsAsked {
+			return o
+		}
+		if slot = c.waiter.ChooseSlot(candidates); slot == 0 {
 			return o
 		}
 	}
-	return o
 }
 
 // likelySlots returns the slots that were free by the latest message or probe; nil if none is known.
