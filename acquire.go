@@ -2,9 +2,7 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
@@ -54,23 +52,6 @@ func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockO
 	return nil, failed("lock", t.Names, err)
 }
 
-// settings checks the arguments of a call, before anything is sent, and returns its configuration.
-func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
-	if err := t.Check(); err != nil {
-		return nil, err
-	}
-	cfg, err := l.cfg.with(opts)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.terms.Fencing {
-		if err := kind.CheckHint(clock.Outside(cfg.clock, cfg.clock.Now())); err != nil {
-			return nil, err
-		}
-	}
-	return cfg, l.checkHashSlots(t, cfg)
-}
-
 // LockAll acquires a mutex on all of names, or on none of them, and waits as [Locker.Lock] does. It takes at most 256
 // names, in any order; duplicates are ignored. Two calls with common names cannot deadlock, since neither ever holds a
 // part of its names while it waits for the rest. The Lock has one Unlock and one validity, and with [WithFencing] one
@@ -92,61 +73,19 @@ func allOf(names []string) kind.Target {
 	return kind.Target{Kind: kind.Mutex, Names: slices.Compact(slices.Sorted(slices.Values(names)))}
 }
 
-// failed ends a call whose caller gets no lock. If err is nil, a hook panicked.
-func (c *call) failed(err error) {
-	if !c.ended {
-		c.end(c.outcomeOf(err), c.cfg.clock.Now(), AcquireEndEvent{Err: err})
+// settings checks the arguments of a call, before anything is sent, and returns its configuration.
+func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
 	}
-}
-
-// event returns what the call's events have in common.
-func (c *call) event() Event {
-	return Event{ID: c.id, Kind: Kind(c.target.Kind.Name), Name: c.target.Title()}
-}
-
-// callType returns the type of the call.
-func (c *call) callType() CallType {
-	if c.try {
-		return CallTryLock
+	cfg, err := l.cfg.with(opts)
+	if err != nil {
+		return nil, err
 	}
-	return CallLock
-}
-
-// traceStart traces the start of the call.
-func (c *call) traceStart() {
-	if t := c.cfg.trace; t != nil && t.AcquireStart != nil {
-		t.AcquireStart(c.ctx, AcquireStartEvent{
-			Event: c.event(), Call: c.callType(),
-		})
+	if cfg.terms.Fencing {
+		if err := kind.CheckHint(clock.Outside(cfg.clock, cfg.clock.Now())); err != nil {
+			return nil, err
+		}
 	}
-}
-
-// end counts and traces the end of the call.
-func (c *call) end(o Outcome, now time.Time, e AcquireEndEvent) {
-	c.ended = true
-	took := now.Sub(c.began)
-	c.locker.activity.end(c.target.Kind, o, took)
-	if t := c.cfg.trace; t != nil && t.AcquireEnd != nil {
-		e.Event, e.Call = c.event(), c.callType()
-		e.Attempts, e.Outcome, e.Took = c.attempts, o, took
-		t.AcquireEnd(c.ctx, e)
-	}
-}
-
-// outcomeOf returns the outcome of a call that ended with err. The end of the caller's context takes precedence over
-// what the call was waiting for: the error of a call that timed out matches ErrHeld as well.
-func (c *call) outcomeOf(err error) Outcome {
-	over := c.ctx.Err()
-	switch {
-	case errors.Is(err, ErrClosed):
-		return OutcomeClosed
-	case over != nil && errors.Is(err, over) && errors.Is(over, context.DeadlineExceeded):
-		return OutcomeTimedOut
-	case over != nil && errors.Is(err, over):
-		return OutcomeCanceled
-	case errors.Is(err, ErrHeld):
-		return OutcomeRefused
-	default:
-		return OutcomeFailed
-	}
+	return cfg, l.checkHashSlots(t, cfg)
 }

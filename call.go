@@ -295,7 +295,7 @@ func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 		return nil, ErrClosed
 	}
 	lock.heldSince = max(1, now.Sub(c.locker.opened))
-	c.end(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})
+	c.report(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})
 	lock.schedule()
 	return lock, nil
 }

@@ -116,3 +116,6 @@ func FromContext(ctx context.Context) (*Lock, bool) {
 	l, ok := ctx.Value(lockKey{}).(*Lock)
 	return l, ok
 }
+
+// lockKey is the key under which a context carries its Lock.
+type lockKey struct{}

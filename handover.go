@@ -1,13 +1,10 @@
 package redlock
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // handOverOrRelease hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and
@@ -23,20 +20,6 @@ func (l *Lock) handOverOrRelease() error {
 		done: func(err error) { done <- err },
 	})
 	return releaseError(<-done) // arrives within two node timeouts
-}
-
-// releaseError returns the reason why an operation failed for the result of its release.
-func releaseError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, quorum.ErrGone):
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	case errors.Is(err, ErrNoQuorum):
-		return &failure{why: []error{errors.New("the release continues in the background"), err}}
-	default:
-		return err
-	}
 }
 
 // setSuccessor records the Lock that has the lease now; nil if the Locker was closed before.

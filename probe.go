@@ -10,20 +10,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// intent is what an exclusive waiter leaves on the masters with its probes, to keep later readers out.
-type intent struct {
-	allowed bool            // the call can leave one
-	token   string          // the same in every probe; "" before the first
-	residue *quorum.Residue // where it may have been left; nil: nowhere
-}
-
-// probeInterval is the longest time between two probes of a waiter that left its intent.
-const probeInterval = time.Second
-
-// intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It
-// bounds how long a waiter that died keeps readers out.
-func (c *config) intentLife() time.Duration { return min(c.retryMax, probeInterval) + 3*c.timeout() }
-
 // nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
 // denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
 func (c *call) nextPlan() (waitqueue.Plan, error) {
@@ -62,26 +48,12 @@ func (c *call) probeForHolder() (kind.ProbeResult, error) {
 	return found, err
 }
 
-// noteHolder records which lock the call waits for. If the lock is reentrant, the waiters of its owner ask.
-func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
-	if c.target.Kind.Nested() {
-		c.waiter.OwnersHold(found.Owners())
-	}
-	held := &HeldError{
-		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind), Holder: kind.HolderOf(found.Longest.Token),
-	}
-	if expiry < waitqueue.Unlimited {
-		held.Retry = expiry
-	}
-	c.reason = held
-}
-
 // probe asks the masters which lock blocks the call. With early, it returns as soon as a majority grants or a majority
 // denies. The first probe of an exclusive waiter creates its intent. If masters refuse the intent, because the user has
 // no right to its key, the waiter probes without an intent from then on.
 func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	if c.intent.allowed && c.intent.token == "" {
-		c.intent.token = kind.NewToken(c.cfg.owner)
+		c.intent.token = kind.NewToken(c.owner())
 		c.intent.residue = c.locker.quorum.NewResidue(c.target.Kind.LeftIntent)
 	}
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
@@ -97,6 +69,20 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	return kind.NewProbeResult(answers), err
 }
 
+// noteHolder records which lock the call waits for. If the lock is reentrant, the waiters of its owner ask.
+func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
+	if c.target.Kind.Nested() {
+		c.waiter.OwnersHold(found.Owners())
+	}
+	held := &HeldError{
+		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind), Holder: kind.HolderOf(found.Longest.Token),
+	}
+	if expiry < waitqueue.Unlimited {
+		held.Retry = expiry
+	}
+	c.reason = held
+}
+
 // refusals counts the masters that refused an operation for a reason that only an operator can fix.
 func refusals(answers []quorum.Answer) (n int) {
 	for _, an := range answers {
@@ -106,6 +92,20 @@ func refusals(answers []quorum.Answer) (n int) {
 	}
 	return n
 }
+
+// intent is what an exclusive waiter leaves on the masters with its probes, to keep later readers out.
+type intent struct {
+	allowed bool            // the call can leave one
+	token   string          // the same in every probe; "" before the first
+	residue *quorum.Residue // where it may have been left; nil: nowhere
+}
+
+// probeInterval is the longest time between two probes of a waiter that left its intent.
+const probeInterval = time.Second
+
+// intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It
+// bounds how long a waiter that died keeps readers out.
+func (c *config) intentLife() time.Duration { return min(c.retryMax, probeInterval) + 3*c.timeout() }
 
 // withdraw removes the waiter's intent from the masters on which its probes may have left it. lock is the lock that the
 // waiter acquired; nil if it gave up. In that case withdraw also wakes the readers that the intent kept out.
