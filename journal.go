@@ -188,7 +188,7 @@ func (l *Locker) noteAttempt(took time.Duration, err error) {
 		l.endOutage()
 	case errors.Is(err, ErrNoQuorum):
 		l.noteOutage(took, err)
-	case errors.As(err, &denied) && !denied.ByFirst: // which shows no majority
+	case errors.As(err, &denied) && !denied.ByFirst: // the first master alone is no majority
 		l.endOutage()
 	}
 }

@@ -75,7 +75,8 @@ func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 		c.waiter.OwnersHold(found.Owners())
 	}
 	held := &HeldError{
-		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind), Holder: kind.HolderOf(found.Longest.Token),
+		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind),
+		Holder: kind.HolderOf(found.Longest.Token),
 	}
 	if expiry < waitqueue.Unlimited {
 		held.Retry = expiry

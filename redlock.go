@@ -77,7 +77,8 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 	masters := make([]*node.Node, 0, len(urls))
 	for i, u := range urls {
 		if strings.TrimSpace(u) == "" {
-			return nil, fmt.Errorf("redlock: the URL of master %d of %d is empty: is the list of masters set?", i+1, len(urls))
+			return nil, fmt.Errorf("redlock: the URL of master %d of %d is empty: is the list of masters set?",
+				i+1, len(urls))
 		}
 		opts := []node.Option{node.WithClock(cfg.clock)}
 		if scheme, _, _ := strings.Cut(u, "://"); cfg.tls != nil && strings.EqualFold(scheme, "rediss") {

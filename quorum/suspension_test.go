@@ -92,7 +92,7 @@ func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
 		fakes[0].vote(t, "extend", granted())
 		fakes[1].vote(t, "extend", granted())
 		require.NoError(t, result())
-		assert.Equal(t, asked.Add(validity-3*time.Second), s.until(lease), "the suspension before the request does not count")
+		assert.Equal(t, asked.Add(validity-3*time.Second), s.until(lease), "a suspension before the request does not count")
 	})
 }
 
