@@ -206,8 +206,13 @@ func (s *settlement) refuse(c *Call, err error) {
 		}
 	}
 	if c.Durable {
-		// The master has received whatever was sent before, so the TTLs of the keys are running.
-		c.expireAt(s.now.Add(c.KeyTTL))
+		// The master has received whatever was sent before, so the TTLs of the keys are running, unless the network may
+		// still deliver what the call undoes.
+		from := s.now
+		if s.state.late.mayOvertake(c.FirstAsked) {
+			from = later(from, s.state.late.until)
+		}
+		c.expireAt(from.Add(c.KeyTTL))
 		if s.state.outbox.refused(c, err, s.now) {
 			s.reports = append(s.reports, &node.RefusalError{Err: err})
 		}

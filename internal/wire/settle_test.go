@@ -214,6 +214,19 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	assert.True(t, out.reports[0].(*node.RefusalError).Over) //nolint:errorlint // it is not wrapped
 }
 
+// After a loss, the acquire may arrive after the refusal of its release. Then its TTL begins later.
+func TestARefusedReleaseThatOvertookItsAcquireIsNotGivenUpEarly(t *testing.T) {
+	t.Parallel()
+	s := state{late: lost()}
+	release, later := anyCall(durable), anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
+	busy := reply{err: replyError("BUSY Redis is busy running a script.")}
+	settled(&s, []*Call{release, later}, nil, busy, busy)
+	require.Equal(t, lateDraining, s.late.state)
+	require.True(t, s.late.until.After(at(10)))
+	assert.Equal(t, s.late.until.Add(time.Minute), release.expiresAt())
+	assert.Equal(t, at(70), later.expiresAt(), "what it undoes went over the new connection")
+}
+
 // A server that has the text of a script knows the script. A command has no text.
 func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
 	t.Parallel()
