@@ -18,7 +18,7 @@ const (
 	// connectTimeout bounds a connection attempt: TCP, TLS and the handshake. The kernel retransmits a lost SYN after a
 	// second, so a new attempt is as good.
 	connectTimeout = time.Second
-	// connectTimeoutMax is the longest such bound while no attempt has succeeded yet.
+	// connectTimeoutMax is the longest such bound: while no attempt has succeeded yet, and after one that took long.
 	connectTimeoutMax = 8 * time.Second
 )
 
@@ -113,13 +113,13 @@ func (d *dialer) attemptTimeout() time.Duration {
 }
 
 // observeDial adapts the timeout to an attempt: four times what a successful one took, and twice the last timeout while
-// none has ever succeeded.
+// none has ever succeeded; at most connectTimeoutMax.
 func (d *dialer) observeDial(t time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case err == nil:
-		d.dialTimeout = 4 * t
+		d.dialTimeout = min(4*t, connectTimeoutMax)
 	case errors.Is(err, node.ErrTimeout) && d.known.last.RunID == "":
 		d.dialTimeout = min(2*max(d.dialTimeout, connectTimeout), connectTimeoutMax)
 	}

@@ -93,6 +93,8 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 	assert.Equal(t, connectTimeout, d.attemptTimeout())
 	d.observeDial(connectTimeout, nil)
 	assert.Equal(t, 4*connectTimeout, d.attemptTimeout())
+	d.observeDial(connectTimeoutMax/2, nil)
+	assert.Equal(t, connectTimeoutMax, d.attemptTimeout(), "otherwise it could grow at each attempt")
 	d.observeDial(connectTimeout/8, nil)
 	assert.Equal(t, connectTimeout, d.attemptTimeout())
 	d.observeDial(0, errBroken)
