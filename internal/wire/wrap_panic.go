@@ -3,7 +3,9 @@ package wire
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
+	"weak"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -67,12 +69,15 @@ func (panicHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// panicHooks adds a panicHook to the client of each server of a Cluster, once.
+// panicHooks adds a panicHook to the client of each server of a Cluster, once. It keeps no client: a Cluster replaces
+// them.
 type panicHooks struct{ added sync.Map }
 
 func (h *panicHooks) add(c *redis.Client) {
-	if _, known := h.added.LoadOrStore(c, true); !known {
+	key := weak.Make(c)
+	if _, known := h.added.LoadOrStore(key, true); !known {
 		c.AddHook(panicHook{})
+		runtime.AddCleanup(c, func(key weak.Pointer[redis.Client]) { h.added.Delete(key) }, key)
 	}
 }
 

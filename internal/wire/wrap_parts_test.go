@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"net"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +76,29 @@ func TestHowOftenAPoolIsVerified(t *testing.T) {
 		assert.Equal(t, c.want, times, name)
 		assert.Equal(t, c.replies[len(c.replies)-1], got, name)
 	}
+}
+
+// A Cluster replaces the clients of its servers. Those that it has dropped are not kept, and others get one hook each.
+func TestTheHooksOfAClusterKeepNoClient(t *testing.T) {
+	t.Parallel()
+	var hooks panicHooks
+	known := func() (n int) {
+		hooks.added.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	kept := redis.NewClient(&redis.Options{})
+	defer kept.Close()
+	for range 3 {
+		hooks.add(kept)
+		dropped := redis.NewClient(&redis.Options{})
+		hooks.add(dropped)
+		require.NoError(t, dropped.Close())
+	}
+	assert.Eventually(t, func() bool {
+		runtime.GC()
+		return known() == 1
+	}, 10*time.Second, time.Millisecond)
+	runtime.KeepAlive(kept)
 }
 
 func TestTheStateOfAWrappedClient(t *testing.T) {
