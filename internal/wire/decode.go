@@ -220,6 +220,31 @@ func (d *decoder) array(length int64, depth int) (any, error) {
 	return list, nil
 }
 
+// beginsWithReply reports whether b begins with a whole reply. If it does not, reading the reply could block.
+func beginsWithReply(b []byte) bool {
+	_, ok := cutReply(b)
+	return ok
+}
+
+// cutReply returns what follows the first reply in b, if b has all of that reply.
+func cutReply(b []byte) (rest []byte, ok bool) {
+	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
+	if !ok || len(line) == 0 || line[0] != '$' && line[0] != '*' {
+		return rest, ok
+	}
+	n, _ := strconv.Atoi(string(line[1:]))
+	if line[0] == '$' && n >= 0 {
+		if ok = n <= len(rest)-2; ok {
+			rest = rest[n+2:]
+		}
+		return rest, ok
+	}
+	for ; ok && n > 0; n-- {
+		rest, ok = cutReply(rest)
+	}
+	return rest, ok
+}
+
 // cutOff returns a readable error for a connection that ended where a reply was due.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

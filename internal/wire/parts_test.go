@@ -308,6 +308,38 @@ func TestTheDeadlinesOfASession(t *testing.T) {
 	})
 }
 
+// The rest of a reply may not come. The replies before it are delivered.
+func TestASessionDoesNotWaitForTheRestOfAReply(t *testing.T) {
+	t.Parallel()
+	for name, rest := range map[string]string{
+		"a line": "+", "a length": "$1", "an end": "$1\r\nx\r", "text": "$9\r\nx\r\n", "a list": "*2\r\n:1\r\n",
+		"a list in a list": "*2\r\n:1\r\n*1\r\n",
+		"a long list":      "*2147483647\r\n",
+		"a long text":      "$9223372036854775807\r\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := net.Pipe()
+			s := newSession(client, Server{})
+			whole := []string{
+				"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "$2\r\nab\r\n", "*2\r\n*0\r\n$0\r\n\r\n", "-ERR\r\n",
+			}
+			for range whole {
+				s.put(nil)
+			}
+			s.put(nil)
+			go func() {
+				_, _ = server.Write([]byte(strings.Join(whole, "") + rest))
+			}()
+			began := time.Now()
+			replies, err := s.receive()
+			require.NoError(t, err, name)
+			assert.Len(t, replies, len(whole), name)
+			assert.Zero(t, time.Since(began), name)
+			_, _ = client.Close(), server.Close()
+		})
+	}
+}
+
 func TestWhenTheKeysOfACallExpire(t *testing.T) {
 	t.Parallel()
 	c := anyCall(expiringAt(at(20)))

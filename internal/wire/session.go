@@ -98,7 +98,7 @@ func (s *session) receive() ([]reply, error) {
 			}
 		}
 		s.replies = append(s.replies, r)
-		if s.in.Buffered() == 0 || size >= maxReply {
+		if buffered, _ := s.in.Peek(s.in.Buffered()); size >= maxReply || !beginsWithReply(buffered) {
 			s.used = time.Now()
 			return s.replies, nil
 		}
