@@ -2,16 +2,14 @@ package wire
 
 import "fmt"
 
-// connState is the state of a pipe's connection to its master. Exactly connFresh, connProven and connSilent have a
-// link.
+// connState is the state of a pipe's connection to its master. Exactly connFresh and connProven have a link.
 type connState uint8
 
 const (
-	connNone    connState = iota // there is no connection, and nobody makes one
+	connNone    connState = iota // there is none, but perhaps a successor that waits for the next call
 	connDialing                  // the driver makes one
-	connFresh                    // it has answered the driver nothing yet. If it ends, the master becomes suspect
-	connProven                   // it has carried an answer. If it ends, the next one carries the calls
-	connSilent                   // it is proven, and the master is suspect because it has been silent since
+	connFresh                    // it has carried no answer yet. The master becomes suspect if it ends with a call
+	connProven                   // it has carried an answer. If it ends, the driver makes another one at once
 
 	connStates
 	impossible // follows a state at an event that cannot happen in it
@@ -22,39 +20,32 @@ type connEvent uint8
 
 const (
 	connDial     connEvent = iota // the driver begins to make a connection
-	connFailed                    // it could not, or the pipe was closed meanwhile
+	connFailed                    // it has made none, or the pipe was closed meanwhile
 	connMade                      // it has made one
 	connAdopted                   // the spare connection became the main one
-	connAnswered                  // the master answered over it
-	connSilenced                  // the master became suspect, because it was silent
+	connAnswered                  // the master answered over it, and it goes on
 	connEnded                     // it ended
 
 	connEvents
 )
 
-// connTransitions has the state that follows each state at each event. A call may find the master silent while there is
-// no connection, or a fresh one: neither changes by that.
+// connTransitions has the state that follows each state at each event.
 var connTransitions = [connStates][connEvents]connState{
 	connNone: {
-		connDial: connDialing, connAdopted: connFresh, connSilenced: connNone,
+		connDial: connDialing, connAdopted: connFresh,
 		connFailed: impossible, connMade: impossible, connAnswered: impossible, connEnded: impossible,
 	},
 	connDialing: {
-		connFailed: connNone, connMade: connFresh, connSilenced: connDialing,
+		connFailed: connNone, connMade: connFresh,
 		connDial: impossible, connAdopted: impossible, connAnswered: impossible, connEnded: impossible,
 	},
 	connFresh: {
-		connAnswered: connProven, connSilenced: connFresh, connEnded: connNone,
+		connAnswered: connProven, connEnded: connNone,
 		connDial: impossible, connFailed: impossible, connMade: impossible, connAdopted: impossible,
 	},
 	connProven: {
-		connAnswered: connProven, connSilenced: connSilent, connEnded: connNone,
-		connDial: impossible, connFailed: impossible, connMade: impossible, connAdopted: impossible,
-	},
-	connSilent: {
 		connAnswered: connProven, connEnded: connNone,
-		connSilenced: impossible, // a suspect master does not become suspect
-		connDial:     impossible, connFailed: impossible, connMade: impossible, connAdopted: impossible,
+		connDial: impossible, connFailed: impossible, connMade: impossible, connAdopted: impossible,
 	},
 }
 
@@ -68,9 +59,9 @@ func (s *connState) on(e connEvent) {
 }
 
 func (s connState) String() string {
-	return [connStates]string{"none", "dialing", "fresh", "proven", "silent"}[s]
+	return [connStates]string{"none", "dialing", "fresh", "proven"}[s]
 }
 
 func (e connEvent) String() string {
-	return [connEvents]string{"dial", "failed", "made", "adopted", "answered", "silenced", "ended"}[e]
+	return [connEvents]string{"dial", "failed", "made", "adopted", "answered", "ended"}[e]
 }

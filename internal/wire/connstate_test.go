@@ -11,11 +11,10 @@ import (
 func TestEveryPairOfConnectionStateAndEvent(t *testing.T) {
 	t.Parallel()
 	possible := map[connState]map[connEvent]connState{
-		connNone:    {connDial: connDialing, connAdopted: connFresh, connSilenced: connNone},
-		connDialing: {connMade: connFresh, connFailed: connNone, connSilenced: connDialing},
-		connFresh:   {connAnswered: connProven, connSilenced: connFresh, connEnded: connNone},
-		connProven:  {connAnswered: connProven, connSilenced: connSilent, connEnded: connNone},
-		connSilent:  {connAnswered: connProven, connEnded: connNone},
+		connNone:    {connDial: connDialing, connAdopted: connFresh},
+		connDialing: {connMade: connFresh, connFailed: connNone},
+		connFresh:   {connAnswered: connProven, connEnded: connNone},
+		connProven:  {connAnswered: connProven, connEnded: connNone},
 	}
 	for s := range connStates {
 		for e := range connEvents {
@@ -34,14 +33,14 @@ func TestEveryPairOfConnectionStateAndEvent(t *testing.T) {
 	assert.Equal(t, connNone, s)
 }
 
-// A connection takes its states from the events of the core, and has a link in three of them.
+// A connection takes its states from the events of the core, and has a link in two of them.
 func TestTheStatesOfAConnection(t *testing.T) {
 	t.Parallel()
 	co := newCore()
 	in := func(want connState) {
 		t.Helper()
 		require.Equal(t, want, co.conn.state)
-		require.Equal(t, want == connFresh || want == connProven || want == connSilent, co.conn.link != nil)
+		require.Equal(t, want == connFresh || want == connProven, co.conn.link != nil)
 	}
 	in(connNone)
 	dial := func(l link, err error, now float64) {
@@ -67,7 +66,8 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	call := anyCall(func(c *Call) { c.Asked, c.Deadline = at(11), at(12) })
 	co.state.calls.written = []*Call{call}
 	co.tick(at(20))
-	in(connSilent)
+	require.NotNil(t, co.state.health.suspect)
+	in(connProven)
 	assert.Equal(t, startSpare, co.tick(at(21)).start&startSpare)
 	co.settle(co.conn.link, []reply{{value: "OK"}}, nil, nil, at(22))
 	in(connProven)

@@ -8,8 +8,8 @@ import (
 
 // core decides everything about one master. It has a method for each event, which takes the time of the event if it
 // matters, changes the core, and returns what remains to be done: the [effects], for the driver a [task]. It has no
-// mutex, no clock and no goroutine. The only other thing that it touches is a [link]: it asks for its state, and puts
-// commands into its buffer.
+// mutex, no clock and no goroutine. It calls links, none of which blocks, reads and sets the flags that a call shares
+// with its caller, calls [Request.Ended], and closes channels that others wait on.
 //
 // The [pipe] guards the core with its mutex, and acts.
 type core struct {
@@ -166,7 +166,6 @@ func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	h := &co.state.health
 	for _, d := range expired {
 		if h.expire(d.call.Request, d.vote.Err, co.conn.silentSince, now) {
-			co.conn.state.on(connSilenced)
 			fx.health(true, d.vote.Err)
 		}
 	}
