@@ -14,7 +14,7 @@ import (
 func permitSteps() map[string]step {
 	permit := func(slots, slot, token string) string { return entryOf("semaphore", slots+":"+slot+":"+token) }
 	mine, inSlot2 := permit("2", "1", holdToken), permit("2", "2", otherToken)
-	there, strange := permit("2", "1", otherToken), permit("3", "3", otherToken)
+	there := permit("2", "1", otherToken)
 	const short, long = 5 * time.Second, time.Minute
 	of := func(e entries) state { return state{entries: e} }
 	c, fenced := entryClaim("semaphore", holdToken, false), entryClaim("semaphore", holdToken, true)
@@ -23,44 +23,12 @@ func permitSteps() map[string]step {
 	full := func(taken string, left time.Duration) wire.Vote {
 		return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: "semaphore", left: left, slots: 2, taken: taken}}
 	}
-	other := wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
 	healed := wire.Vote{Verdict: wire.Denied, Healed: true}
-	three, threeFenced := c, fenced
-	three.Slots, threeFenced.Slots = 3, 3
-	others := entries{permit("3", "2", otherToken): short, permit("3", "3", innerToken): long}
 	all := map[string]step{
 		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: of(entries{mine: lockTTL}).is},
-		"permit: acquire: another slot": {
-			given: of(entries{inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
-			then: of(entries{inSlot2: short, mine: lockTTL}).is,
-		},
-		"permit: acquire: another slot that ends later": {
-			given: of(entries{inSlot2: long}).made(), op: c.Ops().Acquire(), vote: one,
-			then: of(entries{inSlot2: long, mine: lockTTL}).is,
-		},
-		"permit: acquire: the third slot": {
-			given: of(others).made(), op: three.Ops().Acquire(), vote: one,
-			then: of(entries{
-				permit("3", "1", holdToken): lockTTL, permit("3", "2", otherToken): short, permit("3", "3", innerToken): long,
-			}).is,
-		},
-		"permit: acquire: fenced, one of three": {
-			given: state{}.with("last", "1000").made(), op: threeFenced.Ops().Acquire(), vote: grant(1003),
-			then: of(entries{permit("3", "1", holdToken): lockTTL}).with("last", "1003").is,
-		},
-		"permit: acquire: taken": {
-			given: of(entries{there: short, inSlot2: long}).made(), op: c.Ops().Acquire(), vote: full("11", short),
-		},
-		"permit: acquire: the other free": {
-			given: of(entries{there: short}).made(), op: c.Ops().Acquire(), vote: full("10", short),
-		},
 		"permit: acquire: ended": {
 			given: of(entries{there: -time.Second, inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
 			then: of(entries{inSlot2: short, mine: lockTTL}).is,
-		},
-		"permit: acquire: other slots": {given: of(entries{strange: short}).made(), op: c.Ops().Acquire(), vote: other},
-		"permit: acquire: a mutex": {
-			given: [][]any{{"set", lockName, "x", "px", 5000}}, op: c.Ops().Acquire(), vote: deniedBy("mutex", short),
 		},
 		"permit: acquire: fenced": {
 			given: state{}.with("last", "1007").made(), op: fenced.Ops().Acquire(), vote: grant(1009),
@@ -70,12 +38,6 @@ func permitSteps() map[string]step {
 			given: of(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Raise(5), vote: grant(5),
 			then: of(entries{mine: short}).with("last", "5").is,
 		},
-		"permit: raise: more was given out": {
-			given: of(entries{mine: short}).with("last", "8").made(), op: fenced.Ops().Raise(5), vote: grant(5),
-			then: of(entries{mine: short}).with("last", "8").is,
-		},
-		"permit: raise: not held":    {given: of(entries{there: short}).made(), op: fenced.Ops().Raise(5), vote: denied},
-		"permit: raise: other slots": {given: of(entries{strange: short}).made(), op: fenced.Ops().Raise(5), vote: denied},
 		"permit: extend": {
 			given: of(entries{mine: short}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{mine: lockTTL}).is,
 		},
@@ -87,35 +49,17 @@ func permitSteps() map[string]step {
 			given: of(entries{inSlot2: short}).made(), op: c.Ops().Extend(0), vote: healed,
 			then: of(entries{inSlot2: short, mine: lockTTL}).is,
 		},
-		"permit: extend: taken":       {given: of(entries{there: short}).made(), op: c.Ops().Extend(0), vote: denied},
-		"permit: extend: other slots": {given: of(entries{strange: short}).made(), op: c.Ops().Extend(0), vote: denied},
 		"permit: release": {
 			given: of(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Release(true), vote: one, said: 1,
 			then: of(entries{inSlot2: short}).is,
-		},
-		"permit: release: two stay": {
-			given: of(entries{
-				permit("3", "1", holdToken): long, permit("3", "2", otherToken): short, permit("3", "3", innerToken): 2 * short,
-			}).made(),
-			op: three.Ops().Release(true), vote: one, said: 1,
-			then: of(entries{permit("3", "2", otherToken): short, permit("3", "3", innerToken): 2 * short}).is,
-		},
-		"permit: release: silent": {
-			given: of(entries{mine: long}).made(), op: c.Ops().Release(false), vote: one, then: state{}.is,
-		},
-		"permit: release: another's": {given: of(entries{there: short}).made(), op: c.Ops().Release(true), vote: denied},
-		"permit: release: a mutex": {
-			given: [][]any{{"set", lockName, "x", "px", 5000}}, op: c.Ops().Release(true), vote: denied,
 		},
 		"permit: release: ended": {
 			given: of(entries{mine: -time.Second, inSlot2: short}).made(), op: c.Ops().Release(true), vote: denied,
 			then: of(entries{inSlot2: short}).is,
 		},
-		"permit: probe: free": {given: of(entries{there: short}).made(), op: c.Probe(0), vote: one},
 		"permit: probe: full": {
 			given: of(entries{there: short, inSlot2: long}).made(), op: c.Probe(0), vote: full("11", short),
 		},
-		"permit: probe: other slots": {given: of(entries{strange: short}).made(), op: c.Probe(0), vote: other},
 		"permit: inspect": {
 			given: of(entries{mine: short, inSlot2: long}).with("last", "7").made(), op: inspectOp(lockName),
 			vote: wire.Vote{
@@ -169,7 +113,6 @@ func keepSteps() map[string]step {
 			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 60_000}}, op: m.Keep(5 * rest), vote: one,
 			then: func(t *testing.T, s *server) { near(t, s, rest) },
 		},
-		"mutex: keep: free":      {op: m.Keep(rest), vote: denied},
 		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest), vote: denied},
 		"mutex: extend: kept": {
 			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Extend(0), vote: denied,
@@ -180,14 +123,6 @@ func keepSteps() map[string]step {
 		kept := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest}}
 		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, then: kept.is}
 		all[k+": keep: repeated"] = step{given: kept.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
-		again := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest, entryOf(k, holdToken): 5 * rest}}
-		all[k+": keep: repeated, and held again"] = step{
-			given: again.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is,
-		}
-		all[k+": keep: another's"] = step{given: held(k, otherToken).made(), op: ops.Keep(rest), vote: denied}
-		all[k+": keep: a mutex"] = step{
-			given: [][]any{{"set", lockName, "x", "px", 300_000}}, op: ops.Keep(rest), vote: denied,
-		}
 	}
 	return all
 }

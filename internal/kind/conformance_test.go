@@ -24,7 +24,9 @@ import (
 )
 
 // The tests of this project use miniredis, in virtual time and on sockets. TestConformance compares it with a real
-// server: every operation of a lock must do the same on all of them.
+// server: every operation of a lock must do the same on all of them. Its steps have what the sequences of
+// TestScriptsDoAsTheModelSaysOnARealServer do not reach: keys of other clients, odd names, bounds, and holds that have
+// ended.
 
 const (
 	lockName  = "orders:42"

@@ -2,12 +2,14 @@ package kind_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	resp "github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -16,13 +18,24 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// subject is a master whose clock the test sets, and the model of it.
+// subject is a master and the model of it.
 type subject struct {
-	redis *miniredis.Miniredis
+	view
 	node  *wire.Node
-	said  chan string
-	epoch time.Time
 	model *model
+	unit  time.Duration // all durations are multiples of it
+
+	redis *miniredis.Miniredis // nil: it is a real server, whose clock the test does not set
+	epoch time.Time
+	said  chan string
+}
+
+// view is what the test sees of the master, besides votes.
+type view interface {
+	Exists(key string) bool
+	TTL(key string) time.Duration
+	Get(key string) (string, error)
+	SortedSet(key string) (map[string]float64, error)
 }
 
 const theEnd = "end"
@@ -30,8 +43,10 @@ const theEnd = "end"
 func newSubject(t *testing.T) *subject {
 	t.Helper()
 	s := &subject{
-		redis: miniredis.NewMiniRedis(), said: make(chan string, 100), epoch: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC),
+		redis: miniredis.NewMiniRedis(), said: make(chan string, 100), unit: time.Millisecond,
+		epoch: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC),
 	}
+	s.view = s.redis
 	t.Cleanup(s.redis.Close)
 	dial := func(context.Context, string, string) (net.Conn, error) { return s.redis.Dial() }
 	c, err := s.redis.Dial() // starts it
@@ -82,9 +97,14 @@ func newSubject(t *testing.T) *subject {
 // begin empties the master and sets its clock back.
 func (s *subject) begin() {
 	s.messages()
-	s.redis.FlushAll()
-	s.redis.SetTime(s.epoch)
-	s.redis.ClockTTL(true)
+	if s.redis == nil {
+		s.view.(*realView).do(s.view.(*realView).t, "flushall")
+		s.epoch = time.Now()
+	} else {
+		s.redis.FlushAll()
+		s.redis.SetTime(s.epoch)
+		s.redis.ClockTTL(true)
+	}
 	s.model = &model{names: make(map[string]*record)}
 }
 
@@ -93,6 +113,17 @@ func (s *subject) pass(ms int64) {
 	s.model.now += ms
 	s.redis.SetTime(s.epoch.Add(time.Duration(s.model.now) * time.Millisecond))
 }
+
+// tick has the next operation on a real server be a millisecond later than the one before.
+func (s *subject) tick() {
+	if s.redis == nil {
+		time.Sleep(1100 * time.Microsecond)
+		s.model.now++
+	}
+}
+
+// round removes what time itself adds: on a real server the test takes a while that the model does not know.
+func (s *subject) round(d time.Duration) time.Duration { return d.Round(s.unit) }
 
 func (s *subject) ask(op *wire.Op) wire.Vote {
 	now := time.Now()
@@ -104,9 +135,56 @@ func (s *subject) ask(op *wire.Op) wire.Vote {
 
 // messages returns how many messages were published since its last call.
 func (s *subject) messages() (n int) {
+	if s.redis == nil {
+		return s.view.(*realView).messages()
+	}
 	s.redis.Publish(kind.Channel(first), theEnd)
 	for theEnd != <-s.said {
 		n++
 	}
 	return n
+}
+
+// realView is the view of a real server.
+type realView struct {
+	*server
+	t   *testing.T
+	ear *redis.PubSub
+}
+
+// realSubject is a subject on a real server. Its unit is so long that a busy machine adds less than half of it.
+func realSubject(t *testing.T, s *server) *subject {
+	t.Helper()
+	v := &realView{server: s, t: t, ear: s.client.Subscribe(t.Context(), kind.Channel(first), kind.Channel(second))}
+	t.Cleanup(func() { _ = v.ear.Close() })
+	for range 2 {
+		_, err := v.ear.Receive(t.Context())
+		require.NoError(t, err)
+	}
+	return &subject{view: v, node: s.node, unit: time.Minute}
+}
+
+func (v *realView) Exists(key string) bool       { return v.do(v.t, "exists", key) == int64(1) }
+func (v *realView) TTL(key string) time.Duration { return max(0, v.left(v.t, key)) }
+
+func (v *realView) Get(key string) (string, error) { return v.client.Get(v.t.Context(), key).Result() }
+
+func (v *realView) SortedSet(key string) (map[string]float64, error) {
+	all, err := v.client.ZRangeWithScores(v.t.Context(), key, 0, -1).Result()
+	scores := make(map[string]float64)
+	for _, one := range all {
+		scores[fmt.Sprint(one.Member)] = one.Score
+	}
+	return scores, err
+}
+
+func (v *realView) messages() (n int) {
+	v.do(v.t, "publish", kind.Channel(first), theEnd)
+	for ; ; n++ {
+		msg, err := v.ear.ReceiveMessage(v.t.Context())
+		require.NoError(v.t, err)
+		if msg.Payload == theEnd {
+			return n
+		}
+	}
 }

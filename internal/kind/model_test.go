@@ -2,12 +2,14 @@ package kind_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -21,32 +23,57 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	t.Parallel()
 	s := newSubject(t)
 	seen := make(map[string]int)
-	check := func(t *rapid.T) {
-		s.begin()
-		parts := rapid.Permutation(pool()).Draw(t, "claims")[:rapid.IntRange(1, 3).Draw(t, "parts")]
-		claims := slices.Concat(parts...)
-		for i := range claims {
-			claims[i].TTL = rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}).
-				Draw(t, "TTL")
-			claims[i].Fencing = rapid.SampledFrom([]bool{true, true, false}).Draw(t, "fencing")
-			low, bound := rapid.Int64Range(0, 5), rapid.SampledFrom([]int64{-1, largest - 1, largest, tooLarge})
-			claims[i].Hint = rapid.OneOf(low, low, low, low, low, low, low, low, low, bound).Draw(t, "hint")
-		}
-		p := play{subject: s, probed: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
-		for range 4 { // each is about 30 steps
-			t.Repeat(map[string]func(*rapid.T){
-				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe,
-				"withdraw": p.withdraw, "keep": p.keep, "wait": p.wait, "": p.compare,
-			})
-		}
-	}
 	for range 5 { // what is rare may not come up in one run
-		rapid.Check(t, check)
+		rapid.Check(t, func(t *rapid.T) { playOn(t, s, seen, 4) })
 		if t.Failed() || testing.Short() || len(unseen(seen)) == 0 {
 			return
 		}
 	}
 	require.Empty(t, unseen(seen), "it has probed too little: %v", seen)
+}
+
+// The same on a real server, but for waiting. Its durations are in minutes.
+func TestScriptsDoAsTheModelSaysOnARealServer(t *testing.T) {
+	t.Parallel()
+	for _, p := range []place{
+		real(t, "redis-server", ""), real(t, "redis-server, nothing allowed that is not needed", rights),
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.need(t)
+			p.with(t, func(t *testing.T, on *server) {
+				s, seen := realSubject(t, on), make(map[string]int)
+				rapid.Check(t, func(t *rapid.T) { playOn(t, s, seen, 1) })
+				for _, what := range []string{"healed", "owned", "kept", "full", "withdraw granted"} {
+					assert.NotZero(t, seen[what], what)
+				}
+			})
+		})
+	}
+}
+
+// playOn plays sequences of operations of the same claims, each of about 30 steps.
+func playOn(t *rapid.T, s *subject, seen map[string]int, sequences int) {
+	s.begin()
+	parts := rapid.Permutation(pool()).Draw(t, "claims")[:rapid.IntRange(1, 3).Draw(t, "parts")]
+	claims := slices.Concat(parts...)
+	for i := range claims {
+		claims[i].TTL = rapid.SampledFrom([]time.Duration{20, 100, 1000}).Draw(t, "TTL") * s.unit
+		claims[i].Fencing = rapid.SampledFrom([]bool{true, true, false}).Draw(t, "fencing")
+		low, bound := rapid.Int64Range(0, 5), rapid.SampledFrom([]int64{-1, largest - 1, largest, tooLarge})
+		claims[i].Hint = rapid.OneOf(low, low, low, low, low, low, low, low, low, bound).Draw(t, "hint")
+	}
+	p := play{subject: s, probed: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
+	steps := map[string]func(*rapid.T){
+		"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe,
+		"withdraw": p.withdraw, "keep": p.keep, "wait": p.wait, "": p.compare,
+	}
+	if s.redis == nil {
+		delete(steps, "wait")
+	}
+	for range sequences {
+		t.Repeat(steps)
+	}
 }
 
 // unseen lists what the test must have seen, and has not.
@@ -127,6 +154,7 @@ func (p play) any(t *rapid.T, fit ...func(claim) bool) claim {
 	if len(claims) == 0 {
 		t.Skip("there is none")
 	}
+	p.tick()
 	return rapid.SampledFrom(claims).Draw(t, "claim")
 }
 
@@ -175,7 +203,7 @@ func (p play) release(t *rapid.T) {
 func (p play) keep(t *rapid.T) {
 	held := rapid.Bool().Draw(t, "held")
 	c := p.any(t, func(c claim) bool { return !held || p.model.at(c.Names[0]).has(c) })
-	rest := time.Duration(rapid.IntRange(1, 200).Draw(t, "rest")) * time.Millisecond
+	rest := time.Duration(rapid.IntRange(1, 200).Draw(t, "rest")) * p.unit
 	want := p.model.stay(c, rest)
 	p.ask(t, c, c.Ops().Keep(rest), want)
 	if want.granted {
@@ -184,7 +212,7 @@ func (p play) keep(t *rapid.T) {
 }
 
 func (p play) probe(t *rapid.T) {
-	c, life := p.any(t), time.Duration(rapid.IntRange(1, 200).Draw(t, "life"))*time.Millisecond
+	c, life := p.any(t), time.Duration(rapid.IntRange(1, 200).Draw(t, "life"))*p.unit
 	p.ask(t, c, c.Probe(life), p.model.probe(c, life))
 }
 
@@ -251,10 +279,10 @@ func (p play) ask(t *rapid.T, c claim, op *wire.Op, want answer) {
 	if op.Name == "acquire" && want.granted && !c.Fencing {
 		want.number = v.Number // SET NX and scripts return different numbers, which have no meaning here
 	}
-	if want.failed != (v.Err != nil) || fmt.Sprint(got.flat()) != fmt.Sprint(want.flat()) {
+	if want.failed != (v.Err != nil) || fmt.Sprint(got.flat(p.round)) != fmt.Sprint(want.flat(p.round)) {
 		t.Fatalf(
 			"%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now,
-			got.flat(), v.Err, want.flat(),
+			got.flat(p.round), v.Err, want.flat(p.round),
 		)
 	}
 	verdict := v.Verdict.String()
@@ -271,10 +299,11 @@ func (p play) ask(t *rapid.T, c claim, op *wire.Op, want answer) {
 }
 
 // flat returns the answer in a form to print and compare.
-func (a answer) flat() []any {
+func (a answer) flat(round func(time.Duration) time.Duration) []any {
 	by := wantBlocker{}
 	if a.blocker != nil {
 		by = *a.blocker
+		by.left = round(by.left)
 	}
 	return []any{a.failed, a.granted, a.number, a.owned, a.healed, by, a.intent, a.said}
 }
@@ -288,20 +317,25 @@ func (p play) compare(t *rapid.T) {
 	for _, name := range names {
 		v := p.subject.ask(inspectOp(name))
 		held, fence, ttls, ok := stateIn(v)
-		if got, want := (wantState{held, fence, ttls}), p.model.inspect(name); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+		for _, token := range slices.Collect(maps.Keys(ttls)) {
+			ttls[token] = p.round(ttls[token])
+		}
+		want := p.model.inspect(name)
+		for token, left := range want.holds {
+			want.holds[token] = p.round(left)
+		}
+		if got := (wantState{held, fence, ttls}); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("inspect %q at %d:\n got %v, error %v\nwant %v", name, p.model.now, got, v.Err, want)
 		}
 		r := p.model.at(name)
-		if left := max(0, r.kept-p.model.now); p.redis.TTL(kind.FenceKey(name)).Milliseconds() != left {
-			t.Fatalf(
-				"the fence of %q at %d is kept for %v, want %d ms",
-				name, p.model.now, p.redis.TTL(kind.FenceKey(name)), left,
-			)
+		left := p.round(time.Duration(max(0, r.kept-p.model.now)) * time.Millisecond)
+		if got := p.round(p.TTL(kind.FenceKey(name))); got != left {
+			t.Fatalf("the fence of %q at %d is kept for %v, want %v", name, p.model.now, got, left)
 		}
-		if there := p.redis.Exists(name); there != (r.kind != "") {
+		if there := p.Exists(name); there != (r.kind != "") {
 			t.Fatalf("at %d there is a key at %q: %v; the holds are %v", p.model.now, name, there, r.holds)
 		}
-		text, _ := p.redis.Get(kind.FenceKey(name))
+		text, _ := p.Get(kind.FenceKey(name))
 		if last, _, _ := strings.Cut(text, ":"); last != "" || r.last > 0 {
 			if last != strconv.FormatInt(r.last, 10) {
 				t.Fatalf("the fence of %q at %d: got %q, want %d", name, p.model.now, last, r.last)
@@ -310,18 +344,21 @@ func (p play) compare(t *rapid.T) {
 			p.highest[name] = 0
 			p.probed["forgotten"]++
 		}
-		intents := make(map[string]int64)
-		if p.redis.Exists(kind.IntentKey(name)) {
-			all, err := p.redis.SortedSet(kind.IntentKey(name))
+		intents, wanted := make(map[string]time.Duration), make(map[string]time.Duration)
+		for intent, ends := range r.intents {
+			wanted[intent] = p.round(time.Duration(ends) * time.Millisecond)
+		}
+		if p.Exists(kind.IntentKey(name)) {
+			all, err := p.SortedSet(kind.IntentKey(name))
 			require.NoError(t, err)
 			for intent, ends := range all {
 				if ends := int64(ends) - p.epoch.UnixMilli(); ends > p.model.now {
-					intents[intent] = ends
+					intents[intent] = p.round(time.Duration(ends) * time.Millisecond)
 				}
 			}
 		}
-		if fmt.Sprint(intents) != fmt.Sprint(r.intents) {
-			t.Fatalf("the intents of %q at %d: got %v, want %v", name, p.model.now, intents, r.intents)
+		if fmt.Sprint(intents) != fmt.Sprint(wanted) {
+			t.Fatalf("the intents of %q at %d: got %v, want %v", name, p.model.now, intents, wanted)
 		}
 	}
 }
