@@ -112,7 +112,7 @@ func (r Remote) SetCrashPoint(point string, _ *int) error {
 	if point == traffic.NoCrashPoint {
 		r.c.crashPoint.clear()
 	} else {
-		r.c.crashPoint.set(point)
+		r.c.crashPoint.Set(point)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -12,28 +11,20 @@ import (
 
 // crashPoint is the point of its traffic at which a client kills or freezes itself, once.
 type crashPoint struct {
-	point    atomic.Pointer[string] // nil: none
+	traffic.CrashPoint
 	freezing sync.Mutex
 }
 
-func (c *crashPoint) set(point string) { c.point.Store(&point) }
-
 // clear removes the crash point. Once it has returned, the process does not freeze itself any more.
 func (c *crashPoint) clear() {
-	c.point.Store(nil)
+	c.Set(traffic.NoCrashPoint)
 	c.freezing.Lock()
 	defer c.freezing.Unlock()
 }
 
-// reached reports whether point is the crash point, and removes it: only one worker crashes at it.
-func (c *crashPoint) reached(point string) bool {
-	set := c.point.Load()
-	return set != nil && *set == point && c.point.CompareAndSwap(set, nil)
-}
-
 // KillAt kills the process if point is the crash point.
 func (c *crashPoint) KillAt(point string) {
-	if c.reached(point) {
+	if c.Reached(point) {
 		killSelf()
 	}
 }
@@ -41,7 +32,7 @@ func (c *crashPoint) KillAt(point string) {
 // KillDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash
 // point.
 func (c *crashPoint) KillDuring(point string) {
-	if c.reached(point) {
+	if c.Reached(point) {
 		time.AfterFunc(traffic.Span{Least: 200 * time.Microsecond, Below: 4 * time.Millisecond}.Draw(freshRand()), killSelf)
 	}
 }
@@ -50,7 +41,7 @@ func (c *crashPoint) KillDuring(point string) {
 func (c *crashPoint) FreezeAt(point string) {
 	c.freezing.Lock()
 	defer c.freezing.Unlock()
-	if c.reached(point) {
+	if c.Reached(point) {
 		self, err := os.FindProcess(os.Getpid())
 		if err == nil {
 			err = freeze(self)

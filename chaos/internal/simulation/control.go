@@ -289,7 +289,7 @@ func (m *masters) CanMoveClocks() error { return nil }
 type clients struct{ *run }
 
 func (c clients) Kill(_ context.Context, client int) error {
-	c.lives[client].setCrashPoint(traffic.NoCrashPoint)
+	c.lives[client].crash.Set(traffic.NoCrashPoint)
 	c.lives[client].host.Kill()
 	return nil
 }
@@ -314,7 +314,7 @@ func (c clients) Thaw(_ context.Context, client int) error {
 func (c clients) CanFreeze() error { return nil }
 
 func (c clients) SetCrashPoint(ctx context.Context, client int, point string) error {
-	c.lives[client].setCrashPoint(point)
+	c.lives[client].crash.Set(point)
 	if point == traffic.NoCrashPoint {
 		return c.Thaw(ctx, client)
 	}

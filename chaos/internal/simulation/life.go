@@ -21,9 +21,7 @@ type life struct {
 	locker   Locker
 	traffic  *traffic.Life
 	workers  sync.WaitGroup
-
-	mu         sync.Mutex
-	crashPoint string // of package traffic
+	crash    traffic.CrashPoint
 }
 
 // begin starts a new life of a client.
@@ -75,7 +73,7 @@ func (r *run) work(client int) {
 // point.
 func (r *run) revive(client int) {
 	old := r.lives[client]
-	old.setCrashPoint(traffic.NoCrashPoint)
+	old.crash.Set(traffic.NoCrashPoint)
 	old.host.Kill()
 	if r.begin(client) == nil {
 		r.killed = append(r.killed, old)
@@ -90,24 +88,6 @@ func (r *run) drainKilled() {
 		r.await(l.host.Name(), &l.workers, r.schedule.MaxTTL()+patience)
 		_ = l.locker.Close() // it has no network, so it cannot confirm its releases
 	}
-}
-
-// setCrashPoint sets the crash point of a life. NoCrashPoint removes it.
-func (l *life) setCrashPoint(point string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.crashPoint = point
-}
-
-// reached reports whether point is the crash point of the life, and removes it.
-func (l *life) reached(point string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.crashPoint != point {
-		return false
-	}
-	l.crashPoint = traffic.NoCrashPoint
-	return true
 }
 
 // Write adds an event to the history. Events of a killed client are dropped, except Extended: the last deadline that it
@@ -133,7 +113,7 @@ func (l *life) Awake() { l.host.AwaitThaw() }
 
 // KillAt kills the client if point is its crash point.
 func (l *life) KillAt(point string) {
-	if l.reached(point) {
+	if l.crash.Reached(point) {
 		l.run.note(l.host.Name(), "killed, %s", point)
 		l.host.Kill()
 		l.Awake()
@@ -142,7 +122,7 @@ func (l *life) KillAt(point string) {
 
 // KillDuring kills the client within 100 µs, in the middle of its next call, if point is its crash point.
 func (l *life) KillDuring(point string) {
-	if l.reached(point) {
+	if l.crash.Reached(point) {
 		l.run.note(l.host.Name(), "soon killed, %s", point)
 		time.AfterFunc(time.Duration(1+rand.IntN(int(100*time.Microsecond))), l.host.Kill)
 	}
@@ -150,7 +130,7 @@ func (l *life) KillDuring(point string) {
 
 // FreezeAt freezes the client if point is its crash point.
 func (l *life) FreezeAt(point string) {
-	if l.reached(point) {
+	if l.crash.Reached(point) {
 		l.run.note(l.host.Name(), "frozen, %s", point)
 		l.run.freeze(l)
 		l.Awake()

@@ -44,9 +44,8 @@ var (
 	blackHoles  = []string{faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers}
 	slowOrLossy = []string{SlowPath, LossyPath}
 	pathFaults  = slices.Concat(blackHoles, slowOrLossy)
-	evictFaults = append(
-		[]string{EvictCounters, EvictCounters, EvictCounters, faults.PauseMaster, RefuseConnections}, pathFaults...,
-	)
+	evictFaults = append([]string{EvictCounters, EvictCounters, EvictCounters, faults.PauseMaster, RefuseConnections},
+		pathFaults...)
 	short = [2]time.Duration{500 * time.Millisecond, 3 * time.Second}
 )
 
@@ -68,10 +67,8 @@ var profiles = []profile{
 	},
 	{
 		name: "ghosts", ttl: span(10, 30), storm: span(5, 10),
-		faults: append(
-			[]string{faults.PauseMaster, faults.PauseMaster, ResetConnections, SlowPath}, blackHoles...,
-		), pathwise: pathFaults, steps: true,
-		proxies: true,
+		faults:   append([]string{faults.PauseMaster, faults.PauseMaster, ResetConnections, SlowPath}, blackHoles...),
+		pathwise: pathFaults, steps: true, proxies: true,
 	},
 	{
 		name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death,

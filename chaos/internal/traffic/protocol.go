@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -62,6 +63,30 @@ const (
 
 // CrashPoints returns all crash points.
 func CrashPoints() []string { return []string{Acquiring, Holding, FrozenHolding, Releasing} }
+
+// CrashPoint is the crash point that is set. A client crashes there once.
+type CrashPoint struct {
+	mu    sync.Mutex
+	point string
+}
+
+// Set sets the crash point. [NoCrashPoint] removes it.
+func (c *CrashPoint) Set(point string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.point = point
+}
+
+// Reached reports whether point is the crash point, and removes it: only one worker crashes at it.
+func (c *CrashPoint) Reached(point string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.point != point {
+		return false
+	}
+	c.point = NoCrashPoint
+	return true
+}
 
 // Name returns the name of a client in the history.
 func Name(client int) string { return fmt.Sprintf("c%d", client) }
