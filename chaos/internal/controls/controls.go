@@ -26,21 +26,11 @@ type Control struct {
 	Lock, Checker string
 	// Says is a text that the finding must contain, since some checkers verify several things. "" accepts any finding.
 	Says string
-
-	in place
+	// In is the scenario in which the control is tried, or a profile of the simulation. Within is the maximum number of
+	// schedules in virtual time, counted from seed 1; with 0 the control is tried on real masters.
+	In     string
+	Within int
 }
-
-// place is where a control is tried: [real] masters, or [simulated] ones.
-type place interface {
-	set() int
-	try(ctx context.Context, o scenarios.Options, c Control) (Result, error)
-}
-
-// The sets of controls, in the order in which they are tried.
-const (
-	masters = iota
-	virtual
-)
 
 // A Set has the controls that are tried in one place.
 type Set struct {
@@ -86,8 +76,8 @@ func Find(patterns ...string) []Set {
 	}
 	for _, c := range all {
 		if slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, c.Lock); return ok }) {
-			s := &sets[c.in.set()]
-			s.Controls = append(s.Controls, c)
+			i := min(c.Within, 1)
+			sets[i].Controls = append(sets[i].Controls, c)
 		}
 	}
 	return slices.DeleteFunc(sets, func(s Set) bool { return len(s.Controls) == 0 })
@@ -108,7 +98,11 @@ func (s Set) Try(ctx context.Context, o scenarios.Options, done func(Result)) er
 	for i, c := range s.Controls {
 		group.Go(func() error {
 			begin := time.Now()
-			r, err := c.in.try(ctx, o, c)
+			try := c.onMasters
+			if c.Within > 0 {
+				try = c.simulated
+			}
+			r, err := try(ctx, o)
 			r.After = time.Since(begin)
 			mu.Lock()
 			defer mu.Unlock()

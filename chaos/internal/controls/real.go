@@ -11,13 +11,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// real is a control that is tried on real masters, in a short run of the scenario of that name.
-type real string
-
-func (real) set() int { return masters }
-
-func (r real) try(ctx context.Context, o scenarios.Options, c Control) (Result, error) {
-	found, err := scenarios.Find(string(r))
+// onMasters tries the control on real masters, in a short run of its scenario.
+func (c Control) onMasters(ctx context.Context, o scenarios.Options) (Result, error) {
+	found, err := scenarios.Find(c.In)
 	if err != nil {
 		return Result{}, err
 	}

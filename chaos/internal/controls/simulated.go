@@ -9,17 +9,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// simulated has the schedules that expose a broken lock in virtual time.
-type simulated struct {
-	// from is the profile or the scenario of the schedules, "" for all profiles. within is their maximum number, counted
-	// from seed 1.
-	from   string
-	within int
-}
-
-func (simulated) set() int { return virtual }
-
-func (s simulated) try(ctx context.Context, o scenarios.Options, c Control) (Result, error) {
+// simulated tries the control in virtual time.
+func (c Control) simulated(ctx context.Context, o scenarios.Options) (Result, error) {
 	play, err := o.Playing(c.Lock)
 	if err != nil {
 		return Result{}, err
@@ -36,12 +27,11 @@ func (s simulated) try(ctx context.Context, o scenarios.Options, c Control) (Res
 // Catch plays schedules of a control in virtual time until its checker notices the fault. It returns the number of
 // schedules and the result that shows the fault, or nil if none did.
 func (c Control) Catch(ctx context.Context, play simulation.Play, order uint64) (n int, found *simulation.Result) {
-	s := c.in.(simulated)
-	draw := func(n uint64) simulation.Schedule { return simulation.Of(s.from, n) }
-	if of, err := scenarios.Find(s.from); err == nil {
+	draw := func(n uint64) simulation.Schedule { return simulation.Of(c.In, n) }
+	if of, err := scenarios.Find(c.In); err == nil {
 		draw = of[0].Schedule
 	}
-	for n < s.within && ctx.Err() == nil {
+	for n < c.Within && ctx.Err() == nil {
 		n++
 		if r := play(draw(uint64(n)), order); r.Said(c.Checker, c.Says) != "" {
 			return n, r
@@ -54,15 +44,14 @@ func (c Control) Catch(ctx context.Context, play simulation.Play, order uint64) 
 func Table(ctx context.Context, o scenarios.Options, some []Control) (string, error) {
 	text := "| broken lock | checker | within | without yields | order 1 | order 2 |\n|---|---|---|---|---|---|\n"
 	for _, c := range some {
-		s, is := c.in.(simulated)
-		if !is {
+		if c.Within == 0 {
 			continue
 		}
 		play, err := o.Playing(c.Lock)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return text, err
 		}
-		text += fmt.Sprintf("| %s | %s | %d |", c.Lock, c.Checker, s.within)
+		text += fmt.Sprintf("| %s | %s | %d |", c.Lock, c.Checker, c.Within)
 		for order := range uint64(3) {
 			n, found := c.Catch(ctx, play, order)
 			if found == nil {

@@ -147,11 +147,8 @@ func Draw(seed uint64) Schedule {
 	return s
 }
 
-// Of returns the n-th schedule of a profile, or of all profiles for "". Both n and the seeds count from 1.
+// Of returns the n-th schedule of a profile. Both n and the seeds count from 1.
 func Of(of string, n uint64) Schedule {
-	if of == "" {
-		return Draw(n)
-	}
 	first := slices.IndexFunc(profiles, func(p profile) bool { return p.name == of })
 	switch first {
 	case -1:
