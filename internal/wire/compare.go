@@ -73,7 +73,7 @@ func (co *core) settled(runID string, first bool) bool {
 func (co *core) checkServers(now time.Time, fx *effects) {
 	if co.state.servers.due(now) && !co.closing.closed {
 		co.state.servers.checking = true
-		fx.start |= startCheck
+		fx.startCheck = true
 	}
 }
 

@@ -68,7 +68,7 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	co.tick(at(20))
 	require.NotNil(t, co.state.health.suspect)
 	in(connProven)
-	assert.Equal(t, startSpare, co.tick(at(21)).start&startSpare)
+	assert.True(t, co.tick(at(21)).startSpare)
 	co.settle(co.conn.link, []reply{{value: "OK"}}, nil, nil, at(22))
 	in(connProven)
 	co.state.calls.written = releases(1)

@@ -54,20 +54,13 @@ type effects struct {
 	idle        bool       // the replies that were received left nothing to do
 
 	// The pipe does the rest before it unlocks the mutex: no goroutine may start once the core is closed.
-	start      starts        // goroutines
-	comparison chan struct{} // if not nil: compare servers, and close it then
-	wakeDriver bool          // the driver has work
-	endDriver  bool          // the driver's goroutine ends when it rests
+	startDriver bool          // start its goroutine
+	startSpare  bool          // start the goroutine of the spare connection
+	startCheck  bool          // start a check of whether there are still several servers
+	comparison  chan struct{} // if not nil: compare servers, and close it then
+	wakeDriver  bool          // the driver has work
+	endDriver   bool          // the driver's goroutine ends when it rests
 }
-
-// starts are goroutines to start.
-type starts uint8
-
-const (
-	startDriver starts = 1 << iota
-	startSpare         // see [pipe.runSpare]
-	startCheck         // see [pipe.checkServers]
-)
 
 // wake makes tick run at t or earlier; the zero time has no effect.
 func (fx *effects) wake(t time.Time) { fx.tickBy = earliest(fx.tickBy, t) }
@@ -109,11 +102,6 @@ func (co *core) refusal(c *Call) error {
 		return node.ErrBusy
 	}
 	return nil
-}
-
-// isSuspect reports whether the master failed and has not answered since.
-func (co *core) isSuspect() bool {
-	return co.state.health.suspect != nil
 }
 
 // tick handles everything that is due at now: the deadlines of calls, the next try of a suspect master, and releases

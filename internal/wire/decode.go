@@ -58,13 +58,8 @@ type decoder struct {
 	skipped int64
 }
 
-// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, a replyError, or oversized. The error
-// is that of the connection.
-func readReply(in *bufio.Reader) (any, error) {
-	d := decoder{in: in, left: maxReply}
-	return d.read()
-}
-
+// read reads one reply (RESP2): a string, an int64, nil, a []any of these, a replyError, or oversized. The error is
+// that of the connection.
 func (d *decoder) read() (any, error) {
 	v, err := d.reply(0)
 	if _, refused := v.(replyError); d.over && err == nil && !refused {

@@ -47,7 +47,7 @@ func (co *core) startDriver(now time.Time, fx *effects) {
 	co.driver.running = true
 	if !co.driver.started {
 		co.driver.started = true
-		fx.start |= startDriver
+		fx.startDriver = true
 	}
 	fx.wakeDriver = true
 }
@@ -166,7 +166,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 		l.put(c.bytes())
 	}
 	co.beginWrite(now)
-	if co.isSuspect() { // the next proof is due unless the master answers, also if no call waits for a vote
+	if co.state.health.suspect != nil { // the next proof is due unless the master answers, even if no vote is due
 		h := &co.state.health
 		h.retryAt = later(h.retryAt, now.Add(max(retryMin, h.backoff)))
 		co.startSpare(now, fx)

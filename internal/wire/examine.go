@@ -24,8 +24,6 @@ const (
 
 // Connection is a connection to a master for the commands of package doctor. It carries no requests. Its methods must
 // not be called concurrently.
-//
-// Connection is for packages of redlock: see the package documentation.
 type Connection struct{ examiner }
 
 // examiner is what a [Connection] does over a connection of its own, or over a client of go-redis.

@@ -6,7 +6,7 @@ import (
 )
 
 // ReadReply reads one reply as a session does.
-func ReadReply(in *bufio.Reader) (any, error) { return readReply(in) }
+func ReadReply(in *bufio.Reader) (any, error) { return (&decoder{in: in, left: maxReply}).read() }
 
 // Oversized stands for a reply that was too large to keep.
 type Oversized = oversized

@@ -31,15 +31,19 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, steps ...step) (*
 	for _, st := range steps {
 		s.put(appendCommand(nil, st.command))
 	}
-	if len(steps) == 0 {
-		return s, nil
-	}
 	s.password = password
 	_ = s.flush() // even if it failed, the server may have said why
 	for _, st := range steps {
 		reply, err := s.read()
 		if err == nil {
-			err = st.accept(hide(reply, password, st.command))
+			if refusal, ok := reply.(replyError); ok {
+				text := string(refusal)
+				if st.command[0] == "auth" { // an unknown command is answered with its arguments, which are cut off
+					text, _, _ = strings.Cut(text, ", with args beginning with")
+				}
+				reply = replyError(hide(text, password))
+			}
+			err = st.accept(reply)
 		}
 		if err != nil {
 			return nil, &stepError{command: st.command[0].(string), err: err}
@@ -186,26 +190,12 @@ func acceptText(reply any) (string, error) {
 	}
 }
 
-// hide removes the password from an error reply. Redis quotes the arguments of a command that it does not know, and
-// cuts them off.
-func hide(reply any, password string, command []any) any {
-	err, ok := reply.(replyError)
-	if !ok || password == "" {
-		return reply
-	}
-	text := string(err)
-	if command[0] == "auth" {
-		text, _, _ = strings.Cut(text, ", with args beginning with")
-	}
-	return replyError(strings.ReplaceAll(text, password, hidden(password)))
-}
-
-// hidden is what replaces a password. An empty one is in every text.
-func hidden(password string) string {
+// hide replaces the password in what a server said; an empty one is in every text.
+func hide(text, password string) string {
 	if password == "" {
-		return ""
+		return text
 	}
-	return "xxxxx"
+	return strings.ReplaceAll(text, password, "xxxxx")
 }
 
 // greeting reads the first reply of a connection. If there is none, the error has what the server said instead.
@@ -217,7 +207,7 @@ func (s *session) greeting(d *decoder) (any, error) {
 	begun, _ := s.in.Peek(min(s.in.Buffered(), maxError))
 	line, _, _ := bytes.Cut(begun, []byte("\r"))
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	said := strings.ReplaceAll(string(line), s.password, hidden(s.password))
+	said := hide(string(line), s.password)
 	reply, err := d.read()
 	const shown = 60
 	switch {

@@ -13,8 +13,6 @@ import (
 
 // Op is one operation on a master: a command or a script, and a function that reads its reply. It is immutable, and may
 // be submitted to any number of nodes at once, which share its encoding.
-//
-// Op and Script are for packages of redlock: see the package documentation.
 type Op struct {
 	// Name is the operation's name in errors and traces: "acquire", "raise", "extend", "release", "probe", "withdraw",
 	// "announce", "inspect", "status".

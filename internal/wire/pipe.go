@@ -38,8 +38,17 @@ func newPipe(clk clock.Clock, open func(patience time.Duration) (link, error)) *
 
 // unlock does what must be done before the mutex is unlocked, and unlocks it.
 func (p *pipe) unlock(fx *effects) {
-	if fx.start != 0 || fx.comparison != nil {
-		p.startAll(fx)
+	if fx.startDriver {
+		p.spawn(p.drive)
+	}
+	if fx.startSpare {
+		p.spawn(p.runSpare)
+	}
+	if fx.startCheck {
+		p.spawn(p.checkServers)
+	}
+	if done := fx.comparison; done != nil {
+		p.spawn(func() error { return p.compare(done) })
 	}
 	if fx.wakeDriver {
 		p.work <- struct{}{} // has room: the driver took the last one before it rested
@@ -49,27 +58,6 @@ func (p *pipe) unlock(fx *effects) {
 	}
 	p.reports = append(p.reports, fx.reports...)
 	p.mu.Unlock()
-}
-
-// startAll starts goroutines.
-func (p *pipe) startAll(fx *effects) {
-	for _, s := range []struct {
-		which starts
-		run   func() error
-	}{
-		{startDriver, p.drive}, {startSpare, p.runSpare}, {startCheck, p.checkServers},
-	} {
-		if fx.start&s.which != 0 {
-			p.spawn(s.run)
-		}
-	}
-	if done := fx.comparison; done != nil {
-		p.spawn(func() error {
-			defer close(done)
-			p.compare()
-			return nil
-		})
-	}
 }
 
 // apply does the rest of what a decision left to be done. It must be called without the mutex.
@@ -132,7 +120,7 @@ func (p *pipe) refuse(c *Call, err error) {
 func (p *pipe) isSuspect() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.core.isSuspect()
+	return p.core.state.health.suspect != nil
 }
 
 // stats returns what the pipe counted so far.

@@ -67,7 +67,7 @@ func TestADriverIsStartedOnce(t *testing.T) {
 	}
 	assert.Equal(t, effects{}, start(), "there is no call")
 	p.state.calls.push(anyCall())
-	assert.Equal(t, effects{start: startDriver, wakeDriver: true}, start())
+	assert.Equal(t, effects{startDriver: true, wakeDriver: true}, start())
 	assert.Equal(t, effects{}, start(), "it is running")
 	p.driver.running = false
 	assert.Equal(t, effects{wakeDriver: true}, start())
@@ -84,7 +84,7 @@ func TestASpareIsStartedOnce(t *testing.T) {
 	}
 	assert.Equal(t, effects{}, start(), "there is no call")
 	p.state.outbox.orphan(releases(1)...)
-	assert.Equal(t, effects{start: startSpare}, start())
+	assert.Equal(t, effects{startSpare: true}, start())
 	assert.Equal(t, effects{}, start())
 }
 
@@ -378,7 +378,7 @@ func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
 		require.Equal(t, doFlush, next.do)
 		if suspect {
 			assert.Equal(t, at(9).Add(retryMin), fx.tickBy)
-			assert.Equal(t, startSpare, p.tick(at(9).Add(retryMin)).start)
+			assert.True(t, p.tick(at(9).Add(retryMin)).startSpare)
 		} else {
 			assert.Zero(t, fx.tickBy)
 		}
@@ -466,7 +466,7 @@ func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
 	p.connect(fakeLink{})
 	p.state.calls.written = releases(1)
 	fx := p.settle(p.conn.link, nil, errBroken, nil, at(9))
-	assert.Equal(t, startSpare, fx.start)
+	assert.True(t, fx.startSpare)
 	assert.True(t, p.spare.running)
 }
 

@@ -103,21 +103,24 @@ func (p *pipe) beginCompare(l link) (done chan struct{}) {
 	return fx.comparison
 }
 
-// compare connects, at most comparisons times, until it is settled whether there are several servers.
-func (p *pipe) compare() {
+// compare connects, at most comparisons times, until it is settled whether there are several servers. It closes over
+// then.
+func (p *pipe) compare(over chan struct{}) error {
+	defer close(over)
 	for i := range comparisons {
 		id, done, err := p.reach()
 		if err != nil {
-			return
+			break
 		}
 		done()
 		p.mu.Lock()
 		settled := p.core.settled(id, i == 0)
 		p.mu.Unlock()
 		if settled {
-			return
+			break
 		}
 	}
+	return nil
 }
 
 // checkServers checks whether there are still several servers.

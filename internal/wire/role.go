@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
@@ -39,16 +38,6 @@ func (c *Call) votes() bool { return !c.Durable && !c.Op.anyRole }
 // askRole is the question for the role that goes ahead of a batch.
 var askRole = Command("role", func(any) Vote { return grant() }, "info", "replication")
 
-// roleOf returns the role in a reply to INFO; "" if there is none.
-func roleOf(info string) string {
-	for line := range strings.Lines(info) {
-		if role, ok := strings.CutPrefix(line, "role:"); ok {
-			return strings.TrimRight(role, "\r\n")
-		}
-	}
-	return ""
-}
-
 // asksRole reports whether the next batch over l must ask for the role.
 func (co *core) asksRole(l link, now time.Time) bool {
 	s, ok := l.(*session) // others ask by themselves
@@ -58,7 +47,7 @@ func (co *core) asksRole(l link, now time.Time) bool {
 // learnRole reads the reply to askRole, which replies to later calls of the batch follow.
 func (s *settlement) learnRole(r reply) {
 	text, _ := r.value.(string)
-	if role := roleOf(text); role != "" && role != s.server.Role {
+	if role := parseInfo(text)["role"]; role != "" && role != s.server.Role {
 		changed := *s.server
 		changed.Role = role
 		s.server, s.changed = &changed, true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/replyerr"
@@ -12,8 +13,6 @@ import (
 )
 
 // Server identifies one server process by its reply to INFO.
-//
-// Server and Status are for packages of redlock: see the package documentation.
 type Server struct {
 	// RunID is random and differs for every process; "" if it is unknown.
 	RunID string
@@ -70,12 +69,15 @@ func (s *Server) guard(v Vote, c *Call, bar error) Vote {
 
 // identities remembers the server that answered at an address, to notice when another process answers there.
 type identities struct {
+	mu   sync.Mutex // several connections may be made at the same time
 	last Server
 	seen time.Time // when last answered for the first time
 }
 
 // learn reads a reply to INFO server and INFO replication, or its error, that was received at now.
 func (m *identities) learn(info string, err error, now time.Time) Server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if err != nil && !refusesInfo(err) {
 		return Server{Err: fmt.Errorf("the server that answered is unknown: %w", err)} // only this time
 	}

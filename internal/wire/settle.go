@@ -179,8 +179,8 @@ func (s *settlement) accept(c *Call, v Vote) {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
 	bar := s.state.bar(s.server)
-	if c.Op.anyRole && v.Err == nil {
-		v.Err = s.state.servers.err()
+	if several := s.state.servers.several; several != nil && c.Op.anyRole && v.Err == nil {
+		v.Err = several
 	}
 	s.vote(c, s.server.guard(v, c, bar))
 	if !c.Durable {

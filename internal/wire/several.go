@@ -146,11 +146,3 @@ func (s *state) bar(server *Server) error {
 	}
 	return server.notMaster()
 }
-
-// err returns several as an error.
-func (s *servers) err() error {
-	if s.several == nil {
-		return nil
-	}
-	return s.several
-}

@@ -49,7 +49,7 @@ func (co *core) nextOrphan() time.Time {
 
 // isSilent reports whether the driver waits for a suspect master, over a connection that nothing replaces yet.
 func (co *core) isSilent() bool {
-	return co.driver.running && co.isSuspect() && co.conn.link != nil && co.conn.successor == nil
+	return co.driver.running && co.state.health.suspect != nil && co.conn.link != nil && co.conn.successor == nil
 }
 
 // spareDue returns when the spare connection has something to do; the zero time if it has nothing.
@@ -70,7 +70,7 @@ func (co *core) startSpare(now time.Time, fx *effects) {
 		return
 	}
 	co.spare.running = true
-	fx.start |= startSpare
+	fx.startSpare = true
 }
 
 // nextSpare decides what the spare connection's goroutine does next: connect, prove that the main connection alone is
@@ -143,7 +143,7 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 	case co.conn.link != nil: // beginCompare took the spare connection for the main one
 		co.state.servers.use(co.conn.link.server().RunID)
 	}
-	if co.isSuspect() {
+	if co.state.health.suspect != nil {
 		h.retryAt = later(h.retryAt, now.Add(retryMin))
 	}
 	return fx

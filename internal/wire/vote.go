@@ -39,8 +39,6 @@ func (v Verdict) Answered() bool { return v == Granted || v == Denied }
 
 // Vote is a node's answer to one request. A round holds one for each node, so the size of a Vote is a large part of
 // what a lock allocates.
-//
-// Vote and Verdict are for package quorum: see the package documentation.
 type Vote struct {
 	Verdict
 	// Owned reports that other holds of the same owner have the same Number.

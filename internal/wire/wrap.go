@@ -20,7 +20,7 @@ import (
 
 // newWrapped returns a link over a client that a user gave. Its newLink makes those that carry requests.
 func newWrapped(client redis.UniversalClient, clk clock.Clock) *wrapped {
-	w := &wrapped{client: client, clock: clk, known: &sharedIdentities{}}
+	w := &wrapped{client: client, clock: clk, known: &identities{}}
 	switch c := client.(type) {
 	case *redis.Client:
 		w.single = withoutRetries(c)
@@ -74,19 +74,13 @@ type wrapped struct {
 	clock   clock.Clock
 	out     []byte
 	replies []reply
-	known   *sharedIdentities // of all links of the node
-	hooks   *panicHooks       // of a Cluster
+	known   *identities // of all links of the node
+	hooks   *panicHooks // of a Cluster
 
 	mu       sync.Mutex
 	identity *Server
 	opened   time.Time
 	used     time.Time // when a batch was last sent
-}
-
-// sharedIdentities are identities that several links share.
-type sharedIdentities struct {
-	mu sync.Mutex
-	identities
 }
 
 // newLink returns another link over the same client if the server answers.
@@ -126,7 +120,7 @@ func (w *wrapped) greetOnce(ctx context.Context) (_ *Server, err error) {
 	if ping.Val() != "PONG" { // not err: a proxy that ends the connection at EVALSHA has answered PING
 		return nil, cmp.Or(ping.Err(), err, error(node.ErrNotRedis))
 	}
-	return &Server{scripts: rightOf(scripts.Err()), Role: roleOf(replication.Val())}, nil
+	return &Server{scripts: rightOf(scripts.Err()), Role: parseInfo(replication.Val())["role"]}, nil
 }
 
 var _ link = (*wrapped)(nil)
@@ -175,7 +169,6 @@ func (w *wrapped) exec(cmds []redis.Cmder) error {
 // value counts only if there is no error.
 func classify(cmd *redis.Cmd, execErr error) reply {
 	err := cmd.Err()
-	var answer redis.Error
 	switch {
 	case err == nil && cmd.Val() != nil:
 		return reply{value: cmd.Val()}
@@ -185,12 +178,8 @@ func classify(cmd *redis.Cmd, execErr error) reply {
 		return reply{result: inDoubt, err: errors.New("no reply")}
 	case err == nil:
 		return reply{result: notSent, err: execErr}
-	case errors.As(err, &answer):
-		return reply{err: err}
-	case neverSent(err):
-		return reply{result: notSent, err: err}
 	default:
-		return reply{result: inDoubt, err: err}
+		return reply{result: resultOf(err), err: err}
 	}
 }
 
@@ -202,9 +191,7 @@ func neverSent(err error) bool {
 }
 
 func (w *wrapped) learn(info string, err error) {
-	w.known.mu.Lock()
 	identity := w.known.learn(info, err, w.clock.Now())
-	w.known.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.identity = &identity
