@@ -115,7 +115,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 	expired, next := s.calls.expire(now, co.conn.state == connDialing && s.health.suspect == nil)
 	fx.deliveries = expired
 	co.judge(expired, now, &fx)
-	orphaned, next := expireCalls(co.orphans(), (*Call).due, now, next)
+	orphaned, orphansNext := expireCalls(co.orphans(), (*Call).due, now, next)
 	for _, c := range orphaned {
 		fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
 	}
@@ -123,7 +123,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
 		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
 	}
-	fx.wake(next)
+	fx.wake(orphansNext)
 	s.outbox.drop(now)
 	s.calls.push(s.outbox.take(now)...)
 	fx.wake(s.outbox.next(false))

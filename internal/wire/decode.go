@@ -53,7 +53,7 @@ const (
 type decoder struct {
 	in   *bufio.Reader
 	left int // how much of maxReply the rest of the reply may use
-	// over reports whether the reply is larger. The rest is skipped, and skipped has its bytes.
+	// over reports whether the reply is larger. From then on nothing is kept: every method only counts, in skipped.
 	over    bool
 	skipped int64
 }

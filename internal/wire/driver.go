@@ -31,7 +31,7 @@ const (
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
 	doProve                     // see whether the main connection stays silent while link works
-	doNothing                   // nothing now; the driver calls next again
+	doNothing                   // nothing was sent: all were dropped, or they wait for a recheck among the written calls
 )
 
 // startDriver wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
@@ -67,7 +67,8 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 		}
 		return task{do: doAwaitWriter, writerDone: conn.writerDone}, fx
 	}
-	fx.now, conn.silentSince = now, now
+	fx.now = now
+	conn.silentSince = now
 	if conn.link == nil && conn.successor != nil { // it may have waited for long, so it is checked, too
 		conn.state.on(connAdopted)
 		co.use(conn.successor, conn.successorAt, now, &fx)
@@ -210,7 +211,7 @@ func (co *core) settle(l link, replies []reply, err error, scratch []delivery, n
 	switch {
 	case out.ended:
 		fx.close = append(fx.close, l)
-		co.lost(&out, &fx)
+		co.connectionEnded(&out, &fx)
 	case out.answered:
 		co.conn.server = out.server
 		co.conn.state.on(connAnswered)
@@ -230,10 +231,10 @@ func (co *core) settle(l link, replies []reply, err error, scratch []delivery, n
 	return fx
 }
 
-// lost handles the end of the pipe's connection. If the connection never carried an answer, or the wrong one, the
-// master becomes suspect, because the next connection would probably end in the same way. Otherwise the driver connects
-// again.
-func (co *core) lost(out *settlement, fx *effects) {
+// connectionEnded handles the end of the pipe's connection. If the connection never carried an answer, or the wrong
+// one, the master becomes suspect, because the next connection would probably end in the same way. Otherwise the driver
+// connects again.
+func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()
 	if out.lost {

@@ -19,12 +19,13 @@ var errNotConnected = fmt.Errorf("connecting: %w", node.ErrTimeout)
 // connectError returns the error of a failed attempt to connect with a readable text. ctx is that of the attempt.
 func connectError(ctx context.Context, err error) error {
 	var noCredentials *credentialsError
+	errors.As(err, &noCredentials)
 	cause := context.Cause(ctx)
 	late := errors.Is(cause, context.DeadlineExceeded) || cause == nil && timedOut(err)
 	// An error of late attempts does not wrap err, which may match context.DeadlineExceeded as if the caller's context
 	// had ended.
 	switch {
-	case errors.As(err, &noCredentials) && late:
+	case noCredentials != nil && late:
 		return fmt.Errorf("no credentials: %w", node.ErrTimeout)
 	case cause != nil && !late: // the node was closed
 		return node.ErrClosed

@@ -228,7 +228,7 @@ func (s *session) silence(err error) error {
 	if replyerr.RejectsCertificate(err) || errors.Is(err, net.ErrClosed) {
 		return err
 	}
-	if failed := s.written.Load(); failed != nil {
+	if failed := s.writeErr.Load(); failed != nil {
 		err = *failed
 	}
 	switch {

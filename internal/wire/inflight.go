@@ -56,7 +56,7 @@ func (f *inflight) load(
 		if len(f.written)-first == maxBatch {
 			break
 		}
-		err := c.staleReason(server, now)
+		err := c.dropReason(server, now)
 		if err == nil && c.votes() {
 			err = bar
 		}
@@ -87,8 +87,8 @@ func (f *inflight) load(
 	return f.written[first:], dropped
 }
 
-// staleReason returns why it is too late, or too early, to send a call; nil if it is neither.
-func (c *Call) staleReason(server *Server, now time.Time) error {
+// dropReason returns why a call must not be sent any more, or not to this server; nil if it may be sent.
+func (c *Call) dropReason(server *Server, now time.Time) error {
 	switch {
 	case c.Canceled != nil && c.Canceled.Load(), !c.Durable && !c.due().After(now):
 		return node.ErrDropped

@@ -26,8 +26,8 @@ const (
 //
 // A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until
 // one succeeds, and then twice as many after each success. So an idle client sends a master only a few commands per
-// second, however many releases the master refuses. There may be very many: no method looks at all of them, except that
-// a lane drops the calls that need not be sent any more when its length has doubled.
+// second, however many releases the master refuses. There may be very many: no method looks at all of the refused ones,
+// except that a lane drops the calls that need not be sent any more when its length has doubled.
 type outbox []*lane
 
 // lane has the calls that must be sent again for one reason.
@@ -36,7 +36,7 @@ type lane struct {
 	err     error         // the first error reply with this reason; nil: it is not owedRefused
 	calls   []owed        // in the order in which they are due
 	sweepAt int           // how many calls there may be before all of them are looked at
-	last    *Call         // the last of the refused calls that are being sent again; nil: none is
+	trying  *Call         // the last of the refused calls that are being sent again; nil: none is
 	size    int           // how many calls may be sent at once; 0: all that are due
 	due     time.Time     // when the next may be sent
 	backoff time.Duration // after the last failure
@@ -63,11 +63,11 @@ const (
 	owedBreaks                  // the spare connection ended, and it was the first call without an answer
 )
 
-// spare reports whether the calls may only go over the spare connection. Any call without an answer may have broken its
-// connection, because a server closes the connection at a request that is too large, and a proxy at one that it
+// onlySpare reports whether the calls may only go over the spare connection. Any call without an answer may have broken
+// its connection, because a server closes the connection at a request that is too large, and a proxy at one that it
 // forbids. So it must not go over the main connection again. A server answers in order, so the first call without an
 // answer is the likely cause.
-func (c cause) spare() bool { return c >= owedUnanswered }
+func (c cause) onlySpare() bool { return c >= owedUnanswered }
 
 // reasonOf returns the beginning of an error reply that is the same for every request: the error code, or three words.
 func reasonOf(err error) string {
@@ -107,7 +107,7 @@ func (o *outbox) refused(c *Call, err error, now time.Time) (isNew bool) {
 	r, texts := reason{text: reasonOf(err)}, 0
 	known := false
 	for _, l := range *o {
-		if l.last == c {
+		if l.trying == c {
 			l.failed(now)
 		}
 		if l.reason.cause == owedRefused {
@@ -134,10 +134,10 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	}
 	*o = slices.DeleteFunc(*o, func(l *lane) bool {
 		l.drop(now)
-		if l.last == c {
+		if l.trying == c {
 			l.succeeded()
 		}
-		isOver := l.err != nil && l.last == nil && len(l.calls) == 0
+		isOver := l.err != nil && l.trying == nil && len(l.calls) == 0
 		if isOver {
 			over = append(over, l.err)
 		}
@@ -162,7 +162,7 @@ func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
 // take removes the calls that may go over the main connection now, and returns them.
 func (o outbox) take(now time.Time) (calls []*Call) {
 	for _, l := range o {
-		if !l.reason.cause.spare() {
+		if !l.reason.cause.onlySpare() {
 			calls = append(calls, l.take(now)...)
 		}
 	}
@@ -179,7 +179,7 @@ func (o outbox) drop(now time.Time) {
 // takeSpare removes the calls of one lane that may go over the spare connection now, and returns them.
 func (o outbox) takeSpare(now time.Time) (l *lane, calls []*Call) {
 	for _, l := range o {
-		if l.reason.cause.spare() {
+		if l.reason.cause.onlySpare() {
 			if calls := l.take(now); len(calls) > 0 {
 				return l, calls
 			}
@@ -191,7 +191,7 @@ func (o outbox) takeSpare(now time.Time) (l *lane, calls []*Call) {
 // next returns when the next call is due, over the main connection or over the spare one; the zero time if none is.
 func (o outbox) next(spare bool) (next time.Time) {
 	for _, l := range o {
-		if l.reason.cause.spare() == spare {
+		if l.reason.cause.onlySpare() == spare {
 			next = earliest(next, l.next())
 		}
 	}
@@ -201,17 +201,17 @@ func (o outbox) next(spare bool) (next time.Time) {
 // count returns how many calls wait that may go over the main connection. It may count calls whose keys have expired.
 func (o outbox) count() (n int) {
 	for _, l := range o {
-		if !l.reason.cause.spare() {
+		if !l.reason.cause.onlySpare() {
 			n += len(l.calls)
 		}
 	}
 	return n
 }
 
-// spare returns the calls that wait for the spare connection. They may have no vote yet.
-func (o outbox) spare() (calls []*Call) {
+// orphans returns the calls that wait for the spare connection. They may have no vote yet.
+func (o outbox) orphans() (calls []*Call) {
 	for _, l := range o {
-		if l.reason.cause.spare() {
+		if l.reason.cause.onlySpare() {
 			for _, w := range l.calls {
 				calls = append(calls, w.call)
 			}
@@ -235,7 +235,7 @@ func (l *lane) add(c *Call, due, now time.Time) {
 // take removes the calls that may be sent now and returns them. It moves none of the others.
 func (l *lane) take(now time.Time) (calls []*Call) {
 	l.drop(now)
-	if l.last != nil || now.Before(l.due) {
+	if l.trying != nil || now.Before(l.due) {
 		return nil
 	}
 	for len(l.calls) > 0 && !l.calls[0].due.After(now) && (len(calls) < l.size || l.size == 0) {
@@ -243,7 +243,7 @@ func (l *lane) take(now time.Time) (calls []*Call) {
 		l.dropFirst()
 	}
 	if l.reason.cause == owedRefused && len(calls) > 0 {
-		l.last = calls[len(calls)-1]
+		l.trying = calls[len(calls)-1]
 	}
 	return calls
 }
@@ -251,8 +251,8 @@ func (l *lane) take(now time.Time) (calls []*Call) {
 // drop forgets the last call that is being sent again if it need not be sent, and drops the first calls that need not
 // be sent again. If any call is left, the first one must be sent.
 func (l *lane) drop(now time.Time) {
-	if l.last != nil && l.last.needsNoRetry(now) {
-		l.last = nil // it gets no reply if it is still in the queue, or was dropped
+	if l.trying != nil && l.trying.needsNoRetry(now) {
+		l.trying = nil // it gets no reply if it is still in the queue, or was dropped
 	}
 	for len(l.calls) > 0 && l.calls[0].call.needsNoRetry(now) {
 		l.dropFirst()
@@ -274,8 +274,8 @@ func (l *lane) next() time.Time {
 	switch {
 	case len(l.calls) == 0:
 		return time.Time{}
-	case l.last != nil:
-		return l.last.expiresAt()
+	case l.trying != nil:
+		return l.trying.expiresAt()
 	default:
 		return later(l.calls[0].due, l.due)
 	}
@@ -283,11 +283,11 @@ func (l *lane) next() time.Time {
 
 // succeeded records that the last calls that were sent again were answered.
 func (l *lane) succeeded() {
-	l.last, l.backoff, l.due, l.size = nil, 0, time.Time{}, min(2*l.size, maxOwed)
+	l.trying, l.backoff, l.due, l.size = nil, 0, time.Time{}, min(2*l.size, maxOwed)
 }
 
 // failed records that the call failed again, or the first one for a new reason.
 func (l *lane) failed(now time.Time) {
-	l.last, l.size, l.backoff = nil, 1, min(max(2*l.backoff, repeatAfter), repeatMax)
+	l.trying, l.size, l.backoff = nil, 1, min(max(2*l.backoff, repeatAfter), repeatMax)
 	l.due = now.Add(l.backoff)
 }

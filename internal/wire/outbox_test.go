@@ -172,7 +172,7 @@ func TestWhichOwedCallsAreDropped(t *testing.T) {
 		for cause := owedRefused; cause <= owedBreaks; cause++ {
 			o := outbox{{reason: reason{cause: cause}, calls: []owed{{tt.call, at(0)}}, size: 1}}
 			o.drop(at(7))
-			assert.Equal(t, tt.kept, !o.next(cause.spare()).IsZero(), "%s, cause %d", name, cause)
+			assert.Equal(t, tt.kept, !o.next(cause.onlySpare()).IsZero(), "%s, cause %d", name, cause)
 		}
 	}
 }
@@ -310,7 +310,7 @@ func TestTheSparesCallsDoNotGoOverTheMainConnection(t *testing.T) {
 	assert.Empty(t, o.take(at(99)))
 	assert.Zero(t, o.next(false))
 	assert.Zero(t, o.count())
-	assert.Equal(t, calls, o.spare())
+	assert.Equal(t, calls, o.orphans())
 	l, batch := o.takeSpare(epoch)
 	assert.Equal(t, calls, batch)
 	o.broke(l, 3, batch, epoch)

@@ -183,7 +183,7 @@ func TestTheStateOfAnIdleSession(t *testing.T) {
 		assert.Eventually(t, func() bool { return s.state() == linkEnded }, time.Minute, time.Millisecond, name)
 		s.used = time.Now()
 		assert.Equal(t, linkUsable, s.state(), "it was just used")
-		s.readOnly.Store(true)
+		s.replace.Store(true)
 		assert.Equal(t, linkEnded, s.state())
 		_, _ = client.Close(), server.Close()
 	}

@@ -125,7 +125,8 @@ func (c *Call) expired(now time.Time) bool {
 	return c.flight.voted && !at.IsZero() && !now.Before(at)
 }
 
-// expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.
+// expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown. The
+// caller knows it if HasKeys is set. Otherwise the first refusal, or handshake of the spare connection, shows it.
 func (c *Call) expiresAt() time.Time {
 	switch {
 	case c.HasKeys:

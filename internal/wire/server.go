@@ -16,8 +16,9 @@ import (
 type Server struct {
 	// RunID is random and differs for every process; "" if it is unknown.
 	RunID string
-	// Up is the time, on this client's clock, since when the process has certainly been running. If it replaced another
-	// process at this address, Up is when the node found out: it may not know the locks from before.
+	// Up is the time, on this client's clock, since when the process has certainly been running. It is never before the
+	// node first saw the process, if that replaced another one at this address, nor before it saw a promotion of the
+	// process: the process may not know the locks from before.
 	Up time.Time
 	// Role is the role that the server reported last, such as "master" or "slave"; "" if it is unknown.
 	Role string

@@ -24,11 +24,11 @@ type session struct {
 	conn     net.Conn
 	identity *Server
 	opened   time.Time
-	owed     atomic.Int64          // how many replies are due
+	due      atomic.Int64          // how many replies are due
 	most     int                   // how large a reply may be, as maxReply counts
 	greeted  bool                  // the first reply was read
 	password string                // that the error of the first reply must not show
-	written  atomic.Pointer[error] // why a write failed; nil: none has
+	writeErr atomic.Pointer[error] // why a write failed; nil: none has
 
 	out     []byte    // put, not yet flushed
 	writeBy time.Time // the write deadline
@@ -37,8 +37,8 @@ type session struct {
 	replies []reply
 	readBy  time.Time // the read deadline
 
-	used     time.Time   // when the session was opened, or last received from
-	readOnly atomic.Bool // the master has become a replica, or a replica a master, or it is another server
+	used    time.Time   // when the session was opened, or last received from
+	replace atomic.Bool // for the next batch: the server is another one, or became a replica, or a master
 }
 
 var _ link = (*session)(nil)
@@ -62,7 +62,7 @@ func newSession(conn net.Conn, identity Server) *session {
 
 func (s *session) put(command []byte) {
 	s.out = append(s.out, command...)
-	s.owed.Add(1)
+	s.due.Add(1)
 }
 
 func (s *session) flush() error {
@@ -74,7 +74,7 @@ func (s *session) flush() error {
 	_, err := s.conn.Write(s.out)
 	s.out = s.out[:0]
 	if err != nil {
-		s.written.Store(&err)
+		s.writeErr.Store(&err)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (s *session) receive() ([]reply, error) {
 		if e, ok := v.(replyError); ok {
 			r = reply{err: e}
 			if strings.HasPrefix(string(e), "READONLY") {
-				s.readOnly.Store(true)
+				s.replace.Store(true)
 			}
 		}
 		s.replies = append(s.replies, r)
@@ -113,7 +113,7 @@ func (s *session) read() (any, error) {
 
 // readSized is read, and adds the size of the reply to size, as maxReply counts it.
 func (s *session) readSized(size *int) (any, error) {
-	if s.owed.Add(-1) < 0 {
+	if s.due.Add(-1) < 0 {
 		return nil, errUnasked
 	}
 	return s.decode(size)
@@ -132,14 +132,14 @@ func (s *session) decode(size *int) (v any, err error) {
 	return v, err
 }
 
-func (s *session) streams() bool   { return !s.readOnly.Load() }
+func (s *session) streams() bool   { return !s.replace.Load() }
 func (s *session) server() *Server { return s.identity }
 
 // change makes the next request use another connection: the name of the server may lead to another one by now, and a
 // server that became a master, or replaced another one behind a proxy, gets a restart window when it is identified.
 func (s *session) change(as *Server) {
 	s.identity = as
-	s.readOnly.Store(true)
+	s.replace.Store(true)
 }
 
 // close ends the transport without the closing alert of TLS, which could block, and which the kernel would send after
@@ -158,7 +158,7 @@ func (s *session) verify() error {
 // such as a tunnel's, must be verified. The connection to a master that has become a replica has ended, too: its name
 // may lead to another server by now.
 func (s *session) state() linkState {
-	if s.readOnly.Load() {
+	if s.replace.Load() {
 		return linkEnded
 	}
 	now := time.Now()

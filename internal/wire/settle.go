@@ -64,7 +64,7 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 			}
 		}
 		before := s.answered
-		s.settle(c, r)
+		s.settleOne(c, r)
 		if s.malformed != nil && err == nil { // the later replies may belong to other calls
 			replies, err, s.answered = replies[:i+1], s.malformed, before
 		}
@@ -75,7 +75,8 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 	return len(calls)
 }
 
-func (s *settlement) settle(c *Call, r reply) {
+// settleOne settles one call with what became of it.
+func (s *settlement) settleOne(c *Call, r reply) {
 	if r.result == answered {
 		if !s.answered {
 			s.answered = true

@@ -36,7 +36,7 @@ func (sp *spare) waitLonger(err error, now time.Time) {
 }
 
 // orphans returns the durable calls without an answer whose connection ended.
-func (co *core) orphans() []*Call { return append(co.state.outbox.spare(), co.spare.sent...) }
+func (co *core) orphans() []*Call { return append(co.state.outbox.orphans(), co.spare.sent...) }
 
 // nextOrphan returns when the next orphan may be sent; the zero time if there is none.
 func (co *core) nextOrphan() time.Time {

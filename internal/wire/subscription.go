@@ -69,7 +69,7 @@ func (w *wireSubscription) send(command string, channels []string) error {
 		args = append(args, c)
 	}
 	w.session.put(appendCommand(nil, args))
-	w.session.owed.Add(int64(len(channels) - 1))
+	w.session.due.Add(int64(len(channels) - 1))
 	err := w.session.flush()
 	if err != nil && !w.greeted { // nothing was received yet, so nobody else receives; the server may have said why
 		_, err = w.receive()
@@ -84,7 +84,7 @@ func (w *wireSubscription) receive() (event, error) {
 		return event{}, cutOff(err)
 	}
 	e, err := readEvent(reply)
-	if err == nil && e.kind != published && w.session.owed.Add(-1) < 0 {
+	if err == nil && e.kind != published && w.session.due.Add(-1) < 0 {
 		err = errUnasked
 	}
 	return e, err
