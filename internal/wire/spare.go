@@ -78,7 +78,7 @@ func (co *core) startSpare(now time.Time, fx *effects) {
 func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
-	due := co.spareDue()
+	due, proving := co.spareDue(), co.isSilent() && co.state.health.due(now)
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(now, &fx)
@@ -86,11 +86,11 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 	case sp.link == nil:
 		sp.began = now
 		return task{do: doConnect}, 0, fx
-	case co.isSilent() && co.state.health.due(now) && co.conn.silentSince.After(sp.began):
+	case proving && co.conn.silentSince.After(sp.began):
 		fx.close = append(fx.close, sp.link) // it was made while the master still answered, so it proves nothing
 		sp.link, sp.began = nil, now
 		return task{do: doConnect}, 0, fx
-	case co.isSilent() && co.state.health.due(now):
+	case proving:
 		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, 0, fx
 	}
 	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
@@ -194,4 +194,71 @@ func (co *core) settleSpare(l link, n int, replies []reply, err error, now time.
 	co.startDriver(now, &fx) // refused calls may have been queued again
 	fx.wake(s.outbox.next(false))
 	return fx, len(sp.sent)
+}
+
+// runSpare is the goroutine of the [spare] connection.
+func (p *pipe) runSpare() error {
+	for p.spareOnce() {
+	}
+	return nil
+}
+
+// spareOnce does the next task of the spare connection. It reports whether there may be more to do.
+func (p *pipe) spareOnce() bool {
+	now := p.clock.Now()
+	var t task
+	var n int
+	p.act(func(co *core) (fx effects) {
+		t, n, fx = co.nextSpare(now)
+		return fx
+	})
+	switch t.do {
+	case doConnect:
+		return p.connectSpare(now)
+	case doProve:
+		p.prove(t)
+	case doFlush:
+		silent := p.clock.AfterFunc(t.patience, t.link.close)
+		defer silent.Stop()
+		_ = t.link.flush() // receive reports the error
+		for left := n; left > 0; silent.Reset(t.patience) {
+			left = p.receiveSpare(t.link, n)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// connectSpare makes the spare connection. It reports whether it succeeded.
+func (p *pipe) connectSpare(began time.Time) (ok bool) {
+	l, err := p.open(0)
+	now := p.clock.Now()
+	p.act(func(co *core) (fx effects) {
+		fx, ok = co.spareConnected(l, err, now.Sub(began), now)
+		return fx
+	})
+	return ok
+}
+
+// prove gives the main connection time to answer before the spare one may replace it.
+func (p *pipe) prove(t task) {
+	p.beginCompare(t.link)
+	over := make(chan struct{})
+	p.clock.AfterFunc(thawGrace, func() { close(over) })
+	<-over
+	now := p.clock.Now()
+	p.act(func(co *core) effects { return co.proved(t, now) })
+}
+
+// receiveSpare receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
+// are not settled.
+func (p *pipe) receiveSpare(l link, n int) (left int) {
+	replies, err := l.receive()
+	now := p.clock.Now()
+	p.act(func(co *core) (fx effects) {
+		fx, left = co.settleSpare(l, n, replies, err, now)
+		return fx
+	})
+	return left
 }
