@@ -40,7 +40,7 @@ type Masters struct {
 // Plan is the next attempt of a waiter.
 type Plan struct {
 	Delay time.Duration // until the attempt, unless a release is published before
-	First bool          // ask one master before the others
+	First bool          // ask one master before the others; after denials by that one alone, every second time
 	// Held reports whether a lock is held. It ends after Expiry if its holder neither extends nor releases it; Expiry
 	// is Unlimited if that is not known.
 	Held   bool

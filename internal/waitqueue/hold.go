@@ -79,13 +79,9 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 	})
 }
 
-// do runs what happens to the hold in its queue.
+// do runs what happens to the hold in its queue, if it has one.
 func (h *Hold) do(happens func(q *queue) effects) {
-	if h.queue == nil {
-		return
+	if h.queue != nil {
+		h.queue.do(happens)
 	}
-	h.queue.all.mu.Lock()
-	e := happens(h.queue)
-	h.queue.all.mu.Unlock()
-	e.run()
 }

@@ -17,13 +17,13 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: 1 after a denial, and one more after each grant
+	limit int // how many may have it: all readers at once; of permits, 1 after a denial and 1 more after each grant
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
 	yielding int // how many callers yield
 
-	news   uint64 // counts what may have freed the lock: releases, and grants after a denial
+	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a denial
 	urgent uint64 // the last of these that ends the pause of the watcher
 	reason error  // why the last attempt failed; nil: none has since the last grant
 
@@ -31,10 +31,18 @@ type queue struct {
 	holder string // who got it last, for errors
 	slots  *slots // of a semaphore
 
-	cooldown          // for the processes that waited for the lock at its last release
+	cooldown cooldown // for the processes that waited for the lock at its last release
 	silence  *silence // the last release, if it was silent and may yet have to be published; else nil
 
 	subscription Subscription // for the releases of the lock; nil: none
+}
+
+// do runs what happens in the queue.
+func (q *queue) do(happens func(q *queue) effects) {
+	q.all.mu.Lock()
+	e := happens(q)
+	q.all.mu.Unlock()
+	e.run()
 }
 
 // advance restores, after every event, what must always be true:
@@ -92,7 +100,7 @@ func (q *queue) giveTurn(w *Waiter) (publish Lock) {
 	w.turn = true
 	q.turns++
 	q.tryLocks.remove(w)
-	if w.tried && w.asked == q.news {
+	if w.asked == q.news {
 		q.watcher = w
 		w.apply(watch)
 		return nil
@@ -105,7 +113,7 @@ func (q *queue) giveTurn(w *Waiter) (publish Lock) {
 			return nil
 		}
 		publish, q.silence = s.lock, nil
-		q.cool(s.cohort, now)
+		q.beginCooldown(s.cohort, now)
 	}
 	if w.Try || !q.mustYield(w, q.holds+q.turns) {
 		w.ask(turn)
@@ -209,7 +217,7 @@ func (q *queue) leave(w *Waiter) (e effects) {
 // failed puts a caller whose attempt failed back into the line. The TryLocks there fail with the same error, since they
 // must not overtake it.
 func (q *queue) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
-	w.tried, w.heldElsewhere, w.cohort = true, heldElsewhere, cohort{}
+	w.heldElsewhere, w.cohort = heldElsewhere, cohort{}
 	w.apply(denied)
 	q.endTurn(w)
 	q.limit, q.reason = 1, err
@@ -238,7 +246,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 	}
 	w.inherit, w.slot = nil, 0
 	if w.Owner != "" {
-		q.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
+		q.cooldown.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
 		q.ownerHolds(w.Owner)
 	}
 	if q.tryLocks.first != nil && q.holds >= q.width {
@@ -282,7 +290,7 @@ func (q *queue) ownerHolds(owner string) {
 func (q *queue) released(h *Hold, now time.Time, silent bool) effects {
 	q.endHold(h)
 	if !silent {
-		q.cool(h.cohort, now)
+		q.beginCooldown(h.cohort, now)
 	}
 	if q.holds < q.width && q.width < Unbounded {
 		q.note(q.inShare(q.holds + 1))
@@ -307,21 +315,20 @@ func (q *queue) published(h *Hold, subscribers int, released time.Time) effects 
 	if q.subscription != nil {
 		subscribers-- // this queue itself
 	}
-	if q.others = max(0, subscribers); q.others > 0 {
-		q.cool(h.cohort, released)
+	if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
+		q.beginCooldown(h.cohort, released)
 	}
 	return q.advance()
 }
 
 // messages follows release messages that may be news.
 func (q *queue) messages() {
-	q.all.mu.Lock()
-	var e effects
-	if q.watcher != nil {
-		e = q.advance()
-	}
-	q.all.mu.Unlock()
-	e.run()
+	q.do(func(q *queue) effects {
+		if q.watcher == nil {
+			return effects{}
+		}
+		return q.advance()
+	})
 }
 
 // clean removes what a queue without callers no longer needs, and the queue if it is not needed itself.

@@ -44,7 +44,6 @@ var transitions = [states][events]state{
 	probing:  {pause: pausing, leave: gone},
 	pausing:  {due: asking, give: given, leave: gone},
 	given:    {take: gone, leave: gone},
-	gone:     {leave: gone},
 }
 
 // after returns the state that follows s and e. It panics if the event cannot occur in the state.

@@ -17,7 +17,6 @@ func TestEveryTransition(t *testing.T) {
 		probing:  {pause: pausing, leave: gone},
 		pausing:  {due: asking, give: given, leave: gone},
 		given:    {take: gone, leave: gone},
-		gone:     {leave: gone},
 	}
 	for s := range states {
 		for e := range events {

@@ -12,11 +12,10 @@ type Waiter struct {
 	// Queues.mu guards the fields below.
 	state         state
 	turn          bool             // it is one of queue.turns
-	tried         bool             // an attempt of it has failed
 	heldElsewhere bool             // the masters denied the last one, so a release helps
 	again         bool             // it is to ask once more after its present attempt
-	asked         uint64           // queue.news when its last attempt began
-	until         time.Time        // yielding, pausing: when that is over
+	asked         uint64           // queue.news when its last attempt began; 0: none has
+	waitUntil     time.Time        // yielding, pausing: when that is over
 	err           error            // of a TryLock that failed
 	inherit       Lock             // given: the lock whose lease it was given
 	cohort        cohort           // the cohort that continues if the masters grant the next attempt
@@ -66,7 +65,7 @@ func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 // instruction returns what the caller is to do. It ends a yielding or a pause whose time is over.
 func (w *Waiter) instruction() (do Instruction) {
 	if w.state == yielding || w.state == pausing {
-		if do.After = w.until.Sub(w.queue.all.Now()); do.After <= 0 {
+		if do.After = w.waitUntil.Sub(w.queue.all.Now()); do.After <= 0 {
 			w.ask(due)
 			do.After = 0
 		}
@@ -111,23 +110,15 @@ func (w *Waiter) ask(e event) {
 	w.asked, w.again = w.queue.news, false
 }
 
-// do runs what happens to the waiter in its queue.
-func (w *Waiter) do(happens func(q *queue) effects) {
-	w.queue.all.mu.Lock()
-	e := happens(w.queue)
-	w.queue.all.mu.Unlock()
-	e.run()
-}
-
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
-func (w *Waiter) Leave() { w.do(func(q *queue) effects { return q.leave(w) }) }
+func (w *Waiter) Leave() { w.queue.do(func(q *queue) effects { return q.leave(w) }) }
 
 // Failed records why an attempt of the waiter failed, and returns what the waiter is to do. heldElsewhere reports
 // whether the masters denied the attempt. If not, Failed publishes a release that was silent: waiters in other
 // processes would get no message otherwise.
 func (w *Waiter) Failed(err error, heldElsewhere bool) (next Instruction) {
-	w.do(func(q *queue) effects {
+	w.queue.do(func(q *queue) effects {
 		e := q.failed(w, err, heldElsewhere)
 		next = w.instruction()
 		return e
@@ -139,8 +130,8 @@ func (w *Waiter) Failed(err error, heldElsewhere bool) (next Instruction) {
 // was denied, a release ends the pause. After any other failure a release message does not help: callers whose attempts
 // fail publish the releases of what they were granted, and would wake each other without end.
 func (w *Waiter) Pause(d time.Duration) (next Instruction) {
-	w.do(func(q *queue) effects {
-		w.until = q.all.Now().Add(d)
+	w.queue.do(func(q *queue) effects {
+		w.waitUntil = q.all.Now().Add(d)
 		w.apply(pause)
 		e := q.advance()
 		next = w.instruction()
@@ -152,17 +143,17 @@ func (w *Waiter) Pause(d time.Duration) (next Instruction) {
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
 // from its queue. The TryLocks that wait fail if this process has all of the lock. Granted initializes hold.
 func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
-	w.do(func(q *queue) effects { return q.granted(w, hold, w.cohort.granted(asked, now)) })
+	w.queue.do(func(q *queue) effects { return q.granted(w, hold, w.cohort.granted(asked, now)) })
 }
 
 // Inherited is Granted for a lock that took the lease of another one.
 func (w *Waiter) Inherited(hold *Hold) {
-	w.do(func(q *queue) effects { return q.granted(w, hold, w.cohort) })
+	w.queue.do(func(q *queue) effects { return q.granted(w, hold, w.cohort) })
 }
 
 // OwnersHold makes the waiting callers of some owners of the reentrant lock ask the masters, since the owners hold it.
 func (w *Waiter) OwnersHold(owners []string) {
-	w.do(func(q *queue) effects {
+	w.queue.do(func(q *queue) effects {
 		for _, owner := range owners {
 			q.ownerHolds(owner)
 		}
@@ -173,7 +164,7 @@ func (w *Waiter) OwnersHold(owners []string) {
 // Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
 // ends when the queue has no waiters any more.
 func (w *Waiter) Listen() {
-	w.do(func(q *queue) effects {
+	w.queue.do(func(q *queue) effects {
 		if q.subscription == nil {
 			q.subscription = q.all.Listen(w.Names, q.messages)
 		}
@@ -183,24 +174,24 @@ func (w *Waiter) Listen() {
 
 // Subscription returns the subscription of the waiter's queue; nil if there is none.
 func (w *Waiter) Subscription() (s Subscription) {
-	w.do(func(q *queue) effects { s = q.subscription; return effects{} })
+	w.queue.do(func(q *queue) effects { s = q.subscription; return effects{} })
 	return s
 }
 
 // Reason returns why the waiter waits; nil if that is not known yet.
 func (w *Waiter) Reason() (why error) {
-	w.do(func(q *queue) effects { why = q.waitReason(w); return effects{} })
+	w.queue.do(func(q *queue) effects { why = q.waitReason(w); return effects{} })
 	return why
 }
 
 // ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if
 // candidates is nil. It returns 0 if callers of this process hold or ask for all of them.
 func (w *Waiter) ChooseSlot(candidates []int) int {
-	w.do(func(q *queue) effects { w.slot = q.slots.choose(candidates); return effects{} })
+	w.queue.do(func(q *queue) effects { w.slot = q.slots.choose(candidates); return effects{} })
 	return w.slot
 }
 
 // RefuseSlot records that the masters did not grant the slot of the waiter's last ChooseSlot.
 func (w *Waiter) RefuseSlot() {
-	w.do(func(q *queue) effects { q.slots.refuse(w.slot); w.slot = 0; return effects{} })
+	w.queue.do(func(q *queue) effects { q.slots.refuse(w.slot); w.slot = 0; return effects{} })
 }

@@ -113,7 +113,7 @@ func (qs *Queues) queueFor(r *Request) *queue {
 	if q := qs.byKey[key]; q != nil {
 		return q
 	}
-	q := &queue{all: qs, key: key, width: r.Width, limit: r.Width, tryLocks: waitList{role: asTryLock}}
+	q := &queue{all: qs, key: key, width: r.Width, limit: r.Width, news: 1, tryLocks: waitList{role: asTryLock}}
 	if r.Slotted {
 		q.slots = &slots{total: r.Width}
 	}

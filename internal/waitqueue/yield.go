@@ -64,10 +64,10 @@ func (y *yields) get(key queueKey, now func() time.Time) cooldown {
 // mustYield makes a caller yield if the number of permits that this process would have with it is beyond the share, and
 // reports whether it did.
 func (q *queue) mustYield(w *Waiter, permits int) bool {
-	if q.inShare(permits) || !q.until.After(q.all.Now()) {
+	if q.inShare(permits) || !q.cooldown.until.After(q.all.Now()) {
 		return false
 	}
-	w.until = q.until
+	w.waitUntil = q.cooldown.until
 	w.apply(yield)
 	return true
 }
@@ -92,12 +92,12 @@ func (q *queue) endYielding() {
 // inShare reports whether this number of permits is within this process's share. A process that does not wait is not
 // counted by the others, and so has no share.
 func (q *queue) inShare(permits int) bool {
-	return permits <= share(q.width, q.others, q.subscription != nil)
+	return permits <= share(q.width, q.cooldown.others, q.subscription != nil)
 }
 
-// cool begins the time in which this process leaves to others what is beyond its share.
-func (q *queue) cool(c cohort, now time.Time) {
-	if until := now.Add(c.cooldown(now, rounds(q.width, q.others))); until.After(q.until) {
-		q.until = until
+// beginCooldown begins the time in which this process leaves to others what is beyond its share.
+func (q *queue) beginCooldown(c cohort, now time.Time) {
+	if until := now.Add(c.cooldown(now, rounds(q.width, q.cooldown.others))); until.After(q.cooldown.until) {
+		q.cooldown.until = until
 	}
 }
