@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -49,19 +49,10 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 	occupy(t, full, 4)
 	busy := redisproc.ForTest(t, 1, "--busy-reply-threshold", "1")[0]
 	runForever(t, busy)
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = other.Close() })
-	go func() {
-		for {
-			c, err := other.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n")
-			_ = c.Close()
-		}
-	}()
+	other := testnet.Serve(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n")
+		_ = c.Close()
+	})
 	for url, c := range map[string]struct {
 		why, fix string
 		commands []string
@@ -73,7 +64,7 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 		"rediss://" + plain.Addr():           {why: "TLS", fix: "write redis:// instead of rediss://"},
 		"redis://" + secure.TLSAddr():        {fix: "write rediss:// instead of redis://"},
 		"rediss://" + secure.TLSAddr():       {why: "certificate", fix: "--tls-ca"},
-		"redis://" + other.Addr().String():   {why: "not a Redis server", fix: "correct host and port"},
+		"redis://" + other:                   {why: "not a Redis server", fix: "correct host and port"},
 		"redis://127.0.0.1:1":                {why: "connection refused", fix: "start it"},
 		"redis://no-such-host.invalid":       {why: "no such host", fix: "correct the host"},
 		user(t, plain, "other", rights) + "/1": {
@@ -128,7 +119,8 @@ func TestCertificates(t *testing.T) {
 	}{
 		"of another authority": {ca.Valid(), &tls.Config{}, "unknown authority", "--tls-ca with the file"},
 		"of another host": {
-			ca.Certificate("redis.example", time.Now().Add(time.Hour)), ca.Trusting(), "SANs", "--tls-server-name with a name",
+			ca.Certificate("redis.example", time.Now().Add(time.Hour)), ca.Trusting(), "SANs",
+			"--tls-server-name with a name",
 		},
 		"of another address": {
 			ca.Certificate("127.0.0.2", time.Now().Add(time.Hour)), ca.Trusting(), "is valid for 127.0.0.2",
@@ -282,23 +274,8 @@ func TestAProxyThatMultiplexes(t *testing.T) {
 	t.Parallel()
 	const title = "a proxy answers"
 	servers := redisproc.ForTest(t, 2)
-	proxy, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		_ = proxy.Close()
-		serving.Wait()
-	})
-	serving.Go(func() {
-		for {
-			client, err := proxy.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { multiplex(client, servers) })
-		}
-	})
-	report := examineFor(t, 10*span, []string{"redis://" + proxy.Addr().String()}) // enough samples on a busy machine
+	proxy := testnet.Serve(t, func(client net.Conn) { multiplex(client, servers) })
+	report := examineFor(t, 10*span, []string{"redis://" + proxy}) // enough samples on a busy machine
 	found := titled(report, title)
 	require.Len(t, found, 1, "%v", report)
 	assert.Contains(t, found[0].Why, "changed on one connection")
@@ -337,19 +314,4 @@ func multiplex(client net.Conn, servers []*redisproc.Server) {
 			return
 		}
 	}
-}
-
-// forward forwards a connection to a server.
-func forward(client net.Conn, server *redisproc.Server) {
-	defer client.Close()
-	backend, err := net.Dial("tcp", server.Addr())
-	if err != nil {
-		return
-	}
-	defer backend.Close()
-	go func() {
-		_, _ = io.Copy(client, backend)
-		_ = client.Close()
-	}()
-	_, _ = io.Copy(backend, client)
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testnet"
 )
 
 // underWay returns when an examination that began with the call takes samples.
@@ -34,7 +36,9 @@ func TestAStall(t *testing.T) {
 		span, freeze time.Duration
 		why          string
 	}{
-		"a second":                 {3 * time.Second, time.Second, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`},
+		"a second": {
+			3 * time.Second, time.Second, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`,
+		},
 		"longer than the wait":     {10 * time.Second, 4 * time.Second, `once, for [345](\.\d+)?s; the node`},
 		"until after the span":     {time.Second, 2500 * time.Millisecond, `no answer once, for 2\.\d+s; the node`},
 		"shorter than the timeout": {time.Second, 50 * time.Millisecond, ""},
@@ -73,23 +77,10 @@ func TestAStall(t *testing.T) {
 // balance returns the URL of a load balancer that forwards the connections to the servers in turn.
 func balance(t *testing.T, servers ...*redisproc.Server) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
+	var turn atomic.Int64
+	return "redis://" + testnet.Serve(t, func(client net.Conn) {
+		testnet.Forward(client, servers[int(turn.Add(1))%len(servers)].Addr())
 	})
-	serving.Go(func() {
-		for i := 0; ; i++ {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { forward(client, servers[i%len(servers)]) })
-		}
-	})
-	return "redis://" + listener.Addr().String()
 }
 
 func TestSeveralServersBehindOneURL(t *testing.T) {

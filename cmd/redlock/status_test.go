@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -216,29 +218,10 @@ func deaf(t *testing.T, n int) (urls string, connected <-chan struct{}) {
 	c := make(chan struct{}, 100)
 	var all []string
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		all = append(all, "redis://"+l.Addr().String())
-		var conns []net.Conn
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				conns = append(conns, conn)
-				c <- struct{}{}
-			}
-		}()
-		t.Cleanup(func() {
-			_ = l.Close()
-			<-ended
-			for _, conn := range conns {
-				_ = conn.Close()
-			}
-		})
+		all = append(all, "redis://"+testnet.Serve(t, func(conn net.Conn) {
+			c <- struct{}{}
+			_, _ = io.Copy(io.Discard, conn)
+		}))
 	}
 	return strings.Join(all, ","), c
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,34 +13,19 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
 
 // said is a server that says something on every new connection, and ends it. It discards what the client sends.
 func said(t *testing.T, text string) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var over sync.WaitGroup
-	over.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(c, text)
-			_ = c.(*net.TCPConn).CloseWrite()
-			over.Go(func() {
-				_, _ = io.Copy(io.Discard, c)
-				_ = c.Close()
-			})
-		}
+	return testnet.Serve(t, func(c net.Conn) {
+		defer c.Close()
+		_, _ = io.WriteString(c, text)
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c)
 	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		over.Wait()
-	})
-	return l.Addr().String()
 }
 
 // A vote, a connection of package doctor, and a subscription's log have the server's own reason for a refused
@@ -81,9 +65,10 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 		"no right to SELECT":         {"redis://noselect:hunter2@" + locked.Addr() + "/1", "NOPERM", true},
 		"too many clients":           {few.URL(), "max number of clients", false},
 		"too many clients, and AUTH": {"redis://:hunter2@" + few.Addr() + "/1", "max number of clients", false},
-		"TLS to a plain port":        {"rediss://" + locked.Addr(), "TLS", false}, // the server says nothing until a newline
-		"a plain URL to a TLS port":  {"redis://" + plain.TLSAddr(), "for TLS", false},
-		"a plain URL, and AUTH":      {"redis://:hunter2@" + plain.TLSAddr(), "for TLS", false},
+		// The server says nothing until a newline.
+		"TLS to a plain port":       {"rediss://" + locked.Addr(), "TLS", false},
+		"a plain URL to a TLS port": {"redis://" + plain.TLSAddr(), "for TLS", false},
+		"a plain URL, and AUTH":     {"redis://:hunter2@" + plain.TLSAddr(), "for TLS", false},
 		"protected mode": {
 			"redis://" + said(t, "-DENIED Redis is running in protected mode because ...\r\n"), "protected mode", true,
 		},
@@ -104,7 +89,8 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 			"unknown command", true,
 		},
 		"an AUTH of one argument": {
-			"redis://me:hunter2@" + said(t, "-ERR wrong number of arguments for 'auth' command hunter2\r\n"), "'auth'", true,
+			"redis://me:hunter2@" + said(t, "-ERR wrong number of arguments for 'auth' command hunter2\r\n"),
+			"'auth'", true,
 		},
 		"no word": {"redis://" + said(t, ""), "without an answer", false},
 	} {

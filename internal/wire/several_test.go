@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -66,7 +66,7 @@ func TestOneOfSeveralServersHasNoVote(t *testing.T) {
 			assertSeveral(t, v)
 			r.ask(release("a", "me"), durably).result()
 			r.m.Set("held", "me", ttl)
-			assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict, "over the same connection")
+			assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
 			for range 100 {
 				v = r.ask(acquire("b", "me")).result()
 				assert.True(t, v.Unsent)
@@ -207,23 +207,8 @@ type balanced struct {
 
 func balance(t *testing.T, to ...string) *balanced {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	b := &balanced{url: "redis://" + listener.Addr().String(), to: to}
-	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
-	})
-	serving.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { forward(client, b.next()) })
-		}
-	})
+	b := &balanced{to: to}
+	b.url = "redis://" + testnet.Serve(t, func(client net.Conn) { testnet.Forward(client, b.next()) })
 	return b
 }
 
@@ -238,23 +223,6 @@ func (b *balanced) lead(to ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.to = to
-}
-
-// forward forwards a connection to a server.
-func forward(client net.Conn, addr string) {
-	defer client.Close()
-	server, err := net.Dial("tcp", addr)
-	if err != nil {
-		return
-	}
-	var ended sync.WaitGroup
-	defer ended.Wait()
-	defer server.Close()
-	ended.Go(func() {
-		_, _ = io.Copy(client, server)
-		_ = client.Close()
-	})
-	_, _ = io.Copy(server, client)
 }
 
 func TestSeveralRealServersBehindOneURL(t *testing.T) {

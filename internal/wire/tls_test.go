@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -21,20 +22,13 @@ import (
 // listenTLS starts a master that uses TLS with that certificate, and returns its address.
 func listenTLS(t *testing.T, c *tls.Config) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
-	require.NoError(t, err)
 	srv := &scripted{answer: func(args []string) (string, bool) {
 		if strings.EqualFold(args[0], "ping") {
 			return "+PONG\r\n", false
 		}
 		return "+OK\r\n", false
 	}}
-	over := srv.listen(l)
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-over
-	})
-	return l.Addr().String()
+	return testnet.Serve(t, func(conn net.Conn) { srv.serve(tls.Server(conn, c)) })
 }
 
 func serving(c tls.Certificate) *tls.Config { return &tls.Config{Certificates: []tls.Certificate{c}} }
@@ -61,7 +55,9 @@ func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 			"wrapped": func(t *testing.T, addr string) *wire.Node {
 				t.Helper()
 				c := redis.NewClient(
-					&redis.Options{Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true},
+					&redis.Options{
+						Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+					},
 				)
 				t.Cleanup(func() { _ = c.Close() })
 				n, err := wrap(c)
@@ -92,24 +88,7 @@ func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 // Most failures of a TLS handshake are temporary.
 func TestATLSConnectionThatBreaksIsNoPermanentError(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = c.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-over
-	})
-	n, err := open("rediss://" + l.Addr().String())
+	n, err := open("rediss://" + testnet.Serve(t, func(c net.Conn) { _ = c.Close() }))
 	require.NoError(t, err)
 	r := bind(t, nil, n)
 	r.slack = time.Second

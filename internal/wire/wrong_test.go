@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -71,29 +72,12 @@ var wrongReplies = map[string]string{
 // the connection once the client has read that, or has had enough of it.
 type wrongMaster struct {
 	command, wrong string
-	listener       net.Listener
-	over           sync.WaitGroup
 }
 
-func startWrong(t *testing.T, command, wrong string) *wrongMaster {
+// startWrong returns the address of a wrongMaster.
+func startWrong(t *testing.T, command, wrong string) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	m := &wrongMaster{command: command, wrong: wrong, listener: l}
-	m.over.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			m.over.Go(func() { m.serve(c) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		m.over.Wait()
-	})
-	return m
+	return testnet.Serve(t, (&wrongMaster{command, wrong}).serve)
 }
 
 func (m *wrongMaster) serve(c net.Conn) {
@@ -147,8 +131,7 @@ func TestAServerThatAnswersWrongly(t *testing.T) {
 	for _, command := range []string{"", "auth", "select", "client", "info", "evalsha", "set", "subscribe"} {
 		for name, wrong := range wrongReplies {
 			t.Run(command+", "+name, func(t *testing.T) {
-				m := startWrong(t, command, wrong)
-				n, err := open("redis://me:hunter2@" + m.listener.Addr().String() + "/3?client_name=me")
+				n, err := open("redis://me:hunter2@" + startWrong(t, command, wrong) + "/3?client_name=me")
 				require.NoError(t, err)
 				r := bind(t, nil, n)
 				r.slack = patient
@@ -191,9 +174,8 @@ func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
 	for _, command := range []string{"", "info", "evalsha", "ping", "set", "subscribe"} {
 		for name, wrong := range wrongReplies {
 			t.Run(command+", "+name, func(t *testing.T) {
-				m := startWrong(t, command, wrong)
 				client := redis.NewClient(&redis.Options{
-					Addr: m.listener.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+					Addr: startWrong(t, command, wrong), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 					ReadTimeout: time.Second,
 				})
 				t.Cleanup(func() { _ = client.Close() })
@@ -250,7 +232,9 @@ func TestAWrappedClientThatPanics(t *testing.T) {
 				assert.Less(t, panics.Load(), int64(40), "in ten seconds")
 				assert.Equal(t, []string{"suspect"}, r.healthReports())
 				on = false
-				r.eventually(time.Second, "a vote", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() })
+				r.eventually(time.Second, "a vote", func() bool {
+					return r.ask(acquire("b", "me")).result().Verdict.Answered()
+				})
 			})
 		})
 	}
