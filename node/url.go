@@ -61,6 +61,9 @@ func redactQuery(rawURL string) string {
 }
 
 func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
+	if strings.TrimSpace(rawURL) != rawURL {
+		return nil, "", errors.New("the URL begins or ends with a space")
+	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		var inner *url.Error // this quotes the whole URL

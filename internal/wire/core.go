@@ -112,7 +112,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 		return fx
 	}
 	s := &co.state
-	expired, next := s.calls.expire(now, co.conn.state == connDialing && s.health.suspect == nil)
+	expired, next := s.calls.expire(now, co.conn.state == connDialing, s.health.suspect)
 	fx.deliveries = expired
 	co.judge(expired, now, &fx)
 	orphaned, orphansNext := expireCalls(co.orphans(), (*Call).due, now, next)

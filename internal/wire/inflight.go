@@ -111,15 +111,20 @@ func dropFirst(calls []*Call, n int) []*Call {
 }
 
 // expire returns the votes of the calls whose vote is due, and when the next one is; the zero time if there is none.
-// connecting says that the queue waits for a connection. The calls are not removed: a written call still awaits its
-// reply, and load drops the others.
-func (f *inflight) expire(now time.Time, connecting bool) (expired []delivery, next time.Time) {
+// connecting says that the queue waits for a connection, and suspect, unless it is nil, that it waits until the master
+// is tried again. The calls are not removed: a written call still awaits its reply, and load drops the others.
+func (f *inflight) expire(
+	now time.Time, connecting bool, suspect *node.SuspectError,
+) (expired []delivery, next time.Time) {
 	late, next := expireCalls(f.written, (*Call).due, now, next)
 	for _, c := range late {
 		expired = append(expired, delivery{c, unknown(node.ErrTimeout)})
 	}
 	due, err := (*Call).due, node.ErrTimeout
-	if connecting {
+	switch {
+	case suspect != nil:
+		err = suspect
+	case connecting:
 		due, err = (*Call).dueUnsent, errNotConnected
 	}
 	// While a master is down, all releases of locks that it has stay here, and all but the latest have their votes.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -151,19 +152,21 @@ func TestInflightExpires(t *testing.T) {
 	written, later, queued, release := due(10, false), due(12, false), due(10, false), due(10, true)
 	f.written = []*Call{written, later}
 	f.push(queued, release, due(11, false))
-	expired, next := f.expire(at(9.9), false)
+	expired, next := f.expire(at(9.9), false, nil)
 	assert.Empty(t, expired)
 	assert.Equal(t, at(10), next)
 
-	expired, next = f.expire(at(10), false)
+	expired, next = f.expire(at(10), false, nil)
 	assert.Equal(t, []delivery{
 		{written, unknown(node.ErrTimeout)}, {queued, unsent(node.ErrTimeout)}, {release, unknown(node.ErrTimeout)},
 	}, expired, "only a call that will not be sent is certain not to be executed")
 	assert.Equal(t, at(11), next)
 	assert.Len(t, f.written, 2, "its reply is still to come")
 
-	expired, next = f.expire(at(20), false)
+	failed := &node.SuspectError{Err: errors.New("refused")}
+	expired, next = f.expire(at(20), false, failed)
 	assert.Len(t, expired, 2, "each has one vote")
+	assert.Equal(t, unsent(failed), expired[1].vote, "why the master was not asked")
 	assert.Zero(t, next)
 }
 
@@ -174,7 +177,7 @@ func TestInflightDoesNotLookAtReleasesThatHaveTheirVotes(t *testing.T) {
 	due := func(s float64) *Call { return anyCall(durable, func(c *Call) { c.Deadline = at(s) }) }
 	first, second, third := due(10), due(11), due(12)
 	votes := func(now float64) int {
-		expired, _ := f.expire(at(now), false)
+		expired, _ := f.expire(at(now), false, nil)
 		return len(expired)
 	}
 	f.push(first, second, third)
