@@ -11,7 +11,7 @@ import (
 
 // The code of docs/locks.md; readme_test.go compares them.
 
-func once(ctx context.Context, locker *redlock.Locker, work func(context.Context) error) error {
+func exclusive(ctx context.Context, locker *redlock.Locker, work func(context.Context) error) error {
 	err := locker.Do(ctx, "nightly-report", work) // waits, locks, works, unlocks
 	if errors.Is(err, redlock.ErrLost) {
 		return fmt.Errorf("another holder may have run at the same time: %w", err)
@@ -77,7 +77,7 @@ func showHolders(ctx context.Context, locker *redlock.Locker, name string) error
 
 func ExampleLocker_Do() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
-		return once(ctx, locker, func(ctx context.Context) error { return showHolders(ctx, locker, "nightly-report") })
+		return exclusive(ctx, locker, func(ctx context.Context) error { return showHolders(ctx, locker, "nightly-report") })
 	})
 	// Output:
 	// nightly-report: mutex, 1

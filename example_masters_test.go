@@ -55,7 +55,7 @@ func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
 
 // report does its work under a lock on the Redis of a client that the program already has.
 func report(ctx context.Context, client redis.UniversalClient, work func(context.Context) error) error {
-	locker, err := redlock.Wrap(client) // a client of one server, Sentinel or a Cluster; one Locker per program
+	locker, err := redlock.Wrap(client) // a client of one server, Sentinel or a Cluster. Keep one Locker per program
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func notReleased(name string, err error) error {
 		return &exit{exitLost, fmt.Errorf("a majority of the masters does not have the token for %s: "+
 			"redlock status %[1]s shows who holds it", quote(name))}
 	case errors.Is(err, redlock.ErrNoQuorum):
-		return &exit{exitNoQuorum, fmt.Errorf("the release of %s is not confirmed, run it again: %s%s",
+		return &exit{exitNoQuorum, fmt.Errorf("the release of %s is not confirmed: %s; run it again when one does%s",
 			quote(name), noMajority, perMaster(err))}
 	default:
 		return exitFor(err)

@@ -140,9 +140,12 @@ func (w *watcher) prefix(now time.Time) string {
 func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string {
 	head := w.prefix(now)
 	if err != nil || len(holding.Holders) == 0 {
-		w.token = ""
+		w.token, w.holderSince = "", time.Time{}
 		if err != nil {
 			return head + "no majority of the masters answers"
+		}
+		if some := countHeld(holding.Nodes); some > 0 {
+			return head + fmt.Sprintf("held on %d of %d masters, no majority by one holder", some, len(holding.Nodes))
 		}
 		return head + "free, or between two holders"
 	}
@@ -150,6 +153,17 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 		head += "an exclusive waiter is ahead; "
 	}
 	return head + "held by " + w.describeHolder(now, holding) + ", " + describeEnd(holding.Holders)
+}
+
+// countHeld returns on how many masters the name is taken.
+func countHeld(nodes []redlock.NodeHolding) int {
+	n := 0
+	for _, node := range nodes {
+		if node.Kind != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // shortage describes how many masters may vote, and when it will be a majority if only restart windows must pass.
@@ -170,10 +184,14 @@ func (r mastersReport) shortage(nodes []redlock.NodeStatus) string {
 
 // describeHolder names one holder, the same one as long as it holds the lock, and counts the others.
 func (w *watcher) describeHolder(now time.Time, holding redlock.Holding) string {
-	if !slices.ContainsFunc(holding.Holders, func(h redlock.Holder) bool { return h.Token == w.token }) {
+	same := func(h redlock.Holder) bool { return h.Token == w.token }
+	if w.holderSince.IsZero() || !slices.ContainsFunc(holding.Holders, same) {
 		w.token, w.holderSince = holding.Holders[0].Token, now
 	}
 	text := owner(w.token)
+	if w.token == "" { // the key is no lock
+		text += " (" + string(holding.Kind) + ")"
+	}
 	switch others := len(holding.Holders) - 1 + holding.Others; {
 	case holding.Depth > 1: // all holds are the owner's
 		text += fmt.Sprintf(" (depth %d)", holding.Depth)

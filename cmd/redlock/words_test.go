@@ -85,6 +85,12 @@ func TestTheWaitingLine(t *testing.T) {
 	assert.Equal(t, head+`6.5s for "my name": held by the minimum hold of b:2, 9.0s left`,
 		w.text(at(6.5), held("min-hold:b:2", 9*time.Second), nil), "nobody extends it")
 	assert.Equal(t, head+`7.0s for "my name": free, or between two holders`, w.text(at(7), redlock.Holding{}, nil))
+	assert.Equal(t, head+`7.5s for "my name": held on 1 of 2 masters, no majority by one holder`,
+		w.text(at(7.5), redlock.Holding{Nodes: []redlock.NodeHolding{{Kind: redlock.KindMutex}, {}}}, nil))
+	foreign := held("", -1)
+	foreign.Kind = "list"
+	assert.Equal(t, head+`7.7s for "my name": held by an unknown holder (list), without an end`,
+		w.text(at(7.7), foreign, nil), "not since the beginning of time")
 	assert.Equal(t, head+`8.0s for "my name": held by c and 2 more, 1.0s left unless it is extended`,
 		w.text(at(8), held("c", time.Second, "d", "e"), nil))
 }
