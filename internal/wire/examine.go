@@ -206,11 +206,11 @@ type clientExaminer struct {
 	client interface {
 		Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
 	}
-	wrapped *wrapped
+	wrapped *wrappedClient
 	end     func()
 }
 
-func (w *wrapped) examine(context.Context) *Connection {
+func (w *wrappedClient) examine(context.Context) *Connection {
 	if w.single == nil {
 		return &Connection{&clientExaminer{w.client, w, func() {}}}
 	}

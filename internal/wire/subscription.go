@@ -124,7 +124,7 @@ type clientSubscription struct {
 	dead   chan struct{} // closed when receive has panicked, perhaps with the mutex of pubsub locked
 }
 
-func (w *wrapped) subscribe(ctx context.Context) (subscription, error) {
+func (w *wrappedClient) subscribe(ctx context.Context) (subscription, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	pubsub := w.client.Subscribe(ctx) // connects with the first channel
 	return &clientSubscription{ctx: ctx, cancel: cancel, pubsub: pubsub, dead: make(chan struct{})}, nil

@@ -18,9 +18,18 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// newWrapped returns a link over a client that a user gave. Its newLink makes those that carry requests.
-func newWrapped(client redis.UniversalClient, clk clock.Clock) *wrapped {
-	w := &wrapped{client: client, clock: clk, known: &identities{}}
+// wrappedClient is a client that a user gave.
+type wrappedClient struct {
+	client  redis.UniversalClient
+	single  *redis.Client        // the client, if it is that of one server
+	cluster *redis.ClusterClient // the client, if it is that of a Cluster
+	clock   clock.Clock
+	known   identities  // of all links of the node
+	hooks   *panicHooks // of a Cluster
+}
+
+func newWrapped(client redis.UniversalClient, clk clock.Clock) *wrappedClient {
+	w := &wrappedClient{client: client, clock: clk}
 	switch c := client.(type) {
 	case *redis.Client:
 		w.single = withoutRetries(c)
@@ -68,14 +77,10 @@ func clusterWithoutRetries(c *redis.ClusterClient) *redis.ClusterClient {
 
 // wrapped is a link over the client of the caller. A pipeline of the client sends one batch and waits for its replies.
 type wrapped struct {
-	client  redis.UniversalClient
-	single  *redis.Client        // the client, if it is that of one server
-	cluster *redis.ClusterClient // the client, if it is that of a Cluster
-	clock   clock.Clock
+	*wrappedClient
+
 	out     []byte
 	replies []reply
-	known   *identities // of all links of the node
-	hooks   *panicHooks // of a Cluster
 
 	mu       sync.Mutex
 	identity *Server
@@ -83,20 +88,17 @@ type wrapped struct {
 	used     time.Time // when a batch was last sent
 }
 
-// newLink returns another link over the same client if the server answers.
-func (w *wrapped) newLink(ctx context.Context) (link, error) {
+// newLink returns a link over the client if the server answers.
+func (w *wrappedClient) newLink(ctx context.Context) (link, error) {
 	identity, err := w.greet(ctx)
 	if err != nil {
 		return nil, connectError(ctx, err)
 	}
-	return &wrapped{
-		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known, hooks: w.hooks,
-		identity: identity, opened: w.clock.Now(), used: w.clock.Now(),
-	}, nil
+	return &wrapped{wrappedClient: w, identity: identity, opened: w.clock.Now(), used: w.clock.Now()}, nil
 }
 
 // greet checks that a Redis server answers.
-func (w *wrapped) greet(ctx context.Context) (s *Server, err error) {
+func (w *wrappedClient) greet(ctx context.Context) (s *Server, err error) {
 	if w.cluster != nil {
 		_ = w.forEachMaster(ctx, verifyShard) // the PING reports an error
 		return w.greetOnce(ctx)
@@ -108,7 +110,7 @@ func (w *wrapped) greet(ctx context.Context) (s *Server, err error) {
 	return s, err
 }
 
-func (w *wrapped) greetOnce(ctx context.Context) (_ *Server, err error) {
+func (w *wrappedClient) greetOnce(ctx context.Context) (_ *Server, err error) {
 	defer recovered(&err)
 	p := w.client.Pipeline()
 	ping, replication := p.Ping(ctx), new(redis.StringCmd)
@@ -207,7 +209,7 @@ func (w *wrapped) close() {}
 
 // clusterIdentity combines the identities of all masters of a Cluster into one: if one restarts, the Cluster has
 // restarted.
-func (w *wrapped) clusterIdentity() (string, error) {
+func (w *wrappedClient) clusterIdentity() (string, error) {
 	var mu sync.Mutex
 	var ids []string
 	role := ""

@@ -82,7 +82,7 @@ func (h *panicHooks) add(c *redis.Client) {
 }
 
 // forEachMaster calls f for each master of a Cluster, in a goroutine of the client, and returns an error of one.
-func (w *wrapped) forEachMaster(ctx context.Context, f func(context.Context, *redis.Client) error) (err error) {
+func (w *wrappedClient) forEachMaster(ctx context.Context, f func(context.Context, *redis.Client) error) (err error) {
 	defer recovered(&err)
 	return w.cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) (err error) {
 		defer recovered(&err)

@@ -110,7 +110,7 @@ func TestTheStateOfAWrappedClient(t *testing.T) {
 			MaxRetries: -1, DialerRetries: 1, PipelinePoolSize: -1,
 		})
 		defer client.Close()
-		w := &wrapped{client: client, single: client, clock: clock.System, known: &identities{}, used: time.Now()}
+		w := &wrapped{wrappedClient: &wrappedClient{client: client, single: client, clock: clock.System}, used: time.Now()}
 		assert.False(t, w.streams())
 		for _, use := range []func() error{w.flush, w.verify} {
 			time.Sleep(idleAfter - time.Nanosecond)
