@@ -28,10 +28,14 @@ type Connection struct{ examiner }
 
 // examiner is what a [Connection] does over a connection of its own, or over a client of go-redis.
 type examiner interface {
-	exchange(ctx context.Context, commands [][]any) []Answer
-	subscribe(ctx context.Context, channel string) error
+	// DoAll executes commands in one round trip.
+	DoAll(ctx context.Context, commands [][]any) []Answer
+	// Subscribe subscribes to a channel and returns when the master has confirmed it. After that, the connection can
+	// only be closed.
+	Subscribe(ctx context.Context, channel string) error
+	// Close closes the connection.
+	Close()
 	remote() net.Addr
-	close()
 }
 
 // Zone returns the parameter zone of the master's URL; "" if there is none.
@@ -47,7 +51,7 @@ func (n *Node) Connect() *Connection { return n.connect(n.ctx) }
 
 // Do executes a command and returns its reply; a null reply is nil.
 func (c *Connection) Do(ctx context.Context, args ...any) (any, error) {
-	answer := c.exchange(ctx, [][]any{args})[0]
+	answer := c.DoAll(ctx, [][]any{args})[0]
 	return answer.Reply, answer.Err
 }
 
@@ -55,17 +59,6 @@ func (c *Connection) Do(ctx context.Context, args ...any) (any, error) {
 type Answer struct {
 	Reply any
 	Err   error
-}
-
-// DoAll executes commands in one round trip.
-func (c *Connection) DoAll(ctx context.Context, commands [][]any) []Answer {
-	return c.exchange(ctx, commands)
-}
-
-// Subscribe subscribes to a channel and returns when the master has confirmed it. After that, the connection can only
-// be closed.
-func (c *Connection) Subscribe(ctx context.Context, channel string) error {
-	return c.subscribe(ctx, channel)
 }
 
 // Remote returns the IP address of the other end; "" if it is unknown or no IP address.
@@ -80,9 +73,6 @@ func (c *Connection) Remote() string {
 	}
 	return host
 }
-
-// Close closes the connection.
-func (c *Connection) Close() { c.close() }
 
 // errExamined takes the place of a reply above maxExamined.
 const errExamined = replyError("the reply is too large")
@@ -138,7 +128,7 @@ func (w *wireExaminer) use(ctx context.Context, f func(s *session, extend func()
 	return w.err
 }
 
-func (w *wireExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
+func (w *wireExaminer) DoAll(ctx context.Context, commands [][]any) []Answer {
 	answers := make([]Answer, len(commands))
 	answered := 0
 	err := w.use(ctx, func(s *session, extend func()) error {
@@ -169,7 +159,7 @@ func (w *wireExaminer) exchange(ctx context.Context, commands [][]any) []Answer 
 	return answers
 }
 
-func (w *wireExaminer) subscribe(ctx context.Context, channel string) error {
+func (w *wireExaminer) Subscribe(ctx context.Context, channel string) error {
 	var refused error
 	err := w.use(ctx, func(s *session, _ func()) error {
 		sub := wireSubscription{session: s}
@@ -192,7 +182,7 @@ func (w *wireExaminer) remote() net.Addr {
 	return w.session.conn.RemoteAddr()
 }
 
-func (w *wireExaminer) close() {
+func (w *wireExaminer) Close() {
 	if w.session != nil {
 		w.session.close()
 	}
@@ -218,7 +208,7 @@ func (w *wrappedClient) examine(context.Context) *Connection {
 	return &Connection{&clientExaminer{conn, w, func() { _ = conn.Close() }}}
 }
 
-func (c *clientExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
+func (c *clientExaminer) DoAll(ctx context.Context, commands [][]any) []Answer {
 	answers := make([]Answer, len(commands))
 	var cmds []redis.Cmder
 	err := func() (err error) {
@@ -255,7 +245,7 @@ func replyOf(cmd *redis.Cmd) (any, error) {
 	return reply, err
 }
 
-func (c *clientExaminer) subscribe(ctx context.Context, channel string) (err error) {
+func (c *clientExaminer) Subscribe(ctx context.Context, channel string) (err error) {
 	defer recovered(&err)
 	s := c.wrapped.client.Subscribe(ctx, channel)
 	_, err = s.ReceiveTimeout(ctx, examineTimeout) // Close could block after a panic
@@ -264,7 +254,7 @@ func (c *clientExaminer) subscribe(ctx context.Context, channel string) (err err
 }
 
 func (c *clientExaminer) remote() net.Addr { return nil }
-func (c *clientExaminer) close()           { c.end() }
+func (c *clientExaminer) Close()           { c.end() }
 
 // IsReply reports whether err is an error reply of a server, and not a failure of the connection.
 func IsReply(err error) bool {
