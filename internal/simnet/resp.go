@@ -11,8 +11,8 @@ import (
 
 var errProtocol = errors.New("simnet: not a Redis command")
 
-// readCommand reads one command: an array of bulk strings, or a line of words.
-func readCommand(r *bufio.Reader) ([]string, error) {
+// ReadCommand reads one command: an array of bulk strings, or a line of words.
+func ReadCommand(r *bufio.Reader) ([]string, error) {
 	for {
 		line, err := readLine(r)
 		if err != nil {

@@ -34,7 +34,7 @@ func (m *Master) serve(c *conn, life int) {
 	peer := server.NewPeer(bufio.NewWriterSize(out, 512))
 	subscribed := false
 	for {
-		args, err := readCommand(in)
+		args, err := ReadCommand(in)
 		if errors.Is(err, errProtocol) {
 			peer.WriteError("ERR Protocol error")
 			peer.Flush()

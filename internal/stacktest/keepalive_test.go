@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -55,7 +54,7 @@ func (y *yes) serve(c net.Conn) {
 	})
 	in := bufio.NewReader(c)
 	for {
-		args, err := readArgs(in)
+		args, err := simnet.ReadCommand(in)
 		if err != nil {
 			return
 		}
@@ -73,34 +72,6 @@ func (y *yes) serve(c net.Conn) {
 			replies <- "+OK\r\n"
 		}
 	}
-}
-
-// readArgs reads one command as clients send it: an array of bulk strings.
-func readArgs(in *bufio.Reader) ([]string, error) {
-	number := func() (int, error) {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return 0, err
-		}
-		return strconv.Atoi(strings.TrimSpace(line[1:]))
-	}
-	n, err := number()
-	if err != nil {
-		return nil, err
-	}
-	args := make([]string, n)
-	for i := range args {
-		size, err := number()
-		if err != nil {
-			return nil, err
-		}
-		buf := make([]byte, size+2)
-		if _, err := io.ReadFull(in, buf); err != nil {
-			return nil, err
-		}
-		args[i] = string(buf[:size])
-	}
-	return args, nil
 }
 
 func yesLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []*yes) {

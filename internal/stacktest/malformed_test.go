@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -34,7 +35,7 @@ func (l liar) Dial(context.Context, string, string) (net.Conn, error) {
 		defer close(out)
 		in := bufio.NewReader(server)
 		for {
-			args, err := readArgs(in)
+			args, err := simnet.ReadCommand(in)
 			if err != nil {
 				return
 			}

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // holes dials connections of which each can be made to die silently.
@@ -180,7 +180,7 @@ func (s *scripted) serve(c net.Conn) {
 	go out.run()
 	defer out.close()
 	for {
-		args, err := readArgs(in)
+		args, err := simnet.ReadCommand(in)
 		if err != nil {
 			return
 		}
@@ -253,31 +253,4 @@ func (w *writer) run() {
 			return
 		}
 	}
-}
-
-func readArgs(r *bufio.Reader) ([]string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "*")))
-	if err != nil {
-		return nil, err
-	}
-	args := make([]string, n)
-	for i := range args {
-		if line, err = r.ReadString('\n'); err != nil {
-			return nil, err
-		}
-		size, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "$")))
-		if err != nil {
-			return nil, err
-		}
-		data := make([]byte, size+2)
-		if _, err := io.ReadFull(r, data); err != nil {
-			return nil, err
-		}
-		args[i] = string(data[:size])
-	}
-	return args, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
@@ -90,7 +91,7 @@ func (m *wrongMaster) serve(c net.Conn) {
 	}
 	in := bufio.NewReader(c)
 	for {
-		args, err := readArgs(in)
+		args, err := simnet.ReadCommand(in)
 		if err != nil {
 			return
 		}
