@@ -1,12 +1,10 @@
 package stacktest_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,87 +17,39 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
 
-// yes is a master that says yes to everything and remembers nothing but how often it was asked: for more locks than a
-// simulated master can look after.
-type yes struct {
-	runID  string
-	asked  atomic.Int64
-	serves sync.WaitGroup
-}
-
-func (y *yes) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	y.serves.Go(func() { y.serve(server) })
-	return client, nil
-}
-
-// serve reads all the time, as Redis does, whether the client reads replies or not. A net.Pipe has no buffer: if serve
-// wrote the replies itself, client and master would wait for each other during a large batch.
-func (y *yes) serve(c net.Conn) {
-	defer func() { _ = c.Close() }()
-	replies := make(chan string, 1<<16)
-	defer close(replies)
-	y.serves.Go(func() {
-		out := bufio.NewWriter(c)
-		for r := range replies {
-			_, _ = out.WriteString(r)
-			if len(replies) == 0 {
-				_ = out.Flush() // an error ends the reader, too
-			}
-		}
-	})
-	in := bufio.NewReader(c)
-	for {
-		args, err := simnet.ReadCommand(in)
-		if err != nil {
-			return
-		}
-		switch strings.ToUpper(args[0]) {
-		case "INFO":
-			info := "run_id:" + y.runID + "\r\nuptime_in_seconds:100000\r\n"
-			replies <- fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
-		case "HELLO":
-			replies <- "-ERR unknown command 'HELLO'\r\n"
-		case "EVALSHA":
-			y.asked.Add(1)
-			replies <- ":1\r\n"
-		default:
-			y.asked.Add(1)
-			replies <- "+OK\r\n"
-		}
-	}
-}
-
-func yesLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []*yes) {
+// yesLocker is a Locker over masters that say yes to everything and remember nothing but how often they were asked: for
+// more locks than a simulated master can look after.
+func yesLocker(t testing.TB, n int, opts ...redlock.Option) (l *redlock.Locker, asked []*atomic.Int64) {
 	t.Helper()
 	var masters []*node.Node
-	var all []*yes
 	for i := range n {
-		y := &yes{runID: fmt.Sprint("yes", i)}
-		m, err := node.Open(fmt.Sprintf("redis://10.0.0.%d", i+1), node.WithDialer(y.dial))
+		count := new(atomic.Int64)
+		yes := &testnet.Scripted{RunID: fmt.Sprint("yes", i), Answer: func(args []string) (string, bool) {
+			count.Add(1)
+			if strings.EqualFold(args[0], "evalsha") {
+				return ":1\r\n", false
+			}
+			return "+OK\r\n", false
+		}}
+		m, err := node.Open(fmt.Sprintf("redis://10.0.0.%d", i+1), node.WithDialer(yes.Dial))
 		require.NoError(t, err)
-		masters, all = append(masters, m), append(all, y)
+		masters, asked = append(masters, m), append(asked, count)
 	}
 	l, err := redlock.New(masters, opts...)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		assert.NoError(t, l.Close())
-		for _, y := range all {
-			y.serves.Wait()
-		}
-	})
-	return l, all
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	return l, asked
 }
 
 // One heap and one alarm serve all of them.
 func TestTenThousandHeldLocksHaveNoGoroutines(t *testing.T) {
 	const locks = 10_000
 	synctest.Test(t, func(t *testing.T) {
-		l, masters := yesLocker(t, 1)
+		l, count := yesLocker(t, 1)
 		lock(t, l, "the first")
 		synctest.Wait()
 		before := runtime.NumGoroutine()
@@ -110,11 +60,11 @@ func TestTenThousandHeldLocksHaveNoGoroutines(t *testing.T) {
 		synctest.Wait()
 		assert.Less(t, runtime.NumGoroutine(), before+10, "as of an idle Locker")
 
-		asked := masters[0].asked.Load()
+		asked := count[0].Load()
 		time.Sleep(ttl * 11 / 10)
 		synctest.Wait()
 		assert.Less(t, runtime.NumGoroutine(), before+10)
-		extensions := float64(masters[0].asked.Load() - asked)
+		extensions := float64(count[0].Load() - asked)
 		assert.InDelta(t, 3, extensions/locks, 0.5, "each is extended three times per TTL")
 		for _, lk := range held {
 			require.NoError(t, lk.Err())

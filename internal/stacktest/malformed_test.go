@@ -1,10 +1,7 @@
 package stacktest_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,44 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
 
-// liar dials a master that answers every command that is not of the handshake with the same bytes.
-type liar string
-
-func (l liar) Dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	out := make(chan string, 1<<10) // a net.Pipe has no buffer, and a client that writes need not read
-	go func() {
-		defer server.Close()
-		for answer := range out {
-			if _, err := server.Write([]byte(answer)); err != nil {
-				return
-			}
+// liar is a master that answers every command that is not of the handshake with the same bytes.
+func liar(answer string) *testnet.Scripted {
+	return &testnet.Scripted{RunID: "liar", Answer: func(args []string) (string, bool) {
+		switch strings.ToLower(args[0]) {
+		case "client", "subscribe", "ping":
+			return "-ERR unknown command\r\n", false
 		}
-	}()
-	go func() {
-		defer close(out)
-		in := bufio.NewReader(server)
-		for {
-			args, err := simnet.ReadCommand(in)
-			if err != nil {
-				return
-			}
-			answer := string(l)
-			switch strings.ToLower(args[0]) {
-			case "hello", "client", "subscribe", "ping":
-				answer = "-ERR unknown command\r\n"
-			case "info":
-				info := "run_id:liar\r\nuptime_in_seconds:100000\r\n"
-				answer = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
-			}
-			out <- answer
-		}
-	}()
-	return client, nil
+		return answer, false
+	}}
 }
 
 // A malformed reply of one master grants nothing, and does no harm if a majority of the others reply well.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -65,7 +66,8 @@ func TestErrorReplies(t *testing.T) {
 		{"WRONGPASS invalid username-password pair or user is disabled.", true},
 		{"ERR The user executing the script can't run this command or subcommand script: 0b6a, on @user_script:4.", true},
 		{
-			"ERR ACL failure in script: User me has no permissions to run the 'get' command script: 0b6a, on @user_script:4.",
+			"ERR ACL failure in script: User me has no permissions to run the 'get' command " +
+				"script: 0b6a, on @user_script:4.",
 			true,
 		},
 		{"READONLY You can't write against a read only replica.", false},
@@ -125,8 +127,8 @@ func TestAServerThatIsNotRedisIsAPermanentFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := &scripted{hello: hello}
-				n, err := open("redis://:hunter2@10.9.9.9", node.WithDialer(srv.dial))
+				srv := &testnet.Scripted{Hello: hello}
+				n, err := open("redis://:hunter2@10.9.9.9", node.WithDialer(srv.Dial))
 				require.NoError(t, err)
 				r := bind(t, nil, n)
 				v := r.ask(acquire("a", "me")).result()
@@ -173,8 +175,8 @@ func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv, goOn := &scripted{}, make(chan struct{})
-				srv.answer = func(args []string) (string, bool) {
+				srv, goOn := &testnet.Scripted{}, make(chan struct{})
+				srv.Answer = func(args []string) (string, bool) {
 					switch args[1] {
 					case "ahead":
 						<-goOn
@@ -187,7 +189,7 @@ func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
 						return "+OK\r\n", false
 					}
 				}
-				n, err := open("redis://10.9.9.9", node.WithDialer(srv.dial))
+				n, err := open("redis://10.9.9.9", node.WithDialer(srv.Dial))
 				require.NoError(t, err)
 				r := bind(t, nil, n)
 				r.ask(acquire("ahead", "me"))

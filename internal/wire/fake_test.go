@@ -1,16 +1,10 @@
 package wire_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"net"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // holes dials connections of which each can be made to die silently.
@@ -137,120 +131,4 @@ func (h *hole) Close() error {
 		close(h.delivered)
 	}()
 	return nil
-}
-
-// scripted is a server that answers INFO, and then every command as the test says.
-type scripted struct {
-	// answer returns the raw reply to a command, and whether the connection ends after it.
-	answer func(args []string) (reply string, hangUp bool)
-	// hello, if set, replaces the whole conversation.
-	hello string
-	dials atomic.Int64
-}
-
-func (s *scripted) dial(context.Context, string, string) (net.Conn, error) {
-	s.dials.Add(1)
-	client, server := net.Pipe()
-	go s.serve(server)
-	return client, nil
-}
-
-// listen serves l until it is closed, and closes the channel when no connection is left.
-func (s *scripted) listen(l net.Listener) <-chan struct{} {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		var all sync.WaitGroup
-		defer all.Wait()
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.dials.Add(1)
-			all.Go(func() { s.serve(c) })
-		}
-	}()
-	return over
-}
-
-func (s *scripted) serve(c net.Conn) {
-	in := bufio.NewReader(c)
-	out := &writer{c: c, wake: make(chan struct{}, 1)}
-	go out.run()
-	defer out.close()
-	for {
-		args, err := simnet.ReadCommand(in)
-		if err != nil {
-			return
-		}
-		if s.hello != "" {
-			out.put(s.hello)
-			continue
-		}
-		reply, over := "", false
-		switch strings.ToLower(args[0]) {
-		case "hello":
-			reply = "-ERR unknown command 'hello'\r\n"
-		case "info":
-			info := "run_id:abc\r\nuptime_in_seconds:100000\r\n"
-			reply = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
-		default:
-			reply, over = s.answer(args)
-		}
-		out.put(reply)
-		if over {
-			return
-		}
-	}
-}
-
-// writer writes in its own goroutine: a net.Pipe has no buffer, and a client that writes a batch does not read.
-type writer struct {
-	c    net.Conn
-	wake chan struct{}
-
-	mu     sync.Mutex
-	kept   []byte
-	closed bool
-}
-
-func (w *writer) put(s string) {
-	w.mu.Lock()
-	w.kept = append(w.kept, s...)
-	w.mu.Unlock()
-	w.nudge()
-}
-
-func (w *writer) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// close ends the connection after the data that was put.
-func (w *writer) close() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	w.nudge()
-}
-
-func (w *writer) run() {
-	defer w.c.Close()
-	for range w.wake {
-		w.mu.Lock()
-		p, closed := w.kept, w.closed
-		w.kept = nil
-		w.mu.Unlock()
-		if len(p) > 0 {
-			if _, err := w.c.Write(p); err != nil {
-				return
-			}
-		}
-		if closed {
-			return
-		}
-	}
 }

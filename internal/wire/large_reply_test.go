@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -27,13 +28,13 @@ func TestALargeReplyHarmsItsOwnCallOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := &scripted{answer: func(args []string) (string, bool) {
+				srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
 					if args[0] == "large" {
 						return large, false
 					}
 					return "+OK\r\n", false
 				}}
-				n, err := open("redis://10.0.0.1", node.WithDialer(srv.dial))
+				n, err := open("redis://10.0.0.1", node.WithDialer(srv.Dial))
 				require.NoError(t, err)
 				r := bind(t, nil, n)
 				for range 3 {
@@ -49,7 +50,7 @@ func TestALargeReplyHarmsItsOwnCallOnly(t *testing.T) {
 					}
 					assert.Equal(t, wire.Granted, after.result().Verdict)
 				}
-				assert.Equal(t, int64(1+comparing), srv.dials.Load(), "the connection goes on")
+				assert.Equal(t, int64(1+comparing), srv.Dials.Load(), "the connection goes on")
 			})
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -185,8 +186,8 @@ func TestAUnixSocket(t *testing.T) {
 	path := filepath.Join(dir, "redis.sock")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
-	srv := &scripted{answer: func([]string) (string, bool) { return "+OK\r\n", false }}
-	accepted := srv.listen(l)
+	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	accepted := srv.Listen(l)
 	n, err := open("unix://" + path)
 	require.NoError(t, err)
 	t.Cleanup(func() {

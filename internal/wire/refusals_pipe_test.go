@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -182,21 +183,21 @@ func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := &scripted{answer: func(args []string) (string, bool) {
+				srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
 					if args[0] == "evalsha" && args[2] == "0" {
 						return reply, reply == ""
 					}
 					return "+OK\r\n", false
 				}}
-				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
+				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
 				assert.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
 				v := r.ask(undoable("b")).result()
 				assert.Equal(t, wire.Granted, v.Verdict)
 				assert.Equal(t, "abc", v.Server.RunID)
 				if reply == "" {
-					assert.Equal(t, int64(2+comparing), srv.dials.Load(), "it connects once more, without the check")
+					assert.Equal(t, int64(2+comparing), srv.Dials.Load(), "it connects once more, without the check")
 				} else {
-					assert.Equal(t, int64(1+comparing), srv.dials.Load())
+					assert.Equal(t, int64(1+comparing), srv.Dials.Load())
 				}
 			})
 		})
@@ -228,7 +229,7 @@ func TestASlowRightCheckBarsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var slow atomic.Bool
 				slow.Store(true)
-				srv := &scripted{answer: func(args []string) (string, bool) {
+				srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
 					if args[0] != "evalsha" || args[2] != "0" {
 						return "+OK\r\n", false
 					}
@@ -237,7 +238,7 @@ func TestASlowRightCheckBarsNothing(t *testing.T) {
 					}
 					return reply, reply == ""
 				}}
-				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
+				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
 				var v wire.Vote
 				for range 10 {
 					if v = r.ask(undoable("a")).result(); v.Verdict == wire.Granted {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -259,14 +260,14 @@ func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
 func TestAServerThatAlwaysHangsUpIsTriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := &scripted{answer: func(args []string) (string, bool) { return "", true }}
-		n, err := open("redis://10.9.9.9", node.WithDialer(srv.dial))
+		srv := &testnet.Scripted{Answer: func(args []string) (string, bool) { return "", true }}
+		n, err := open("redis://10.9.9.9", node.WithDialer(srv.Dial))
 		require.NoError(t, err)
 		r := bind(t, nil, n)
 		assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
 		r.ask(release("a", "me"), durably).result()
 		time.Sleep(10 * time.Second)
-		assert.Less(t, srv.dials.Load(), int64(40))
+		assert.Less(t, srv.Dials.Load(), int64(40))
 		assert.True(t, n.Suspect())
 		assert.Equal(t, []string{"suspect"}, r.healthReports())
 	})

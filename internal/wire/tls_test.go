@@ -22,13 +22,13 @@ import (
 // listenTLS starts a master that uses TLS with that certificate, and returns its address.
 func listenTLS(t *testing.T, c *tls.Config) string {
 	t.Helper()
-	srv := &scripted{answer: func(args []string) (string, bool) {
+	srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
 		if strings.EqualFold(args[0], "ping") {
 			return "+PONG\r\n", false
 		}
 		return "+OK\r\n", false
 	}}
-	return testnet.Serve(t, func(conn net.Conn) { srv.serve(tls.Server(conn, c)) })
+	return testnet.Serve(t, func(conn net.Conn) { srv.Serve(tls.Server(conn, c)) })
 }
 
 func serving(c tls.Certificate) *tls.Config { return &tls.Config{Certificates: []tls.Certificate{c}} }
@@ -239,8 +239,8 @@ func TestAWrappedServerThatIsNotRedis(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	srv := &scripted{answer: func([]string) (string, bool) { return "+OK\r\n", false }}
-	over := srv.listen(l)
+	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	over := srv.Listen(l)
 	c := redis.NewClient(&redis.Options{Addr: l.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
 	t.Cleanup(func() {
 		_ = c.Close()

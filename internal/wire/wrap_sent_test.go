@@ -15,12 +15,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // netPath is the network between a wrapped client and a scripted server. A test may change its faults at any time.
 type netPath struct {
-	scripted
+	testnet.Scripted
 	refused atomic.Bool  // dials fail
 	cut     atomic.Int64 // a write ends after so many bytes, with a reset; 0: it does not
 	resets  atomic.Bool  // the end of a connection is a reset
@@ -30,7 +31,7 @@ func (l *netPath) dial(ctx context.Context, network, addr string) (net.Conn, err
 	if l.refused.Load() {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
-	c, err := l.scripted.dial(ctx, network, addr)
+	c, err := l.Scripted.Dial(ctx, network, addr)
 	return pathConn{c, l}, err
 }
 
@@ -61,7 +62,7 @@ func (c pathConn) Read(p []byte) (int, error) {
 func onPath(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, l *netPath, r *rig, c *redis.Client)) {
 	t.Helper()
 	l := &netPath{}
-	l.answer = func(args []string) (string, bool) { return standard(args), false }
+	l.Answer = func(args []string) (string, bool) { return standard(args), false }
 	o := &redis.Options{
 		Addr: "10.9.9.9:6379", Dialer: l.dial, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
 		PoolTimeout: 10 * time.Millisecond, ReadTimeout: time.Second, WriteTimeout: time.Second,
@@ -93,7 +94,7 @@ func standard(args []string) string {
 
 // hangsUpAt answers a command about the name "a" with the beginning of a reply, and hangs up.
 func (l *netPath) hangsUpAt(reply string) {
-	l.answer = func(args []string) (string, bool) {
+	l.Answer = func(args []string) (string, bool) {
 		if len(args) > 1 && args[1] == "a" {
 			return reply, true
 		}
@@ -126,7 +127,7 @@ func TestWhichCallsAWrappedClientHasNotSent(t *testing.T) {
 		"the handshake is refused": {
 			adjust: func(o *redis.Options) { noneIdle(o); o.Password = "secret" }, unsent: true,
 			fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
-				l.answer = func(args []string) (string, bool) {
+				l.Answer = func(args []string) (string, bool) {
 					if strings.EqualFold(args[0], "auth") {
 						return "-WRONGPASS invalid username-password pair or user is disabled.\r\n", false
 					}
@@ -139,7 +140,8 @@ func TestWhichCallsAWrappedClientHasNotSent(t *testing.T) {
 			fault: func(t *testing.T, _ *netPath, c *redis.Client) { t.Helper(); lent(t, c) },
 		},
 		"the pool may make no connection": {
-			adjust: func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 1 }, unsent: true, is: redis.ErrPoolExhausted,
+			adjust: func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 1 }, unsent: true,
+			is:    redis.ErrPoolExhausted,
 			fault: func(t *testing.T, _ *netPath, c *redis.Client) { t.Helper(); lent(t, c) },
 		},
 		"a write is cut off": {
@@ -166,7 +168,7 @@ func TestWhichCallsAWrappedClientHasNotSent(t *testing.T) {
 			l.hangsUpAt("*2\r\n:1\r\n")
 		}},
 		"no answer": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
-			l.answer = func(args []string) (string, bool) {
+			l.Answer = func(args []string) (string, bool) {
 				if len(args) > 1 && args[1] == "a" {
 					return "", false
 				}
