@@ -115,6 +115,8 @@ func TestAnOperationOnALeaseNeedsAMajority(t *testing.T) {
 				}
 				require.ErrorIs(t, result(), tt.want)
 				assert.Equal(t, until, lease.Until())
+				found := strings.HasPrefix(tt.name, "extend") && errors.Is(tt.want, quorum.ErrGone)
+				assert.Equal(t, found, lease.Gone())
 			})
 		})
 	}
