@@ -69,21 +69,23 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 	}
 	fx.now = now
 	conn.silentSince = now
-	if conn.link == nil && conn.successor != nil { // it may have waited for long, so it is checked, too
-		conn.state.on(connAdopted)
-		co.use(conn.successor, conn.successorAt, now, &fx)
-		conn.successor = nil
-	}
-	if conn.link != nil {
-		switch conn.link.state() {
-		case linkUnverified:
+	for conn.link != nil || conn.successor != nil {
+		if conn.link == nil { // the successor may have waited for long, so it is checked, too
+			conn.state.on(connAdopted)
+			co.use(conn.successor, conn.successorAt, now, &fx)
+			conn.successor = nil
+		}
+		state := conn.link.state()
+		if state == linkUnverified {
 			s.calls.ping(now)
 			co.beginWrite(now)
 			return task{do: doVerify, link: conn.link}, fx
-		case linkEnded: // the master may be fine: the next connection carries the calls
-			fx.close = append(fx.close, conn.link)
-			conn.ended()
 		}
+		if state != linkEnded {
+			break
+		}
+		fx.close = append(fx.close, conn.link) // the master may be fine: the next connection carries the calls
+		conn.ended()
 	}
 	if conn.link == nil {
 		if !s.health.due(now) {

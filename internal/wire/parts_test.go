@@ -340,6 +340,23 @@ func TestASessionDoesNotWaitForTheRestOfAReply(t *testing.T) {
 	}
 }
 
+// The beginning of a reply that nobody asked for must not become a part of the next one.
+func TestASessionEndsAtTheBeginningOfAnUnaskedReply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		s := newSession(client, Server{})
+		s.put(nil)
+		go func() {
+			_, _ = server.Write([]byte(":0\r\n+O"))
+		}()
+		replies, err := s.receive()
+		require.ErrorIs(t, err, errUnasked)
+		assert.Len(t, replies, 1)
+		_, _ = client.Close(), server.Close()
+	})
+}
+
 func TestWhenTheKeysOfACallExpire(t *testing.T) {
 	t.Parallel()
 	c := anyCall(expiringAt(at(20)))

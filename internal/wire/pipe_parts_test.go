@@ -569,3 +569,25 @@ func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
 		assert.Equal(t, c.suspect, len(fx.reports) > 0, name)
 	}
 }
+
+// endedLink is a link that the master has ended.
+type endedLink struct{ fakeLink }
+
+func (*endedLink) state() linkState { return linkEnded }
+
+// The replies of a silent master may arrive when its connection has been closed for a successor, which carries the next
+// call. If it stayed beside another connection, no silence of that one would be proved.
+func TestASuccessorFollowsAConnectionThatEnded(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	main, successor := &endedLink{}, &slowLink{}
+	p.connect(main)
+	p.conn.successor, p.conn.successorAt = successor, at(8)
+	p.driver.running = true
+	p.state.calls.push(releases(1)...)
+	next, fx := p.next(at(9))
+	assert.NotEqual(t, doConnect, next.do)
+	assert.Equal(t, []link{main}, fx.close)
+	assert.Same(t, successor, p.conn.link)
+	assert.Nil(t, p.conn.successor)
+}

@@ -98,6 +98,9 @@ func (s *session) receive() ([]reply, error) {
 			}
 		}
 		s.replies = append(s.replies, r)
+		if s.due.Load() == 0 && s.in.Buffered() > 0 { // the beginning of a reply, which must not answer the next request
+			return s.replies, errUnasked
+		}
 		if buffered, _ := s.in.Peek(s.in.Buffered()); size >= maxReply || !beginsWithReply(buffered) {
 			s.used = time.Now()
 			return s.replies, nil
