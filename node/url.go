@@ -62,7 +62,7 @@ func redactQuery(rawURL string) string {
 
 func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
 	if strings.TrimSpace(rawURL) != rawURL {
-		return nil, "", errors.New("the URL begins or ends with a space")
+		return nil, "", errors.New("the URL begins or ends with white space")
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {

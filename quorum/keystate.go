@@ -23,7 +23,7 @@ type keyState struct {
 	extended      bool // keys is from an extension; the vote on the acquire, if it arrives later, does not count
 }
 
-// presence is whether a node has the keys of a lease.
+// presence is whether a node has the keys of a lease, or the intent of a waiter.
 type presence uint8
 
 const (

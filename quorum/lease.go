@@ -209,6 +209,9 @@ func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) 
 	for _, pair := range duplicates {
 		for _, i := range pair {
 			l.states[i].reservedUntil = 0
+			if l.states[i].keys == present {
+				l.states[i].keys = guarded
+			}
 		}
 	}
 }

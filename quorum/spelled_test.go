@@ -50,6 +50,7 @@ func spelledLease(t *testing.T, votes ...*wire.Vote) (*quorum.Lease, []*fake) {
 func TestWhichReleasesAreAnnounced(t *testing.T) {
 	t.Parallel()
 	guarded := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Guarded: true, Err: &node.RestartError{}} }
+	twice := func() *wire.Vote { return &wire.Vote{Verdict: wire.Granted, Server: &wire.Server{RunID: "one"}} }
 	type votes []*wire.Vote
 	for name, tt := range map[string]struct {
 		votes     votes // of the masters; nil: it does not answer
@@ -82,6 +83,7 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 		"all refused":                   {votes: votes{failed(), failed(), failed()}},
 		"all restarted":                 {votes: votes{guarded(), guarded(), guarded()}},
 		"split, and two have restarted": {votes: votes{granted(), granted(), denied(), guarded(), guarded()}},
+		"one server twice":              {votes: votes{twice(), twice(), unsent()}},
 		"granted too late":              {votes: votes{granted(), granted(), granted()}, late: terms.TTL, announced: true},
 		"granted, the token is refused": {votes: votes{granted(), granted(), granted()}, fenced: true, announced: true},
 		"granted, token is not taken":   {votes: votes{granted(), granted(), nil}, fenced: true, announced: true},

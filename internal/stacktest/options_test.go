@@ -43,7 +43,7 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 			"the same address, another user", append(three[:2:2], "redis://u:secret@10.0.0.1"), nil,
 			[]string{"10.0.0.1:6379 is given twice"},
 		},
-		{"a space before a URL", append(three[:2:2], " redis://10.0.0.3"), nil, []string{"begins or ends with a space"}},
+		{"a space before a URL", append(three[:2:2], " redis://10.0.0.3"), nil, []string{"begins or ends with white space"}},
 		{"an unknown scheme", append(three[:2:2], "http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
 		{"no scheme", append(three[:2:2], "10.0.0.3"), nil, []string{"scheme"}},
 		{"no URL at all", append(three[:2:2], ""), nil, []string{"URL of master 3 of 3 is empty"}},

@@ -12,7 +12,7 @@ type Waiter struct {
 	// Queues.mu guards the fields below.
 	state         state
 	turn          bool             // it is one of queue.turns
-	heldElsewhere bool             // the masters denied the last one, so a release helps
+	heldElsewhere bool             // the masters denied its last attempt, so a release helps
 	again         bool             // it is to ask once more after its present attempt
 	asked         uint64           // queue.news when its last attempt began; 0: none has
 	waitUntil     time.Time        // yielding, pausing: when that is over
