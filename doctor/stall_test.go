@@ -31,17 +31,17 @@ func underWay(t *testing.T, c *redis.Client) {
 // have stalled, and not to be slow or down.
 func TestAStall(t *testing.T) {
 	t.Parallel()
-	const title = "stalled"
+	const title, timeout = "stalled", 300 * time.Millisecond
 	for name, c := range map[string]struct {
-		span, freeze time.Duration
-		why          string
+		span, freeze, timeout time.Duration
+		why                   string
 	}{
 		"a second": {
-			3 * time.Second, time.Second, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`,
+			3 * time.Second, time.Second, timeout, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`,
 		},
-		"longer than the wait":     {10 * time.Second, 4 * time.Second, `once, for [345](\.\d+)?s; the node`},
-		"until after the span":     {time.Second, 2500 * time.Millisecond, `no answer once, for 2\.\d+s; the node`},
-		"shorter than the timeout": {time.Second, 50 * time.Millisecond, ""},
+		"longer than the wait":     {10 * time.Second, 4 * time.Second, timeout, `once, for [345](\.\d+)?s; the node`},
+		"until after the span":     {time.Second, 2500 * time.Millisecond, timeout, `no answer once, for 2\.\d+s; the node`},
+		"shorter than the timeout": {time.Second, 400 * time.Millisecond, 2500 * time.Millisecond, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +54,7 @@ func TestAStall(t *testing.T) {
 				time.Sleep(c.freeze)
 				assert.NoError(t, server.Thaw())
 			})
-			report := examineFor(t, c.span, []string{server.URL()}, redlock.WithNodeTimeout(300*time.Millisecond))
+			report := examineFor(t, c.span, []string{server.URL()}, redlock.WithNodeTimeout(c.timeout))
 			freezing.Wait()
 			for _, other := range []string{
 				"does not answer", "the round trip exceeds the node timeout", "the round trip is near the node timeout",
