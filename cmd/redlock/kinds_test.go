@@ -106,7 +106,7 @@ func TestStatusShowsAllReadersAndTheirFence(t *testing.T) {
 	for _, n := range lock["nodes"].([]any) {
 		node := n.(map[string]any)
 		assert.Equal(t, "reader", node["kind"])
-		assert.Equal(t, lock["fence"], node["fence"])
+		assert.Greater(t, node["fence"], 1e15, "its own counter: one that answered late may be ahead")
 		require.Len(t, node["holders"], 4, "all of them, on every master")
 		one := node["holders"].([]any)[0].(map[string]any)
 		assert.Regexp(t, `^web-\d$`, one["owner"])
