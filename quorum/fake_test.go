@@ -209,8 +209,6 @@ func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	return lease
 }
 
-func silence(v *wire.Vote) bool { return v.Verdict == wire.Failed || v.Verdict == wire.Unknown }
-
 // permutations calls f with every order of n things.
 func permutations(n int, f func(order []int)) {
 	order := make([]int, n)
