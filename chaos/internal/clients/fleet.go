@@ -149,7 +149,9 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 		if err := p.running(); err != nil {
 			return err
 		}
-		p.client.Go("Client.SetCrashPoint", point, new(int), make(chan *rpc.Call, 1))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.setting = p.client.Go("Client.SetCrashPoint", point, new(int), make(chan *rpc.Call, 1))
 		return nil
 	})
 }

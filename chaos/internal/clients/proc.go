@@ -26,8 +26,9 @@ type proc struct {
 	gone   chan struct{} // closed when the process has ended
 	err    error         // how it ended; valid when gone is closed
 
-	mu     sync.Mutex
-	ending bool // its end is expected
+	mu      sync.Mutex
+	ending  bool      // its end is expected
+	setting *rpc.Call // sets its crash point; nil if none was set
 }
 
 // errHung says that a client has not answered a command for longer than a busy machine explains.
@@ -172,5 +173,22 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 			}
 		}
 	})
+	p.mu.Lock()
+	setting := p.setting
+	p.setting = nil
+	p.mu.Unlock()
+	if setting != nil { // the client executes calls at once, in any order
+		err := p.within(ctx, tellTimeout, "set its crash point", func(ctx context.Context) error {
+			select {
+			case <-setting.Done:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return p.call(ctx, tellTimeout, "SetCrashPoint", traffic.NoCrashPoint, new(int))
 }
