@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// inspectTimeout bounds one command of the harness.
-const inspectTimeout = 2 * time.Second
+// inspectTimeout bounds one command of the harness. The first two repetitions of a lost SYN are within it.
+const inspectTimeout = 5 * time.Second
 
 // InspectorName is the name of an inspector's connections in CLIENT LIST, which distinguishes them from the clients'
 // connections.
