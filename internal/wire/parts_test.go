@@ -340,7 +340,7 @@ func TestASessionDoesNotWaitForTheRestOfAReply(t *testing.T) {
 	}
 }
 
-// The beginning of a reply that nobody asked for must not become a part of the next one.
+// The beginning of a reply without a request must not become a part of the next reply.
 func TestASessionEndsAtTheBeginningOfAnUnaskedReply(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
