@@ -33,25 +33,6 @@ func (s *Scripted) Dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// Listen serves l until it is closed, and closes the channel when no connection is left.
-func (s *Scripted) Listen(l net.Listener) <-chan struct{} {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		var all sync.WaitGroup
-		defer all.Wait()
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.Dials.Add(1)
-			all.Go(func() { s.Serve(c) })
-		}
-	}()
-	return over
-}
-
 // Serve answers until the connection ends.
 func (s *Scripted) Serve(c net.Conn) {
 	in := bufio.NewReader(c)

@@ -14,14 +14,21 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// Serve calls serve for each connection to the address that it returns. At the end of the test it closes the
-// connections and waits for the calls.
+// Serve is ServeOn with a port of its own, and returns the address.
 func Serve(t TB, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	ServeOn(t, l, serve)
+	return l.Addr().String()
+}
+
+// ServeOn calls serve for each connection that l accepts. At the end of the test it closes l and the connections, and
+// waits for the calls.
+func ServeOn(t TB, l net.Listener, serve func(net.Conn)) {
+	t.Helper()
 	var serving sync.WaitGroup
 	var conns []net.Conn
 	over := make(chan struct{})
@@ -44,7 +51,6 @@ func Serve(t TB, serve func(net.Conn)) (addr string) {
 		}
 		serving.Wait()
 	})
-	return l.Addr().String()
 }
 
 // Forward forwards a connection to a server until one of them ends it.

@@ -187,13 +187,9 @@ func TestAUnixSocket(t *testing.T) {
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
-	accepted := srv.Listen(l)
+	testnet.ServeOn(t, l, srv.Serve)
 	n, err := open("unix://" + path)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-accepted
-	})
 	r := bind(t, nil, n)
 	v := r.ask(acquire("a", "me"), within(10*time.Second)).result()
 	assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)

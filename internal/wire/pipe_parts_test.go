@@ -576,7 +576,7 @@ type endedLink struct{ fakeLink }
 func (*endedLink) state() linkState { return linkEnded }
 
 // The replies of a silent master may arrive when its connection has been closed for a successor, which carries the next
-// call. If it stayed beside another connection, no silence of that one would be proved.
+// call. If another connection were made instead, no silence of that one would be proved.
 func TestASuccessorFollowsAConnectionThatEnded(t *testing.T) {
 	t.Parallel()
 	p := newCore()

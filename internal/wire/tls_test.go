@@ -237,16 +237,11 @@ func TestInvalidTLSConfigurations(t *testing.T) {
 // The server of a wrapped client that does not answer PING with PONG is not Redis.
 func TestAWrappedServerThatIsNotRedis(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
-	over := srv.Listen(l)
-	c := redis.NewClient(&redis.Options{Addr: l.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
-	t.Cleanup(func() {
-		_ = c.Close()
-		_ = l.Close()
-		<-over
+	c := redis.NewClient(&redis.Options{
+		Addr: testnet.Serve(t, srv.Serve), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 	})
+	t.Cleanup(func() { _ = c.Close() })
 	n, err := wrap(c)
 	require.NoError(t, err)
 	r := bind(t, nil, n)
