@@ -85,16 +85,21 @@ func TestFencing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.builder.events, []string{"evict"})
-			if tt.says == "" {
-				assert.Empty(t, v.Findings)
-				return
-			}
-			require.NotEmpty(t, v.Findings)
-			assert.Contains(t, v.Findings[0].Text, tt.says)
-			assert.NotEmpty(t, v.Findings[0].Events)
+			first(t, check.Fencing(tt.builder.events, []string{"evict"}), tt.says)
 		})
 	}
+}
+
+// first compares the first finding of a verdict with what it says; "" if there is none.
+func first(t *testing.T, v check.Verdict, says string) {
+	t.Helper()
+	if says == "" {
+		assert.Empty(t, v.Findings)
+		return
+	}
+	require.NotEmpty(t, v.Findings)
+	assert.Contains(t, v.Findings[0].Text, says)
+	assert.NotEmpty(t, v.Findings[0].Events)
 }
 
 // TestOwned has holds of one owner. Its findings are about an inner hold, or about a later one.
@@ -160,14 +165,7 @@ func TestOwned(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Owned(tt.builder.events)
-			if tt.says == "" {
-				assert.Empty(t, v.Findings)
-				return
-			}
-			require.NotEmpty(t, v.Findings)
-			assert.Contains(t, v.Findings[0].Text, tt.says)
-			assert.NotEmpty(t, v.Findings[0].Events)
+			first(t, check.Owned(tt.builder.events), tt.says)
 		})
 	}
 }

@@ -141,7 +141,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Failures count whoever reports them, and after the last unlock, too.
+// Failures count, whichever client reports them, and after the last unlock, too.
 func TestFailuresOfTheHarnessAndOfClientsAreFound(t *testing.T) {
 	t.Parallel()
 	good := []history.Event{

@@ -63,7 +63,7 @@ func (p *proc) start(log *os.File) error {
 // call calls a method of [Remote] and waits for its reply. It returns an error if the reply comes after the timeout.
 func (p *proc) call(ctx context.Context, timeout time.Duration, method string, arg any, reply *int) error {
 	return p.within(ctx, timeout, fmt.Sprintf("answer %q", method), func(ctx context.Context) error {
-		got := new(int) // it may come when nobody waits any more
+		got := new(int) // it may come when the caller waits no more
 		call := p.client.Go("Client."+method, arg, got, make(chan *rpc.Call, 1))
 		var refused rpc.ServerError
 		select {

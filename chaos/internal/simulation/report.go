@@ -21,7 +21,7 @@ type Result struct {
 	// Events is the history. Holds is the number of its acquisitions.
 	Events []history.Event
 	Holds  int
-	// Found is what the checkers found in the history, and then what the run itself found, such as a key left behind.
+	// Found is what the checkers found in the history, and then what the run itself found, such as a key that remains.
 	Found []Found
 	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
 	HandedOver int
