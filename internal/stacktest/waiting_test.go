@@ -234,8 +234,9 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 		{"three masters", 3, nil, time.Second},
 		{"five masters", 5, nil, time.Second},
 		{"one is down", 5, func(w *world, i int) { w.Master(i).Crash() }, time.Second},
-		{"one is frozen", 5, func(w *world, i int) { w.Master(i).Freeze() }, 2 * time.Second},
-		{"one is cut off", 5, func(w *world, i int) { w.Master(i).BlackHole() }, 2 * time.Second},
+		// If it is the first node, these take 1.7 s on average, and at most 2.03 s in 320 runs.
+		{"one is frozen", 5, func(w *world, i int) { w.Master(i).Freeze() }, 4 * time.Second},
+		{"one is cut off", 5, func(w *world, i int) { w.Master(i).BlackHole() }, 4 * time.Second},
 		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
 		{
 			"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") },
