@@ -31,7 +31,7 @@ func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
 		l := w.locker(t, "a")
 		first, out := withWaiter(t, w, l, nil, nil)
 		ctx := first.Context()
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		until := first.Until()
 		asked := len(w.asked())
 		unlock(t, first)

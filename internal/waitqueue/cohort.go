@@ -12,12 +12,11 @@ import "time"
 // A budget bounds how long a process passes a lock among its own callers, in either way. If other processes wait for
 // the lock, a cooldown follows, in which this process does not ask for it.
 const (
-	minLeaseBudget  = 50 * time.Millisecond
-	minSilentBudget = 20 * time.Millisecond
-	maxPasses       = 10_000
-	minCooldown     = time.Millisecond
-	maxRest         = 50 * time.Millisecond  // bounds what the cooldown leaves to one other process
-	maxCooldown     = 150 * time.Millisecond // bounds what it leaves to all of them
+	minBudget   = 20 * time.Millisecond
+	maxPasses   = 10_000
+	minCooldown = time.Millisecond
+	maxRest     = 50 * time.Millisecond  // bounds what the cooldown leaves to one other process
+	maxCooldown = 150 * time.Millisecond // bounds what it leaves to all of them
 )
 
 // Policy is what a waiter allows. A lock has the policy of the waiter that acquired it.
@@ -59,8 +58,8 @@ func (c cohort) age(now time.Time) time.Duration { return now.Sub(epoch) - c.sin
 
 // budget returns how long the cohort may last: long in comparison with a round of requests, and short in comparison
 // with the TTL.
-func (c cohort) budget(ttl, least time.Duration) time.Duration {
-	return min(ttl/8, max(least, 4*c.round))
+func (c cohort) budget(ttl time.Duration) time.Duration {
+	return min(ttl/8, max(minBudget, 4*c.round))
 }
 
 // cooldown returns how long this process does not ask for the lock after the cohort, if other processes wait for it.
@@ -73,13 +72,13 @@ func (c cohort) cooldown(now time.Time, holders int) time.Duration {
 }
 
 // mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.
-func (c cohort) mayKeep(lock, waiter Policy, now time.Time, least time.Duration) bool {
-	return lock.Cohort && waiter.Cohort && c.passes < maxPasses && c.age(now) < c.budget(lock.TTL, least)
+func (c cohort) mayKeep(lock, waiter Policy, now time.Time) bool {
+	return lock.Cohort && waiter.Cohort && c.passes < maxPasses && c.age(now) < c.budget(lock.TTL)
 }
 
 // mayReuseLease reports whether a lock may be passed to a waiter with its lease. Both policies must allow it, and three
 // quarters of the TTL must be left.
 func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bool {
-	return c.mayKeep(lock, waiter, now, minLeaseBudget) && lock.ReuseLease && waiter.ReuseLease &&
+	return c.mayKeep(lock, waiter, now) && lock.ReuseLease && waiter.ReuseLease &&
 		lock.TTL == waiter.TTL && lease.Validity(now) > lock.TTL*3/4
 }

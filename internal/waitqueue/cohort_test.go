@@ -37,10 +37,9 @@ func TestCohortBegins(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 50*time.Millisecond, aged(0, time.Millisecond, 0).budget(8*time.Second, minLeaseBudget))
-	assert.Equal(t, 20*time.Millisecond, aged(0, time.Millisecond, 0).budget(8*time.Second, minSilentBudget))
-	assert.Equal(t, 80*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(8*time.Second, minSilentBudget))
-	assert.Equal(t, 10*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(80*time.Millisecond, minSilentBudget))
+	assert.Equal(t, 20*time.Millisecond, aged(0, time.Millisecond, 0).budget(8*time.Second))
+	assert.Equal(t, 80*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(8*time.Second))
+	assert.Equal(t, 10*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(80*time.Millisecond))
 }
 
 func TestCooldown(t *testing.T) {
@@ -68,7 +67,7 @@ func TestMayKeep(t *testing.T) {
 		"the lock does not allow it": {aged(0, 0, 0), other, mutex, false},
 		"the waiter does not":        {aged(0, 0, 0), mutex, other, false},
 	} {
-		assert.Equal(t, tt.want, tt.cohort.mayKeep(tt.lock, tt.waiter, start, minSilentBudget), name)
+		assert.Equal(t, tt.want, tt.cohort.mayKeep(tt.lock, tt.waiter, start), name)
 	}
 }
 
@@ -79,7 +78,7 @@ func TestMayReuseLease(t *testing.T) {
 		change(&p)
 		return p
 	}
-	young, most := aged(49*time.Millisecond, 0, 0), valid(mutex.TTL*3/4+1)
+	young, most := aged(19*time.Millisecond, 0, 0), valid(mutex.TTL*3/4+1)
 	for name, tt := range map[string]struct {
 		cohort       cohort
 		lock, waiter Policy
@@ -88,7 +87,7 @@ func TestMayReuseLease(t *testing.T) {
 	}{
 		"most of the lease is left":  {young, mutex, mutex, most, true},
 		"a quarter is used up":       {young, mutex, mutex, valid(mutex.TTL * 3 / 4), false},
-		"the budget is used up":      {aged(50*time.Millisecond, 0, 0), mutex, mutex, most, false},
+		"the budget is used up":      {aged(20*time.Millisecond, 0, 0), mutex, mutex, most, false},
 		"the lock does not allow it": {young, with(func(p *Policy) { p.ReuseLease = false }), mutex, most, false},
 		"the waiter does not":        {young, mutex, with(func(p *Policy) { p.ReuseLease = false }), most, false},
 		"no cohort":                  {young, with(func(p *Policy) { p.Cohort = false }), mutex, most, false},

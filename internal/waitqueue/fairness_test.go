@@ -16,7 +16,7 @@ func (p *process) wanted(slots int) (held []*lock, waiter *waitqueue.Waiter) {
 	held = p.holders(permit("x", slots), slots)
 	waiter = p.join(permit("x", slots))
 	waiter.Listen()
-	p.now = p.now.Add(40 * time.Millisecond)
+	p.now = p.now.Add(15 * time.Millisecond)
 	return held, waiter
 }
 
@@ -181,7 +181,7 @@ func TestASemaphoreYieldsAfterEachRelease(t *testing.T) {
 	held, w := p.wanted(2)
 	held[0].hold.Published(2, p.now)
 	held[0].hold.Released(p.now, false)
-	p.asks(w, 40*time.Millisecond)
+	p.asks(w, 15*time.Millisecond)
 	w.Leave()
 	p.now = p.now.Add(time.Second)
 	held[1].hold.Released(p.now, false)
@@ -206,5 +206,5 @@ func TestTheCooldownOfMoreProcessesThanSlots(t *testing.T) {
 	held, w := p.wanted(2)
 	held[0].hold.Published(6, p.now)
 	held[0].hold.Released(p.now, false)
-	p.asks(w, 120*time.Millisecond) // three times two of them
+	p.asks(w, 45*time.Millisecond) // three times two of them
 }

@@ -27,7 +27,7 @@ func (q *queue) passLease(h *Hold, from Lock, now time.Time) bool {
 // keepSilent reports whether the release of a lock shall be silent. If so, it records that.
 func (q *queue) keepSilent(h *Hold, from Lock, now time.Time) bool {
 	w := q.firstWaiting()
-	if w == nil || q.slots != nil || !h.cohort.mayKeep(from.Policy(), w.Policy, now, minSilentBudget) {
+	if w == nil || q.slots != nil || !h.cohort.mayKeep(from.Policy(), w.Policy, now) {
 		return false
 	}
 	q.silence = &silence{from, h.cohort}

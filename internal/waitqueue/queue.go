@@ -107,7 +107,7 @@ func (q *queue) giveTurn(w *Waiter) (publish Lock) {
 	}
 	if s := q.silence; s != nil {
 		now := q.all.Now()
-		if s.cohort.mayKeep(s.lock.Policy(), w.Policy, now, minSilentBudget) {
+		if s.cohort.mayKeep(s.lock.Policy(), w.Policy, now) {
 			w.cohort = s.cohort.next()
 			w.ask(turn)
 			return nil

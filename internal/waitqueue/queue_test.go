@@ -138,7 +138,7 @@ func TestALeaseIsPassedOn(t *testing.T) {
 	assert.False(t, la.passes(p.now), "it has no lease any more")
 	lb := p.inherit(b, la)
 	p.waits(c)
-	assert.False(t, lb.passes(epoch.Add(51*time.Millisecond)), "the cohort began with the first holder")
+	assert.False(t, lb.passes(epoch.Add(21*time.Millisecond)), "the cohort began with the first holder")
 	lb.hold.Lost()
 	assert.False(t, lb.passes(p.now), "a lost lock is not passed on")
 	lb.hold.Released(p.now, false)
