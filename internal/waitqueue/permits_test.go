@@ -222,14 +222,13 @@ func TestARefusedSlotIsForgotten(t *testing.T) {
 	t.Parallel()
 	const slots = 1 << 20 // another choice is another slot
 	p := newProcess(t)
-	p.join(permit("x", slots)) // keeps the queue
 	w := p.join(permit("x", slots))
 	slot := p.choose(w, nil)
 	l := &lock{}
 	w.Granted(&l.hold, p.now, p.now)
 	l.hold.Released(p.now, false)
 	w = p.join(permit("x", slots))
-	require.Equal(t, slot, p.choose(w, nil))
+	require.Equal(t, slot, p.choose(w, nil), "also if no caller was left in between")
 	w.RefuseSlot()
 	w.Leave()
 	assert.NotEqual(t, slot, p.choose(p.join(permit("x", slots)), nil), "another process has it")

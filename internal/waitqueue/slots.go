@@ -1,11 +1,16 @@
 package waitqueue
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
-// the same slot. A process prefers the slots that it had last, so processes rarely ask for each other's.
+// the same slot. A process prefers the slots that it had last, and next to them those from its home on, so processes
+// rarely ask for each other's.
 type slots struct {
 	total  int
+	home   *int         // the slot with which the search begins, modulo total; all semaphores of a Locker have one
 	used   map[int]bool // the slots that this process holds or asks for
 	recent []int        // free slots that this process held, the last one at the end
 }
@@ -33,9 +38,8 @@ func (s *slots) anySlot() int {
 	if n := len(s.recent); n > 0 {
 		return s.recent[n-1]
 	}
-	first := rand.IntN(s.total)
 	for i := range s.total {
-		if slot := (first+i)%s.total + 1; !s.used[slot] {
+		if slot := (*s.home%s.total+i)%s.total + 1; !s.used[slot] {
 			return slot
 		}
 	}
@@ -52,8 +56,13 @@ func (s *slots) oneOf(candidates []int) int {
 	return 0
 }
 
-// refuse records that the masters did not grant a slot.
-func (s *slots) refuse(slot int) { delete(s.used, slot) }
+// refuse records that the masters did not grant a slot. The home moves, because another process may have the same one.
+func (s *slots) refuse(slot int) {
+	delete(s.used, slot)
+	*s.home = newHome()
+}
+
+func newHome() int { return rand.IntN(math.MaxInt32) }
 
 // release records that this process released a slot.
 func (s *slots) release(slot int) {

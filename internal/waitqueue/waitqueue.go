@@ -24,6 +24,7 @@ type Queues struct {
 	mu     sync.Mutex // not held while effects run
 	byKey  map[queueKey]*queue
 	yields yields
+	home   int // of the slots of semaphores
 }
 
 // Config is what Queues needs from its user.
@@ -38,7 +39,9 @@ type Config struct {
 }
 
 // New returns Queues without waiters.
-func New(c Config) *Queues { return &Queues{Config: c, byKey: make(map[queueKey]*queue)} }
+func New(c Config) *Queues {
+	return &Queues{Config: c, byKey: make(map[queueKey]*queue), home: newHome()}
+}
 
 // Subscription is a subscription for the releases of a lock.
 type Subscription interface {
@@ -115,7 +118,7 @@ func (qs *Queues) queueFor(r *Request) *queue {
 	}
 	q := &queue{all: qs, key: key, width: r.Width, limit: r.Width, news: 1, tryLocks: waitList{role: asTryLock}}
 	if r.Slotted {
-		q.slots = &slots{total: r.Width}
+		q.slots = &slots{total: r.Width, home: &qs.home}
 	}
 	q.cooldown = qs.yields.get(key, qs.Now)
 	qs.byKey[key] = q
