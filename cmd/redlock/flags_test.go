@@ -38,6 +38,7 @@ func flagCases() map[string]flagCase {
 		"--masters-file":     {"status --masters-file UPFILE", "", "REDLOCK_MASTERS_FILE=DOWNFILE", 0, "3 of 3 may vote"},
 		"--masters-file, $":  {"status --masters-file UPFILE", "", down, 0, "3 of 3 may vote"},
 		"$MASTERS_FILE":      {"status", "", "REDLOCK_MASTERS_FILE=DOWNFILE", 69, "0 of 3 may vote"},
+		"$MASTERS, both":     {"status", "", "REDLOCK_MASTERS=UP REDLOCK_MASTERS_FILE=UPFILE", 64, "two lists"},
 		"--embedded":         {"run --embedded NAME -- echo runs", "", down, 0, "^runs\n$"},
 		"--ttl":              {"run --ttl 40s NAME -- sh -c", show, "", 0, ` 3\ds left`},
 		"--node-timeout":     {"status --node-timeout 5s --ttl 1s NAME", "", "", 64, "one node timeout .5s. take off it"},
@@ -63,7 +64,7 @@ func flagCases() map[string]flagCase {
 		"--quiet":            {"run --quiet --try HELD -- true", "", "", 75, "^$"},
 		"-q, waiting":        {"run -q --wait 1500ms --skip-status 3 HELD -- true", "", "", 3, "^$"},
 		"quiet, no majority": {"run --quiet --try NAME -- true", "", down, 69, "no majority"},
-		"--min-hold":         {"run --min-hold 9s NAME -- true", "", "", 0, "^$"}, // see TestAMinHoldOutlivesTheRun
+		"--min-hold":         {"run --min-hold 9s NAME -- true", "", "", 0, "^$"}, // see TestReleaseOfAMinimumHold
 		"--max-hold":         {"run --max-hold 1s --grace 0 NAME -- sleep 30", "", "", 70, `maximum of 1s \(--max-hold\)`},
 		"--grace": {
 			"run --max-hold 1s --grace 100ms NAME -- sh -c", "trap '' TERM; while :; do sleep 0.02; done", "",

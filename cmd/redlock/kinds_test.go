@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -120,9 +119,7 @@ func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	for _, m := range masters {
-		opts, err := redis.ParseURL(m.URL())
-		require.NoError(t, err)
-		c := redis.NewClient(opts)
+		c := client(t, m)
 		require.NoError(t, c.HSet(t.Context(), "a hash", "field", "value").Err())
 		require.NoError(t, c.Close())
 	}
@@ -147,13 +144,4 @@ func TestSlotsLimitHowManyRun(t *testing.T) {
 	assert.Contains(t, other.stderr, "asked for with 3 slots, but its holders have 2")
 	endFirst()
 	endSecond()
-}
-
-func TestAMinHoldOutlivesTheRun(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	assert.Zero(t, redlock(t, masters, "run", "--min-hold", "1m", "nightly", "--", "true").code)
-	again := redlock(t, masters, "run", "--try", "nightly", "--", "true")
-	assert.Equal(t, 75, again.code)
-	assert.Regexp(t, `nightly is held by the minimum hold of \S+ \(mutex\), \S+ left; without`, again.stderr)
 }

@@ -5,21 +5,12 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/redlocktest"
 )
-
-// The lock is no longer extended, so the command must end within its TTL.
-func TestTheCommandEndsWithARedlockThatIsKilled(t *testing.T) {
-	t.Parallel()
-	p, pids := startFamily(t, redlocktest.Start(t, 3), family())
-	require.NoError(t, p.cmd.Process.Kill())
-	assert.Eventually(t, func() bool { return !alive(pids["child"]) }, patience, 5*time.Millisecond)
-}
 
 // The reader of stderr has ended, as with "2>&1 | head".
 func TestALossIsReportedByTheStatusIfStderrIsClosed(t *testing.T) {

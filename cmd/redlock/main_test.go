@@ -183,14 +183,20 @@ func redlock(t *testing.T, masters []*redlocktest.Master, args ...string) result
 	return result{code, p.stdout.String(), p.stderr.String()}
 }
 
+// client is a client of a master, for the caller to close.
+func client(t *testing.T, m *redlocktest.Master) *redis.Client {
+	t.Helper()
+	opts, err := redis.ParseURL(m.URL())
+	require.NoError(t, err)
+	opts.MaxRetries, opts.DialerRetries = -1, 1
+	return redis.NewClient(opts)
+}
+
 // votes counts the masters, of those that answer, that hold name; token is what the last of them holds.
 func votes(t *testing.T, masters []*redlocktest.Master, name string) (n int, token string) {
 	t.Helper()
 	for _, m := range masters {
-		opts, err := redis.ParseURL(m.URL())
-		require.NoError(t, err)
-		opts.MaxRetries, opts.DialerRetries = -1, 1
-		c := redis.NewClient(opts)
+		c := client(t, m)
 		if got, err := c.Get(context.Background(), name).Result(); err == nil {
 			n, token = n+1, got
 		}

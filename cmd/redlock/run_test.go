@@ -164,19 +164,6 @@ func TestRunWithoutAMajority(t *testing.T) {
 	assert.Zero(t, n, "what the minority granted is released")
 }
 
-func TestRunWaitsForMastersToComeBack(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	masters[0].Freeze()
-	masters[1].Freeze()
-	p := launch(t, masters, "run", "name", "--", "echo", "runs")
-	time.Sleep(300 * time.Millisecond)
-	assert.Empty(t, p.stdout.String())
-	masters[0].Thaw()
-	assert.Equal(t, 0, p.wait())
-	assert.Equal(t, "runs\n", p.stdout.String())
-}
-
 func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)

@@ -111,25 +111,3 @@ func TestTheCommandDoesNotInheritTheMasters(t *testing.T) {
 	assert.Equal(t, 64, got.code)
 	assert.Contains(t, got.stderr, "--pass-masters")
 }
-
-func TestMastersFromAFile(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	urls := redlocktest.URLs(masters)
-	write := func(text string) string {
-		file := filepath.Join(t.TempDir(), "masters")
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		return file
-	}
-	got := redlock(t, redlocktest.Start(t, 1), "status", "--masters-file", write(strings.Join(urls, "\n")))
-	assert.Contains(t, got.stdout, "3 of 3 may vote", "a flag goes before the environment")
-
-	p := launchWith(
-		t, masters, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE="+write("redis://h")) }, "status",
-	)
-	assert.Equal(t, 64, p.wait())
-	assert.Contains(t, p.stderr.String(), "two lists")
-	p = launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE=/no/such/file") }, "status",
-		"--masters", strings.Join(urls, ","))
-	assert.Equal(t, 0, p.wait(), p.stderr.String())
-}

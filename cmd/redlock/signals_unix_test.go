@@ -36,18 +36,24 @@ func forwarded() (all []syscall.Signal) {
 	return all
 }
 
-func TestEverySignalReachesTheCommandOnce(t *testing.T) {
+func TestEverySignalReachesTheGroupOnce(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, withoutTerminal, nil, as(direct, "direct*"), "direct*")
+	names := []string{"bg*", "direct*"}
+	l := startListeners(t, masters, withoutTerminal, nil, as(background, names[0])+as(direct, names[1]), names...)
 	for _, s := range forwarded() {
 		l.signal(s)
-		require.Eventually(t, func() bool { return l.received("direct*", s) > 0 }, patience, time.Millisecond, "%d %v", s, s)
+		for _, name := range names {
+			got := func() bool { return l.received(name, s) > 0 }
+			require.Eventually(t, got, patience, time.Millisecond, "%s: %d %v", name, s, s)
+		}
 	}
 	l.signal(syscall.SIGTERM)
 	assert.Equal(t, 0, l.wait(), "the command's own")
 	for _, s := range forwarded() {
-		assert.Equal(t, 1, l.received("direct*", s), "%d %v", s, s)
+		for _, name := range names {
+			assert.Equal(t, 1, l.received(name, s), "%s: %d %v", name, s, s)
+		}
 	}
 	assert.Empty(t, l.stderr.String())
 	n, _ := votes(t, masters, "name")

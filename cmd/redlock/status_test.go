@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -172,9 +171,7 @@ func TestStatusOfALockOfAnotherClient(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	for i, m := range masters {
-		opts, err := redis.ParseURL(m.URL())
-		require.NoError(t, err)
-		c := redis.NewClient(opts)
+		c := client(t, m)
 		defer c.Close()
 		require.NoError(t, c.Set(t.Context(), "no ttl", "\x1b[2J\x07 rude", 0).Err())
 		if i == 0 {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -195,10 +194,8 @@ func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 	p.says("\n")
 	pid := number(t, p.stdout.String())
 	require.NoError(t, syscall.Kill(-pid, syscall.SIGSTOP))
-	opts, err := redis.ParseURL(masters[0].URL())
-	require.NoError(t, err)
-	c := redis.NewClient(opts)
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	c := client(t, masters[0])
+	defer c.Close()
 	left := func() time.Duration { return c.PTTL(t.Context(), "name").Val() }
 	for range 2 { // the lock is extended, again and again
 		require.Eventually(t, func() bool { return left() < 4500*time.Millisecond }, patience, time.Millisecond)

@@ -167,33 +167,22 @@ func TestNoMajorityIsShownWhileWaiting(t *testing.T) {
 
 func TestTheCommandHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	s := onTerminal(
-		t, masters, "sh", "-c",
-		`redlock run name -- sh -c 'echo ask; read x; echo "got $x"'; echo "status $?"; read y; echo "back $y"`,
-	)
-	s.expect(`ask`)
-	s.types("one\n")
-	s.expect(`got one`)
-	s.expect(`status 0`)
-	s.types("two\n")
-	s.expect(`back two`) // the shell has it again
-	assert.Equal(t, 0, s.status())
-}
-
-func TestTheCommandGetsTheTerminalIfItAsksLater(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	s := onTerminal(
-		t, masters, "sh", "-c",
-		`redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null; read y; echo "back $y"`,
-	)
-	s.expect(`ask`)
-	s.types("one\n")
-	s.expect(`got one`)
-	s.types("two\n")
-	s.expect(`back two`)
-	assert.Equal(t, 0, s.status())
+	for name, run := range map[string]string{
+		"from its start":     `redlock run name -- sh -c 'echo ask; read x; echo "got $x"'`,
+		"when it asks later": `redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", run+`; echo "status $?"; read y; echo "back $y"`)
+			s.expect(`ask`)
+			s.types("one\n")
+			s.expect(`got one`)
+			s.expect(`status 0`)
+			s.types("two\n")
+			s.expect(`back two`) // the shell has it again
+			assert.Equal(t, 0, s.status())
+		})
+	}
 }
 
 func TestCtrlCReachesTheCommand(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -79,10 +78,10 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	l := startListeners(t, masters, nil, []string{"--grace", "300ms"},
-		`echo "$PPID"; `+as(background, "bg")+as(ownSession, "session")+as(daemon, "daemon")+as(direct, "direct"),
-		"bg", "session", "daemon", "direct")
+		`echo "$PPID"; `+as(background, "bg")+as(ownSession, "session")+as(daemon, "daemon")+as(direct, "direct!"),
+		"bg", "session", "daemon", "direct!")
 	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
-	assert.Equal(t, 128+9, l.wait())
+	assert.Equal(t, 128+9, l.wait(), "the command could not finish, although it exits with 0 at SIGTERM")
 	assert.Empty(t, l.living())
 	assert.Contains(t, l.stderr.String(), "supervisor")
 	n, _ := votes(t, masters, "name")
@@ -113,10 +112,8 @@ func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
 	l := startListeners(t, masters, nil, []string{"--ttl", "6s"}, as(direct, "direct!"), "direct!")
-	opts, err := redis.ParseURL(masters[0].URL())
-	require.NoError(t, err)
-	c := redis.NewClient(opts)
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	c := client(t, masters[0])
+	defer c.Close()
 	left := func() time.Duration { return c.PTTL(t.Context(), "name").Val() }
 	before := left()
 	require.Eventually(t, func() bool {
@@ -132,14 +129,6 @@ func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
 	assert.Equal(t, 70, l.wait())
 	assert.Regexp(t, "the lock could have been lost|the lock was lost", l.stderr.String())
 	assert.Negative(t, left(), "unlocked")
-}
-
-// The command could not finish, so the exit status is not 0, even if the command exits with 0 at its SIGTERM.
-func TestACommandEndedForItsSupervisorHasNotSucceeded(t *testing.T) {
-	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
-	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
-	assert.Equal(t, 128+9, l.wait())
 }
 
 // The inner of two nested runs forwards the SIGTERM of the outer one to its command, which receives it once.
