@@ -19,77 +19,73 @@ import (
 func TestAcquireDoesNotWaitForStragglers(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5, 7, 11} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, n)
-				asked := time.Now()
-				out := acquire(t, q, quorum.NoFirst)
-				for i := range n / 2 {
-					fakes[i].vote(t, "acquire", granted())
-					pending(t, out, fmt.Sprintf("at %d of %d", i+1, n))
-				}
-				fakes[n-1].vote(t, "acquire", granted())
-				o := decided(t, out)
-				require.NoError(t, o.err)
-				assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until())
-				for _, f := range fakes {
-					require.Len(t, f.asked("acquire"), 1)
-					assert.Equal(t, asked.Add(terms.Timeout), f.asked("acquire")[0].Deadline)
-					assert.Equal(t, terms.Window, f.asked("acquire")[0].Window)
-					assert.Empty(t, f.asked("release"))
-				}
-			})
+		subCouncil(t, fmt.Sprint(n), n, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			asked := time.Now()
+			out := acquire(t, q, quorum.NoFirst)
+			for i := range n / 2 {
+				fakes[i].vote(t, "acquire", granted())
+				pending(t, out, fmt.Sprintf("at %d of %d", i+1, n))
+			}
+			fakes[n-1].vote(t, "acquire", granted())
+			o := decided(t, out)
+			require.NoError(t, o.err)
+			assert.Equal(t, n/2+1, q.Majority())
+			assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until())
+			assert.False(t, o.lease.Capped())
+			for _, f := range fakes {
+				require.Len(t, f.asked("acquire"), 1)
+				assert.Equal(t, asked.Add(terms.Timeout), f.asked("acquire")[0].Deadline)
+				assert.Equal(t, terms.Window, f.asked("acquire")[0].Window)
+				assert.Empty(t, f.asked("release"))
+			}
 		})
 	}
 }
 
-func TestAcquireIsLostWhenNoMajorityIsLeft(t *testing.T) {
+// A round is lost when no majority is left and its reason is known, which a later vote may change.
+func TestWhenARoundIsLost(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 5)
-		out := acquire(t, q, quorum.NoFirst)
-		fakes[0].vote(t, "acquire", denied())
-		fakes[1].vote(t, "acquire", denied())
-		pending(t, out, "three may still grant")
-		fakes[4].vote(t, "acquire", denied())
-		o := decided(t, out)
-		var d *quorum.DeniedError
-		require.ErrorAs(t, o.err, &d)
-		assert.Zero(t, d.Wait)
-		assert.False(t, d.ByFirst)
-	})
-}
-
-func TestDenialCarriesHowLongToWait(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 1)
-	fakes[0].answers(&wire.Vote{Verdict: wire.Denied, Wait: 7 * time.Second})
-	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	var d *quorum.DeniedError
-	require.ErrorAs(t, err, &d)
-	assert.Equal(t, 7*time.Second, d.Wait)
-}
-
-// A later vote may change the reason of a round that is lost already.
-func TestALostRoundWaitsForItsReason(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		out := acquire(t, q, quorum.NoFirst)
-		fakes[0].vote(t, "acquire", denied())
-		fakes[1].vote(t, "acquire", failed())
-		pending(t, out, "C may answer, and then the lock is held")
-		fakes[2].vote(t, "acquire", denied())
-		var held *quorum.DeniedError
-		require.ErrorAs(t, decided(t, out).err, &held)
-	})
+	said := &wire.Vote{Verdict: wire.Denied, Data: "holder", Wait: 7 * time.Second}
+	for name, tt := range map[string]struct {
+		votes []*wire.Vote // in this order. The last one decides; a node of nil does not vote.
+		first int
+		wait  time.Duration
+	}{
+		"no majority is left":   {[]*wire.Vote{denied(), denied(), nil, nil, denied()}, quorum.NoFirst, 0},
+		"it is held":            {[]*wire.Vote{denied(), failed(), denied()}, quorum.NoFirst, 0},
+		"one did not answer":    {[]*wire.Vote{failed(), nil, denied(), denied(), denied()}, quorum.NoFirst, 0},
+		"the first one granted": {[]*wire.Vote{granted(), denied(), said}, 0, 7 * time.Second},
+		"one node":              {[]*wire.Vote{said}, quorum.NoFirst, 7 * time.Second},
+	} {
+		subCouncil(t, name, len(tt.votes), func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			out := acquire(t, q, tt.first)
+			answered := 0
+			for i, v := range tt.votes {
+				if v == nil {
+					continue
+				}
+				pending(t, out, "the others may answer, and then the lock is held")
+				fakes[i].vote(t, "acquire", v)
+				if v.Verdict.Answered() {
+					answered++
+				}
+			}
+			var d *quorum.DeniedError
+			require.ErrorAs(t, decided(t, out).err, &d)
+			assert.Equal(t, tt.wait, d.Wait)
+			assert.False(t, d.ByFirst)
+			require.Len(t, d.Votes(), answered, "those that arrived")
+			assert.Equal(t, tt.votes[len(tt.votes)-1].Data, d.Votes()[answered-1].Data)
+			if name == "one did not answer" {
+				fakes[1].vote(t, "acquire", granted())
+				assert.Equal(t, wire.Granted, d.Votes()[0].Verdict, "a late one, too")
+			}
+		})
+	}
 }
 
 func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 5)
+	inCouncil(t, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		out := acquire(t, q, quorum.NoFirst)
 		fakes[3].vote(t, "acquire", granted())
 		fakes[4].vote(t, "acquire", failed())
@@ -126,27 +122,23 @@ func TestGrantsAfterTheValidityFailTheAcquire(t *testing.T) {
 		{"with nothing left", terms.TTL - terms.Drift, false},
 		{"long after", time.Hour, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 3)
-				out := acquire(t, q, quorum.NoFirst)
-				time.Sleep(tt.after)
-				for _, f := range fakes {
-					f.vote(t, "acquire", granted())
-				}
-				o := decided(t, out)
-				if tt.won {
-					require.NoError(t, o.err)
-					assert.Equal(t, time.Nanosecond, time.Until(o.lease.Until()))
-					return
-				}
-				require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
-				assert.ErrorContains(t, o.err, "the validity was used up")
-				for _, f := range fakes {
-					assert.Len(t, f.asked("release"), 1)
-				}
-			})
+		subCouncil(t, tt.name, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			out := acquire(t, q, quorum.NoFirst)
+			time.Sleep(tt.after)
+			for _, f := range fakes {
+				f.vote(t, "acquire", granted())
+			}
+			o := decided(t, out)
+			if tt.won {
+				require.NoError(t, o.err)
+				assert.Equal(t, time.Nanosecond, time.Until(o.lease.Until()))
+				return
+			}
+			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
+			assert.ErrorContains(t, o.err, "the validity was used up")
+			for _, f := range fakes {
+				assert.Len(t, f.asked("release"), 1)
+			}
 		})
 	}
 }
@@ -170,44 +162,38 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 		},
 		{"not answered yet", nil, true, true, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 5)
-				out := acquire(t, q, quorum.NoFirst)
-				asked := time.Now()
-				if tt.vote != nil {
-					fakes[0].vote(t, "acquire", tt.vote)
-				}
-				for _, f := range fakes[1:4] {
-					f.vote(t, "acquire", denied())
-				}
-				require.Error(t, decided(t, out).err)
-				releases := fakes[0].asked("release")
-				if !tt.released {
-					assert.Empty(t, releases)
-					return
-				}
-				require.Len(t, releases, 1)
-				r := releases[0]
-				assert.Equal(t, tt.durable, r.Durable)
-				assert.Nil(t, r.Canceled, "a release must not be dropped")
-				if tt.giveUp {
-					assert.True(t, r.HasKeys)
-					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.Asked.Add(r.KeyTTL))
-				} else {
-					assert.False(t, r.HasKeys)
-				}
-				assert.Len(t, fakes[4].asked("release"), 1, "the node that did not answer gets a release, too")
-			})
+		subCouncil(t, tt.name, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			out := acquire(t, q, quorum.NoFirst)
+			asked := time.Now()
+			if tt.vote != nil {
+				fakes[0].vote(t, "acquire", tt.vote)
+			}
+			for _, f := range fakes[1:4] {
+				f.vote(t, "acquire", denied())
+			}
+			require.Error(t, decided(t, out).err)
+			releases := fakes[0].asked("release")
+			if !tt.released {
+				assert.Empty(t, releases)
+				return
+			}
+			require.Len(t, releases, 1)
+			r := releases[0]
+			assert.Equal(t, tt.durable, r.Durable)
+			assert.Nil(t, r.Canceled, "a release must not be dropped")
+			if tt.giveUp {
+				assert.True(t, r.HasKeys)
+				assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.Asked.Add(r.KeyTTL))
+			} else {
+				assert.False(t, r.HasKeys)
+			}
+			assert.Len(t, fakes[4].asked("release"), 1, "the node that did not answer gets a release, too")
 		})
 	}
 }
 
 func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
@@ -246,9 +232,7 @@ func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
 }
 
 func TestOthersAreNotAskedIfTheFirstNodeDenies(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		out := acquire(t, q, 1)
 		assert.Empty(t, fakes[0].calls)
 		fakes[1].vote(t, "acquire", denied())
@@ -273,66 +257,27 @@ func TestOthersAreAskedIfTheFirstNodeGrantsOrFails(t *testing.T) {
 		{"unknown", unknown(), 3},
 		{"dropped", unsent(), 3},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 5)
-				asked := time.Now()
-				out := acquire(t, q, 2)
-				time.Sleep(30 * time.Millisecond)
-				fakes[2].vote(t, "acquire", tt.vote)
-				for _, i := range []int{0, 1, 3, 4} {
-					require.Len(t, fakes[i].asked("acquire"), 1)
-					c := fakes[i].asked("acquire")[0]
-					assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each has its own deadline")
-					assert.Equal(t, asked.Add(30*time.Millisecond), c.Asked)
-				}
-				assert.Len(t, fakes[2].asked("acquire"), 1, "no node is asked twice")
-				for i := range tt.need {
-					pending(t, out, "too few grants")
-					fakes[[]int{0, 1, 3}[i]].vote(t, "acquire", granted())
-				}
-				o := decided(t, out)
-				require.NoError(t, o.err)
-				assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until(), "counted from the first request")
-			})
+		subCouncil(t, tt.name, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			asked := time.Now()
+			out := acquire(t, q, 2)
+			time.Sleep(30 * time.Millisecond)
+			fakes[2].vote(t, "acquire", tt.vote)
+			for _, i := range []int{0, 1, 3, 4} {
+				require.Len(t, fakes[i].asked("acquire"), 1)
+				c := fakes[i].asked("acquire")[0]
+				assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each has its own deadline")
+				assert.Equal(t, asked.Add(30*time.Millisecond), c.Asked)
+			}
+			assert.Len(t, fakes[2].asked("acquire"), 1, "no node is asked twice")
+			for i := range tt.need {
+				pending(t, out, "too few grants")
+				fakes[[]int{0, 1, 3}[i]].vote(t, "acquire", granted())
+			}
+			o := decided(t, out)
+			require.NoError(t, o.err)
+			assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until(), "counted from the first request")
 		})
 	}
-}
-
-func TestADenialByOthersIsNotThatOfTheFirstNode(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		out := acquire(t, q, 0)
-		fakes[0].vote(t, "acquire", granted())
-		fakes[1].vote(t, "acquire", denied())
-		fakes[2].vote(t, "acquire", &wire.Vote{Verdict: wire.Denied, Data: "holder"})
-		var d *quorum.DeniedError
-		require.ErrorAs(t, decided(t, out).err, &d)
-		assert.False(t, d.ByFirst)
-		votes := d.Votes()
-		require.Len(t, votes, 3)
-		assert.Equal(t, "holder", votes[2].Data)
-	})
-}
-
-func TestADeniedErrorHasOnlyTheVotesThatArrived(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 5)
-		out := acquire(t, q, quorum.NoFirst)
-		fakes[0].vote(t, "acquire", failed())
-		for _, f := range fakes[2:] {
-			f.vote(t, "acquire", denied())
-		}
-		var d *quorum.DeniedError
-		require.ErrorAs(t, decided(t, out).err, &d)
-		assert.Len(t, d.Votes(), 3)
-		fakes[1].vote(t, "acquire", granted())
-		require.Len(t, d.Votes(), 4)
-		assert.Equal(t, wire.Granted, d.Votes()[0].Verdict)
-	})
 }
 
 func TestCallsReturnWhenTheQuorumIsClosing(t *testing.T) {
@@ -400,9 +345,7 @@ func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 }
 
 func TestAcquireCanceledBeforeTheOthersAreAsked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
@@ -502,9 +445,7 @@ func TestWhichFailuresArePermanent(t *testing.T) {
 
 // A node that refuses SET may answer the release of the failed acquire.
 func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 5)
+	inCouncil(t, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		refused := &wire.Vote{Verdict: wire.Failed, Err: &node.IdentityError{Err: errDown}}
 		var permanent *quorum.PermanentError
 		failures := new(quorum.PermanentFailures)

@@ -78,8 +78,7 @@ func TestAFailedExtensionBuildsNoText(t *testing.T) {
 	for _, f := range fakes {
 		f.answers(&wire.Vote{Verdict: wire.Failed, Err: unread{t}})
 	}
-	done, result := newDone(t)
-	lease.Extend(done)
+	result := extend(t, lease)
 	err := result()
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.ErrorIs(t, err, unread{t})

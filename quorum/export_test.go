@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"slices"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/wire"
 )
@@ -25,15 +24,14 @@ func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t
 // VoteOf returns the vote that counts for the node at index.
 func (t *Tally) VoteOf(index int) wire.Vote { return t.votes[index].Vote }
 
-func (t *Tally) Decided() bool       { return t.conclusive() }
-func (t *Tally) FenceDecided() bool  { return t.fenceConclusive() }
-func (t *Tally) Denial() wire.Vote   { return t.denial() }
-func (t *Tally) Held() bool          { return t.held() }
-func (t *Tally) Answered() bool      { return t.answered() }
-func (t *Tally) Gone() bool          { return t.gone() }
-func (t *Tally) Clear() bool         { return t.majorityAgrees() }
-func (t *Tally) Complete() bool      { return t.complete() }
-func (t *Tally) Wait() time.Duration { return t.denial().Wait }
+func (t *Tally) Decided() bool      { return t.conclusive() }
+func (t *Tally) FenceDecided() bool { return t.fenceConclusive() }
+func (t *Tally) Denial() wire.Vote  { return t.denial() }
+func (t *Tally) Held() bool         { return t.held() }
+func (t *Tally) Answered() bool     { return t.answered() }
+func (t *Tally) Gone() bool         { return t.gone() }
+func (t *Tally) Clear() bool        { return t.majorityAgrees() }
+func (t *Tally) Complete() bool     { return t.complete() }
 
 // MajorityFence returns the number that a majority granted, if there is one.
 func (t *Tally) MajorityFence() (number int64, ok bool) { return t.majorityFence() }

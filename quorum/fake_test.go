@@ -147,6 +147,22 @@ func council(t testing.TB, n int, change ...func(*quorum.Config)) (*quorum.Quoru
 	return q, fakes
 }
 
+// inCouncil is a parallel test in a bubble, with a council.
+func inCouncil(t *testing.T, n int, f func(t *testing.T, q *quorum.Quorum, fakes []*fake)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, n)
+		f(t, q, fakes)
+	})
+}
+
+// subCouncil is inCouncil in a subtest.
+func subCouncil(t *testing.T, name string, n int, f func(t *testing.T, q *quorum.Quorum, fakes []*fake)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inCouncil(t, n, f) })
+}
+
 // outcome is what Acquire returned.
 type outcome struct {
 	lease *quorum.Lease
@@ -195,14 +211,28 @@ func decided(t *testing.T, out <-chan outcome) outcome {
 	}
 }
 
+// answer has each node answer every call from now on with a vote.
+func answer(fakes []*fake, votes ...*wire.Vote) {
+	for i, v := range votes {
+		fakes[i].answers(v)
+	}
+}
+
+// acquired returns a lease. The nodes answer at once.
+func acquired(t testing.TB, q *quorum.Quorum, terms *quorum.Terms) *quorum.Lease {
+	t.Helper()
+	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	require.NoError(t, err)
+	return lease
+}
+
 // held returns a lease that all nodes granted. They keep all later calls until vote is called.
 func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	t.Helper()
 	for _, f := range fakes {
 		f.answers(granted())
 	}
-	lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.NoError(t, err)
+	lease := acquired(t, q, &terms)
 	for _, f := range fakes {
 		f.script = nil
 	}

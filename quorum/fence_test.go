@@ -170,9 +170,7 @@ func TestATokenIsNotRaisedBeyondTheValidity(t *testing.T) {
 }
 
 func TestATokenOfAMajorityIsNotWrittenBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		out := acquireFenced(t, t.Context(), q, fencing())
 		require.True(t, fakes[0].asked("acquire")[0].RequireTrusted)
 		fakes[0].vote(t, "acquire", numbered(granted(), 7))
@@ -279,9 +277,7 @@ func TestWhenARoundWithFencingIsDecided(t *testing.T) {
 
 // The owner's other holds have the token 7. The round continues until a majority has returned it.
 func TestAnAcquireWaitsForTheTokenOfTheOwner(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		for _, f := range []*fake{fakes[0], fakes[1]} {
 			f.answers(numbered(granted(), 7))
 		}

@@ -37,35 +37,32 @@ func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
 		{"the machine slept", true, terms.Timeout, 2*terms.Timeout + 1, quorum.ErrNoQuorum},
 		{"too late, without fencing", false, 3*terms.Timeout + 1, 0, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-				terms := terms
-				terms.Fencing = tt.fencing
-				var hints []time.Time
-				out := make(chan outcome, 1)
-				start := time.Now()
-				go func() {
-					lease, err := q.Acquire(t.Context(), hinting{hints: &hints}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-					out <- outcome{lease, err}
-				}()
-				time.Sleep(tt.after)
-				s.sleep(tt.asleep)
+		subSleeper(t, tt.name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+			terms := terms
+			terms.Fencing = tt.fencing
+			var hints []time.Time
+			out := make(chan outcome, 1)
+			start := time.Now()
+			go func() {
+				lease, err := q.Acquire(t.Context(), hinting{hints: &hints}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+				out <- outcome{lease, err}
+			}()
+			time.Sleep(tt.after)
+			s.sleep(tt.asleep)
+			for _, f := range fakes {
+				f.vote(t, "acquire", &wire.Vote{Verdict: wire.Granted, Number: 7})
+			}
+			got := <-out
+			if tt.fencing {
+				require.Equal(t, []time.Time{start}, hints, "the start of the stopwatch on the wall clock")
+			}
+			require.ErrorIs(t, got.err, tt.want)
+			if tt.want != nil {
+				assert.ErrorContains(t, got.err, "too late for a fencing token")
 				for _, f := range fakes {
-					f.vote(t, "acquire", &wire.Vote{Verdict: wire.Granted, Number: 7})
+					assert.Len(t, f.asked("release"), 1)
 				}
-				got := <-out
-				if tt.fencing {
-					require.Equal(t, []time.Time{start}, hints, "the start of the stopwatch on the wall clock")
-				}
-				require.ErrorIs(t, got.err, tt.want)
-				if tt.want != nil {
-					assert.ErrorContains(t, got.err, "too late for a fencing token")
-					for _, f := range fakes {
-						assert.Len(t, f.asked("release"), 1)
-					}
-				}
-			})
+			}
 		})
 	}
 }

@@ -30,15 +30,21 @@ func newDone(t testing.TB) (done func(error), result func() error) {
 	}, func() error { return err }
 }
 
+// extend extends a lease, and returns what newDone returns.
+func extend(t testing.TB, lease *quorum.Lease) (result func() error) {
+	t.Helper()
+	done, result := newDone(t)
+	lease.Extend(done)
+	return result
+}
+
 // ignoringSubscribers returns a done for Release that ignores the number of subscribers.
 func ignoringSubscribers(done func(error)) func(int64, error) {
 	return func(_ int64, err error) { done(err) }
 }
 
 func TestAReleaseReturnsTheNumberOfSubscribers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		var subscribers int64
 		lease.Release(false, func(n int64, err error) {
@@ -95,29 +101,25 @@ func TestAnOperationOnALeaseNeedsAMajority(t *testing.T) {
 		{"by token: a majority answers", byToken, "GDF", nil},
 		{"by token: no majority answers", byToken, "GUF", quorum.ErrNoQuorum},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, len(tt.votes))
-				lease := held(t, q, fakes)
-				until := lease.Until()
-				time.Sleep(3 * time.Second)
-				if strings.HasPrefix(tt.name, "extend") && tt.want == nil {
-					until = time.Now().Add(terms.TTL - terms.Drift)
-				}
-				done, result := newDone(t)
-				tt.do(q, lease, done)
-				for i, f := range fakes {
-					v := map[rune]func() *wire.Vote{
-						'G': granted, 'D': denied, 'H': healed, 'F': failed, 'U': unknown,
-					}[rune(tt.votes[i])]()
-					f.vote(t, f.calls[len(f.calls)-1].Op.Name, v)
-				}
-				require.ErrorIs(t, result(), tt.want)
-				assert.Equal(t, until, lease.Until())
-				found := strings.HasPrefix(tt.name, "extend") && errors.Is(tt.want, quorum.ErrGone)
-				assert.Equal(t, found, lease.Gone())
-			})
+		subCouncil(t, tt.name, len(tt.votes), func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			lease := held(t, q, fakes)
+			until := lease.Until()
+			time.Sleep(3 * time.Second)
+			if strings.HasPrefix(tt.name, "extend") && tt.want == nil {
+				until = time.Now().Add(terms.TTL - terms.Drift)
+			}
+			done, result := newDone(t)
+			tt.do(q, lease, done)
+			for i, f := range fakes {
+				v := map[rune]func() *wire.Vote{
+					'G': granted, 'D': denied, 'H': healed, 'F': failed, 'U': unknown,
+				}[rune(tt.votes[i])]()
+				f.vote(t, f.calls[len(f.calls)-1].Op.Name, v)
+			}
+			require.ErrorIs(t, result(), tt.want)
+			assert.Equal(t, until, lease.Until())
+			found := strings.HasPrefix(tt.name, "extend") && errors.Is(tt.want, quorum.ErrGone)
+			assert.Equal(t, found, lease.Gone())
 		})
 	}
 }
@@ -136,12 +138,9 @@ func TestATokenIsReleasedDurablyOnEveryNode(t *testing.T) {
 }
 
 func TestExtendReportsAtTheDecidingVote(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 5)
+	inCouncil(t, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
-		done, result := newDone(t)
-		lease.Extend(done)
+		result := extend(t, lease)
 		fakes[0].vote(t, "extend", denied())
 		fakes[1].vote(t, "extend", failed())
 		fakes[2].vote(t, "extend", granted())
@@ -153,18 +152,14 @@ func TestExtendReportsAtTheDecidingVote(t *testing.T) {
 }
 
 func TestAnExtensionCountsFromItsRequestAndNeverShortens(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 1)
+	inCouncil(t, 1, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		time.Sleep(time.Second)
 		first := time.Now()
-		done1, result1 := newDone(t)
-		lease.Extend(done1)
+		result1 := extend(t, lease)
 		time.Sleep(time.Second)
 		second := time.Now()
-		done2, result2 := newDone(t)
-		lease.Extend(done2)
+		result2 := extend(t, lease)
 		time.Sleep(time.Second)
 		calls := fakes[0].asked("extend")
 		calls[1].Voter.Vote(0, *granted())
@@ -181,24 +176,19 @@ func TestAnExtensionCountsFromItsRequestAndNeverShortens(t *testing.T) {
 func TestAnExtensionThatComesAfterTheDeadlineDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{-1, 0, time.Second} {
-		t.Run(late.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 3)
-				lease := held(t, q, fakes)
-				before := lease.Until()
-				done, result := newDone(t)
-				lease.Extend(done)
-				fakes[0].vote(t, "extend", granted())
-				time.Sleep(time.Until(before) + late)
-				fakes[1].vote(t, "extend", granted())
-				if late < 0 {
-					require.NoError(t, result())
-					return
-				}
-				require.ErrorIs(t, result(), quorum.ErrEnded)
-				assert.Equal(t, before, lease.Until())
-			})
+		subCouncil(t, late.String(), 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			lease := held(t, q, fakes)
+			before := lease.Until()
+			result := extend(t, lease)
+			fakes[0].vote(t, "extend", granted())
+			time.Sleep(time.Until(before) + late)
+			fakes[1].vote(t, "extend", granted())
+			if late < 0 {
+				require.NoError(t, result())
+				return
+			}
+			require.ErrorIs(t, result(), quorum.ErrEnded)
+			assert.Equal(t, before, lease.Until())
 		})
 	}
 }
@@ -218,8 +208,7 @@ func TestAReleasedLeaseIsNotExtended(t *testing.T) {
 	require.ErrorIs(t, pendingResult(), quorum.ErrEnded)
 	assert.Equal(t, before, lease.Until())
 
-	done, result := newDone(t)
-	lease.Extend(done)
+	result := extend(t, lease)
 	require.ErrorIs(t, result(), quorum.ErrEnded)
 	assert.Len(t, fakes[0].asked("extend"), 1, "nothing more is sent")
 }
@@ -231,33 +220,25 @@ func TestADroppedExtensionReportsTheEndOfTheLease(t *testing.T) {
 		"released": func(l *quorum.Lease) { l.Release(false, nil) },
 		"deadline": func(l *quorum.Lease) { time.Sleep(time.Until(l.Until())) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 3)
-				lease := held(t, q, fakes)
-				done, result := newDone(t)
-				lease.Extend(done)
-				end(lease)
-				for _, f := range fakes {
-					f.vote(t, "extend", unsent())
-				}
-				require.ErrorIs(t, result(), quorum.ErrEnded)
-			})
+		subCouncil(t, name, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			lease := held(t, q, fakes)
+			result := extend(t, lease)
+			end(lease)
+			for _, f := range fakes {
+				f.vote(t, "extend", unsent())
+			}
+			require.ErrorIs(t, result(), quorum.ErrEnded)
 		})
 	}
 }
 
 func TestMaxHoldCapsTheLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 1)
+	inCouncil(t, 1, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		fakes[0].answers(granted())
 		capped := terms
 		capped.MaxHold = 15 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
-		require.NoError(t, err)
+		lease := acquired(t, q, &capped)
 		assert.False(t, lease.Capped())
 		assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
 		time.Sleep(8 * time.Second)
@@ -267,8 +248,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 
 		brief := terms
 		brief.MaxHold = time.Second
-		short, err := q.Acquire(t.Context(), ops{}, &brief, quorum.NoFirst, new(quorum.PermanentFailures))
-		require.NoError(t, err)
+		short := acquired(t, q, &brief)
 		assert.Equal(t, time.Second, time.Until(short.Until()))
 		assert.True(t, short.Capped())
 	})
@@ -295,8 +275,7 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 			for _, f := range dropping {
 				f.answers(tt.acquire)
 			}
-			lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-			require.NoError(t, err)
+			lease := acquired(t, q, &terms)
 			for _, f := range dropping {
 				f.script = nil
 			}
@@ -368,11 +347,8 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			q, fakes := council(t, 3)
-			fakes[0].answers(tt.acquire)
-			fakes[1].answers(granted())
-			fakes[2].answers(granted())
-			lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-			require.NoError(t, err)
+			answer(fakes, tt.acquire, granted(), granted())
+			lease := acquired(t, q, &terms)
 			fakes[0].script = nil
 			lease.Extend(func(err error) { require.NoError(t, err) })
 			if tt.extend != nil {
@@ -394,9 +370,7 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 }
 
 func TestAnExtensionIsNotWrittenAfterTheDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		lease.Extend(func(error) {})
 		ended := fakes[0].asked("extend")[0].Ended
@@ -410,9 +384,7 @@ func TestAnExtensionIsNotWrittenAfterTheDeadline(t *testing.T) {
 
 // A node needs that time to know which of its lost connections may still deliver a request.
 func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		asked := time.Now()
 		lease := held(t, q, fakes)
 		time.Sleep(time.Second)
@@ -436,31 +408,27 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 		{"a majority denied", true, []*wire.Vote{denied(), denied(), granted(), denied(), granted()}, 4},
 		{"never clear", true, []*wire.Vote{denied(), failed(), granted(), denied(), granted()}, 5},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 5)
-				var answers []quorum.Answer
-				var err error
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					answers, err = q.Probe(t.Context(), wire.Command("inspect", nil), terms.Timeout, tt.clear, nil, nil)
-				}()
+		subCouncil(t, tt.name, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			var answers []quorum.Answer
+			var err error
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				answers, err = q.Probe(t.Context(), wire.Command("inspect", nil), terms.Timeout, tt.clear, nil, nil)
+			}()
+			synctest.Wait()
+			for i, v := range tt.votes[:tt.after] {
 				synctest.Wait()
-				for i, v := range tt.votes[:tt.after] {
-					synctest.Wait()
-					assert.Nil(t, answers, "after %d", i)
-					fakes[i].vote(t, "inspect", v)
-				}
-				<-done
-				require.NoError(t, err)
-				require.Len(t, answers, 5)
-				for i, an := range answers {
-					assert.Equal(t, fakes[i].name, an.Node)
-					assert.Equal(t, i < tt.after, an.Voted)
-				}
-			})
+				assert.Nil(t, answers, "after %d", i)
+				fakes[i].vote(t, "inspect", v)
+			}
+			<-done
+			require.NoError(t, err)
+			require.Len(t, answers, 5)
+			for i, an := range answers {
+				assert.Equal(t, fakes[i].name, an.Node)
+				assert.Equal(t, i < tt.after, an.Voted)
+			}
 		})
 	}
 }
@@ -468,9 +436,7 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 func TestReadWithoutAMajorityReturnsTheAnswersThatArrived(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	fakes[0].answers(failed())
-	fakes[1].answers(granted())
-	fakes[2].answers(unknown())
+	answer(fakes, failed(), granted(), unknown())
 	answers, err := q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	require.ErrorIs(t, err, errDown)

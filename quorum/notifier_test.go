@@ -58,7 +58,7 @@ func (e *explorer) explore(m *modelState) {
 		e.explore(next)
 		e.path = e.path[:len(e.path)-1]
 	}
-	if len(steps) == 0 && m.waiter != acquired && !e.t.Failed() {
+	if len(steps) == 0 && m.waiter != succeeded && !e.t.Failed() {
 		e.t.Errorf("the waiter was not woken: %s", strings.Join(e.path, ", "))
 	}
 }
@@ -72,7 +72,7 @@ func walk(t *testing.T, m *modelState, random *rand.Rand) {
 		s.change(m)
 		path = append(path, s.name)
 	}
-	if m.waiter != acquired {
+	if m.waiter != succeeded {
 		t.Fatalf("the waiter was not woken: %s", strings.Join(path, ", "))
 	}
 }
@@ -84,7 +84,7 @@ const (
 	denies // the attempt was denied, and the probe starts next
 	probes
 	retries // the probe found a majority free: the waiter tries again by itself
-	acquired
+	succeeded
 )
 
 // modelState is a waiter and its nodes.
@@ -175,7 +175,7 @@ func (m *modelState) steps() (all []step) {
 		add("attempted", func(s *modelState) {
 			s.waiter = denies
 			if s.granting >= s.need {
-				s.waiter = acquired
+				s.waiter = succeeded
 			}
 		})
 	case denies:

@@ -53,14 +53,6 @@ func TestNewRefusesInvalidMasters(t *testing.T) {
 	}
 }
 
-func TestMajorities(t *testing.T) {
-	t.Parallel()
-	for n, need := range map[int]int{1: 1, 3: 2, 5: 3, 7: 4} {
-		q, _ := council(t, n)
-		assert.Equal(t, need, q.Majority(), "of %d", n)
-	}
-}
-
 func TestOnHealthNamesTheNode(t *testing.T) {
 	t.Parallel()
 	var reports []string
@@ -80,11 +72,8 @@ func TestEveryVoteIsTraced(t *testing.T) {
 			reports = append(reports, master+" "+op.Name+" "+v.Verdict.String())
 		}
 	})
-	fakes[0].answers(granted())
-	fakes[1].answers(granted())
-	fakes[2].answers(failed())
-	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.NoError(t, err)
+	answer(fakes, granted(), granted(), failed())
+	acquired(t, q, &terms)
 	assert.Equal(t, []string{"A acquire granted", "B acquire granted", "C acquire failed"}, reports,
 		"the straggler that came after the decision too")
 }
@@ -96,11 +85,8 @@ func TestAVoteWithoutARequestIsNotTraced(t *testing.T) {
 	q, fakes := council(t, 3, func(c *quorum.Config) {
 		c.OnVote = func(master string, op *wire.Op, _ wire.Vote) { reports = append(reports, master+" "+op.Name) }
 	})
-	fakes[0].answers(granted())
-	fakes[1].answers(granted())
-	fakes[2].answers(unsent())
-	lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.NoError(t, err)
+	answer(fakes, granted(), granted(), unsent())
+	lease := acquired(t, q, &terms)
 	fakes[2].answers(&wire.Vote{Verdict: wire.Failed, Unsent: true})
 	lease.Extend(func(err error) { require.NoError(t, err) })
 	lease.Release(false, func(_ int64, err error) { require.NoError(t, err) })
@@ -126,8 +112,7 @@ func TestCallbacksOfAnExtensionMayUseTheLease(t *testing.T) {
 	for _, f := range fakes {
 		f.answers(granted())
 	}
-	done, result := newDone(t)
-	lease.Extend(done)
+	result := extend(t, lease)
 	require.NoError(t, result())
 	assert.Equal(t, 3, traced, "each vote once")
 }
@@ -177,9 +162,7 @@ func TestDuplicatesAreReportedOnce(t *testing.T) {
 }
 
 func TestCloseWaitsForGoroutinesAndNamesUnconfirmedNodes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		var ended atomic.Bool
 		finish := make(chan struct{})
 		fakes[1].spawn(func() error {

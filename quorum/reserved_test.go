@@ -78,45 +78,36 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 			{validity - 3*time.Second, guarded(), failed(), quorum.ErrNoQuorum},
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-				start := time.Now()
-				fakes[0].answers(tt.acquire)
-				fakes[1].answers(granted())
-				fakes[2].answers(granted())
-				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-				require.NoError(t, err)
-				for _, x := range tt.then {
-					time.Sleep(time.Until(start.Add(x.at)))
-					fakes[0].answers(x.a)
-					fakes[2].answers(x.c)
-					done, result := newDone(t)
-					lease.Extend(done)
-					if x.want == nil {
-						require.NoError(t, result(), "at %v", x.at)
-					} else {
-						require.ErrorIs(t, result(), x.want, "at %v", x.at)
-						assert.ErrorContains(t, result(), "restarted")
-					}
-					s.sleep(tt.asleep)
-					tt.asleep = 0
+		subSleeper(t, tt.name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+			start := time.Now()
+			answer(fakes, tt.acquire, granted(), granted())
+			lease := acquired(t, q, &terms)
+			for _, x := range tt.then {
+				time.Sleep(time.Until(start.Add(x.at)))
+				fakes[0].answers(x.a)
+				fakes[2].answers(x.c)
+				result := extend(t, lease)
+				if x.want == nil {
+					require.NoError(t, result(), "at %v", x.at)
+				} else {
+					require.ErrorIs(t, result(), x.want, "at %v", x.at)
+					assert.ErrorContains(t, result(), "restarted")
 				}
-			})
+				s.sleep(tt.asleep)
+				tt.asleep = 0
+			}
 		})
 	}
 }
 
 // TestARefusalInTheWindowIsNoGrant has nodes that are reserved for a lease not execute its extension.
 func TestARefusalInTheWindowIsNoGrant(t *testing.T) {
-	t.Parallel()
 	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		for _, f := range fakes {
 			f.answers(&wire.Vote{Verdict: wire.Failed, Unsent: true, Err: &node.RestartError{Left: time.Second}})
 		}
-		done, result := newDone(t)
-		lease.Extend(done)
+		result := extend(t, lease)
 		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
 	})
 }
@@ -148,22 +139,16 @@ func TestAGuardedGrantConfirmsAKeepOnlyOfAReservedNode(t *testing.T) {
 		"its acquire did not count":   {guarded(), 0, quorum.ErrNoQuorum},
 		"its acquire was not granted": {denied(), 0, quorum.ErrNoQuorum},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
-				fakes[0].answers(x.acquire)
-				fakes[1].answers(granted())
-				fakes[2].answers(granted())
-				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-				require.NoError(t, err)
-				time.Sleep(x.pass)
-				fakes[0].answers(guarded())
-				fakes[2].answers(failed())
-				done, result := newDone(t)
-				lease.Keep(time.Now().Add(time.Minute), ignoringSubscribers(done))
-				require.ErrorIs(t, result(), x.want)
-				assert.Equal(t, terms.Window, fakes[1].asked("release")[0].Window, "the node guards its votes")
-			})
+		subSleeper(t, name, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+			answer(fakes, x.acquire, granted(), granted())
+			lease := acquired(t, q, &terms)
+			time.Sleep(x.pass)
+			fakes[0].answers(guarded())
+			fakes[2].answers(failed())
+			done, result := newDone(t)
+			lease.Keep(time.Now().Add(time.Minute), ignoringSubscribers(done))
+			require.ErrorIs(t, result(), x.want)
+			assert.Equal(t, terms.Window, fakes[1].asked("release")[0].Window, "the node guards its votes")
 		})
 	}
 }
@@ -173,22 +158,15 @@ func TestAGuardedGrantConfirmsAKeepOnlyOfAReservedNode(t *testing.T) {
 func TestTwoAddressesOfOneServerReserveNothing(t *testing.T) {
 	t.Parallel()
 	for name, corrected := range map[string]int{"the first": 0, "the second": 1} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
-				fakes[0].answers(from("s1", granted()))
-				fakes[1].answers(from("s1", granted()))
-				fakes[2].answers(from("s3", granted()))
-				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-				require.NoError(t, err)
-				fakes[1-corrected].answers(failed())
-				for _, v := range []*wire.Vote{healed(), guarded()} {
-					fakes[corrected].answers(from("s2", v))
-					done, result := newDone(t)
-					lease.Extend(done)
-					require.ErrorIs(t, result(), quorum.ErrNoQuorum)
-				}
-			})
+		subSleeper(t, name, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+			answer(fakes, from("s1", granted()), from("s1", granted()), from("s3", granted()))
+			lease := acquired(t, q, &terms)
+			fakes[1-corrected].answers(failed())
+			for _, v := range []*wire.Vote{healed(), guarded()} {
+				fakes[corrected].answers(from("s2", v))
+				result := extend(t, lease)
+				require.ErrorIs(t, result(), quorum.ErrNoQuorum)
+			}
 		})
 	}
 }
@@ -196,7 +174,6 @@ func TestTwoAddressesOfOneServerReserveNothing(t *testing.T) {
 // TestAServerWithoutIdentityDoesNotCountOnAReservedNode has servers stop reporting their run ids, so that two addresses
 // of one server could not be noticed.
 func TestAServerWithoutIdentityDoesNotCountOnAReservedNode(t *testing.T) {
-	t.Parallel()
 	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		for _, f := range fakes[:2] {
@@ -205,8 +182,7 @@ func TestAServerWithoutIdentityDoesNotCountOnAReservedNode(t *testing.T) {
 			f.answers(v)
 		}
 		fakes[2].answers(failed())
-		done, result := newDone(t)
-		lease.Extend(done)
+		result := extend(t, lease)
 		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
 	})
 }
@@ -224,11 +200,9 @@ func TestTheVoteThatCountsIsReported(t *testing.T) {
 			}
 		})
 		fakes[0].answers(granted())
-		lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-		require.NoError(t, err)
+		lease := acquired(t, q, &terms)
 		fakes[0].answers(guarded())
-		done, result := newDone(t)
-		lease.Extend(done)
+		result := extend(t, lease)
 		require.NoError(t, result())
 		assert.Equal(t, []wire.Vote{*granted()}, votes)
 	})

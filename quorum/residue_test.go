@@ -69,51 +69,45 @@ func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
 		{"not answered yet", [2]*wire.Vote{denied(), nil}, true, false},
 		{"the first is not answered yet", [2]*wire.Vote{nil, denied()}, true, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 3)
-				res := newResidue(q)
-				first := time.Now()
-				probing(t, q, fakes, res, tt.votes[0], denied(), denied())
-				time.Sleep(time.Second)
-				probing(t, q, fakes, res, tt.votes[1], denied(), denied())
-				probe := fakes[0].asked("probe")[0]
-				require.NotNil(t, probe.Canceled)
-				require.NotNil(t, probe.Written)
-				assert.False(t, probe.Canceled.Load())
+		subCouncil(t, tt.name, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			res := newResidue(q)
+			first := time.Now()
+			probing(t, q, fakes, res, tt.votes[0], denied(), denied())
+			time.Sleep(time.Second)
+			probing(t, q, fakes, res, tt.votes[1], denied(), denied())
+			probe := fakes[0].asked("probe")[0]
+			require.NotNil(t, probe.Canceled)
+			require.NotNil(t, probe.Written)
+			assert.False(t, probe.Canceled.Load())
 
-				q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
-				assert.True(t, probe.Canceled.Load(), "an unwritten probe is dropped")
-				for _, f := range fakes[1:] {
-					assert.Empty(t, f.asked("withdraw"))
-				}
-				calls := fakes[0].asked("withdraw")
-				if !tt.withdrawn {
-					assert.Empty(t, calls)
-					return
-				}
-				require.Len(t, calls, 1)
-				delivery := calls[0]
-				assert.True(t, delivery.Durable)
-				assert.Equal(t, intentLife, delivery.KeyTTL)
-				assert.Equal(t, first, delivery.FirstAsked)
-				if tt.known {
-					assert.True(t, delivery.HasKeys)
-					assert.Nil(t, delivery.OnlyIfWritten)
-				} else {
-					assert.False(t, delivery.HasKeys, "a probe may yet leave it")
-					assert.Same(t, probe.Written, delivery.OnlyIfWritten)
-				}
-			})
+			q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
+			assert.True(t, probe.Canceled.Load(), "an unwritten probe is dropped")
+			for _, f := range fakes[1:] {
+				assert.Empty(t, f.asked("withdraw"))
+			}
+			calls := fakes[0].asked("withdraw")
+			if !tt.withdrawn {
+				assert.Empty(t, calls)
+				return
+			}
+			require.Len(t, calls, 1)
+			delivery := calls[0]
+			assert.True(t, delivery.Durable)
+			assert.Equal(t, intentLife, delivery.KeyTTL)
+			assert.Equal(t, first, delivery.FirstAsked)
+			if tt.known {
+				assert.True(t, delivery.HasKeys)
+				assert.Nil(t, delivery.OnlyIfWritten)
+			} else {
+				assert.False(t, delivery.HasKeys, "a probe may yet leave it")
+				assert.Same(t, probe.Written, delivery.OnlyIfWritten)
+			}
 		})
 	}
 }
 
 func TestLeftReportsWhetherAnyNodeHasTheIntent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		res := newResidue(q)
 		assert.False(t, res.Left())
 		probing(t, q, fakes, res, denied(), unknown(), nil)
@@ -142,27 +136,23 @@ func TestAnIntentIsNotWithdrawnWhereTheLeaseHasItsKeys(t *testing.T) {
 		{"denied", intent(), denied(), true},
 		{"denied, without an intent", denied(), denied(), false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 5)
-				res := newResidue(q)
-				probing(t, q, fakes, res, tt.probe, intent(), denied(), denied(), denied())
-				out := acquire(t, q, quorum.NoFirst)
-				for _, f := range fakes[2:] {
-					f.vote(t, "acquire", granted())
-				}
-				if tt.acquire != nil {
-					fakes[0].vote(t, "acquire", tt.acquire)
-				}
-				fakes[1].vote(t, "acquire", denied())
-				lease := decided(t, out).lease
-				require.NotNil(t, lease)
-				q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, lease)
-				assert.Equal(t, tt.withdrawn, len(fakes[0].asked("withdraw")) == 1)
-				assert.Len(t, fakes[1].asked("withdraw"), 1)
-				assert.Empty(t, fakes[2].asked("withdraw"))
-			})
+		subCouncil(t, tt.name, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			res := newResidue(q)
+			probing(t, q, fakes, res, tt.probe, intent(), denied(), denied(), denied())
+			out := acquire(t, q, quorum.NoFirst)
+			for _, f := range fakes[2:] {
+				f.vote(t, "acquire", granted())
+			}
+			if tt.acquire != nil {
+				fakes[0].vote(t, "acquire", tt.acquire)
+			}
+			fakes[1].vote(t, "acquire", denied())
+			lease := decided(t, out).lease
+			require.NotNil(t, lease)
+			q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, lease)
+			assert.Equal(t, tt.withdrawn, len(fakes[0].asked("withdraw")) == 1)
+			assert.Len(t, fakes[1].asked("withdraw"), 1)
+			assert.Empty(t, fakes[2].asked("withdraw"))
 		})
 	}
 }
@@ -179,26 +169,22 @@ func TestAProbeWithoutResidueIsNotCanceled(t *testing.T) {
 func TestAnIntentOnEveryNodeIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	for name, vote := range map[string]*wire.Vote{"left": intent(), "perhaps left": unknown(), "not answered": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, 3)
-				res := newResidue(q)
-				ctx, cancel := context.WithCancel(t.Context())
-				go func() { _, _ = q.Probe(ctx, wire.Command("probe", nil), terms.Timeout, false, res, nil) }()
-				synctest.Wait()
-				for _, f := range fakes {
-					if vote != nil {
-						f.vote(t, "probe", vote)
-					}
+		subCouncil(t, name, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			res := newResidue(q)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { _, _ = q.Probe(ctx, wire.Command("probe", nil), terms.Timeout, false, res, nil) }()
+			synctest.Wait()
+			for _, f := range fakes {
+				if vote != nil {
+					f.vote(t, "probe", vote)
 				}
-				cancel()
-				synctest.Wait()
-				q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
-				for _, f := range fakes {
-					assert.Len(t, f.asked("withdraw"), 1)
-				}
-			})
+			}
+			cancel()
+			synctest.Wait()
+			q.Withdraw(wire.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
+			for _, f := range fakes {
+				assert.Len(t, f.asked("withdraw"), 1)
+			}
 		})
 	}
 }

@@ -88,50 +88,46 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 		"granted, the token is refused": {votes: votes{granted(), granted(), granted()}, fenced: true, announced: true},
 		"granted, token is not taken":   {votes: votes{granted(), granted(), nil}, fenced: true, announced: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q, fakes := council(t, len(tt.votes))
-				terms := terms
-				terms.Fencing = tt.fenced
-				ctx, cancel := context.WithCancel(t.Context())
-				out := make(chan outcome, 1)
-				go func() {
-					lease, err := q.Acquire(ctx, spelled{}, &terms, tt.first-1, new(quorum.PermanentFailures))
-					out <- outcome{lease, err}
-				}()
+		subCouncil(t, name, len(tt.votes), func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+			terms := terms
+			terms.Fencing = tt.fenced
+			ctx, cancel := context.WithCancel(t.Context())
+			out := make(chan outcome, 1)
+			go func() {
+				lease, err := q.Acquire(ctx, spelled{}, &terms, tt.first-1, new(quorum.PermanentFailures))
+				out <- outcome{lease, err}
+			}()
+			synctest.Wait()
+			time.Sleep(tt.late)
+			for i, f := range fakes {
+				if tt.votes[i] == nil {
+					continue
+				}
+				if tt.fenced {
+					f.script = func(op string) *wire.Vote { return map[string]*wire.Vote{"raise": failed()}[op] }
+					numbered(tt.votes[i], int64(5+i))
+				}
+				f.vote(t, "acquire", tt.votes[i])
 				synctest.Wait()
-				time.Sleep(tt.late)
-				for i, f := range fakes {
-					if tt.votes[i] == nil {
-						continue
-					}
-					if tt.fenced {
-						f.script = func(op string) *wire.Vote { return map[string]*wire.Vote{"raise": failed()}[op] }
-						numbered(tt.votes[i], int64(5+i))
-					}
-					f.vote(t, "acquire", tt.votes[i])
-					synctest.Wait()
+			}
+			cancel()
+			o := <-out
+			require.Equal(t, tt.released, o.err == nil, "%v", o.err)
+			if tt.released {
+				o.lease.Release(tt.silent, nil)
+			}
+			for _, f := range fakes {
+				for _, c := range f.asked("release") {
+					assert.Equal(t, fmt.Sprint("announce ", tt.announced), c.Op.Lock, f.name)
 				}
-				cancel()
-				o := <-out
-				require.Equal(t, tt.released, o.err == nil, "%v", o.err)
-				if tt.released {
-					o.lease.Release(tt.silent, nil)
-				}
+			}
+			if tt.announced {
+				n := 0
 				for _, f := range fakes {
-					for _, c := range f.asked("release") {
-						assert.Equal(t, fmt.Sprint("announce ", tt.announced), c.Op.Lock, f.name)
-					}
+					n += len(f.asked("release"))
 				}
-				if tt.announced {
-					n := 0
-					for _, f := range fakes {
-						n += len(f.asked("release"))
-					}
-					assert.NotZero(t, n)
-				}
-			})
+				assert.NotZero(t, n)
+			}
 		})
 	}
 }

@@ -29,15 +29,22 @@ func (s *sleeper) until(l *quorum.Lease) time.Time {
 	return clock.Outside(clock.CountSuspensions(s), l.Until())
 }
 
-// onSleeper runs f in a bubble, with a quorum on a machine that was suspended for an hour before.
+// onSleeper is a parallel test in a bubble, with a quorum on a machine that was suspended for an hour before.
 func onSleeper(t *testing.T, f func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &sleeper{Clock: clock.System}
 		s.sleep(time.Hour)
 		q, fakes := council(t, 3, func(c *quorum.Config) { c.Clock = clock.CountSuspensions(s) })
 		f(t, s, q, fakes)
 	})
+}
+
+// subSleeper is onSleeper in a subtest.
+func subSleeper(t *testing.T, name string, f func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { onSleeper(t, f) })
 }
 
 // validity is how long a lease lasts from its request.
@@ -58,36 +65,31 @@ func TestASuspensionDuringTheAcquireShortensTheLease(t *testing.T) {
 		{"longer than the validity", terms.TTL, 2 * time.Second, 0, quorum.ErrNoQuorum},
 		{"longer, just after the last reading", terms.TTL, time.Millisecond, 0, quorum.ErrNoQuorum},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-				asked := time.Now()
-				out := acquire(t, q, quorum.NoFirst)
-				s.sleep(tt.asleep)
-				time.Sleep(tt.pause)
-				fakes[0].vote(t, "acquire", granted())
-				fakes[1].vote(t, "acquire", granted())
-				got := decided(t, out)
-				if tt.err != nil {
-					require.ErrorIs(t, got.err, tt.err)
-					return
-				}
-				require.NoError(t, got.err)
-				assert.Equal(t, asked.Add(validity-tt.counted), s.until(got.lease))
-			})
+		subSleeper(t, tt.name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+			asked := time.Now()
+			out := acquire(t, q, quorum.NoFirst)
+			s.sleep(tt.asleep)
+			time.Sleep(tt.pause)
+			fakes[0].vote(t, "acquire", granted())
+			fakes[1].vote(t, "acquire", granted())
+			got := decided(t, out)
+			if tt.err != nil {
+				require.ErrorIs(t, got.err, tt.err)
+				return
+			}
+			require.NoError(t, got.err)
+			assert.Equal(t, asked.Add(validity-tt.counted), s.until(got.lease))
 		})
 	}
 }
 
 func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
-	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		time.Sleep(2 * time.Second)
 		s.sleep(time.Second)
 		asked := time.Now()
-		done, result := newDone(t)
-		lease.Extend(done)
+		result := extend(t, lease)
 		s.sleep(3 * time.Second)
 		fakes[0].vote(t, "extend", granted())
 		fakes[1].vote(t, "extend", granted())
@@ -97,11 +99,9 @@ func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
 }
 
 func TestASuspensionEndsTheLeaseThatAnExtensionCannotSave(t *testing.T) {
-	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
-		done, result := newDone(t)
-		lease.Extend(done)
+		result := extend(t, lease)
 		s.sleep(terms.TTL)
 		fakes[0].vote(t, "extend", granted())
 		fakes[1].vote(t, "extend", granted())
@@ -115,23 +115,18 @@ func TestAnExtensionOfAnEndedLeaseAsksNoNode(t *testing.T) {
 		"its deadline has passed": func(*sleeper) { time.Sleep(validity) },
 		"the machine slept":       func(s *sleeper) { s.sleep(validity) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-				lease := held(t, q, fakes)
-				end(s)
-				done, result := newDone(t)
-				lease.Extend(done)
-				require.ErrorIs(t, result(), quorum.ErrEnded)
-				assert.Empty(t, fakes[0].asked("extend"))
-			})
+		subSleeper(t, name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+			lease := held(t, q, fakes)
+			end(s)
+			result := extend(t, lease)
+			require.ErrorIs(t, result(), quorum.ErrEnded)
+			assert.Empty(t, fakes[0].asked("extend"))
 		})
 	}
 }
 
 // A deadline that is final does not move either: the clock counts the suspension, not the deadline.
 func TestASuspensionMovesTheDeadlineCloser(t *testing.T) {
-	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
 		constant, before := lease.Until(), s.until(lease)
@@ -146,7 +141,6 @@ func TestASuspensionMovesTheDeadlineCloser(t *testing.T) {
 
 // An extension cannot make up for a suspension beyond the maximum hold.
 func TestASuspensionMovesTheCap(t *testing.T) {
-	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		for _, f := range fakes {
 			f.answers(granted())
@@ -154,8 +148,7 @@ func TestASuspensionMovesTheCap(t *testing.T) {
 		capped := terms
 		capped.MaxHold = 12 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
-		require.NoError(t, err)
+		lease := acquired(t, q, &capped)
 		s.sleep(time.Second)
 		time.Sleep(8 * time.Second)
 		lease.Extend(func(err error) { require.NoError(t, err) })
@@ -164,36 +157,21 @@ func TestASuspensionMovesTheCap(t *testing.T) {
 	})
 }
 
-func TestALeaseWithoutAMaximumIsNotCapped(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	assert.False(t, held(t, q, fakes).Capped())
-}
-
 func TestFreezeIfDueMakesTheDeadlineFinal(t *testing.T) {
 	t.Parallel()
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		for _, f := range fakes {
-			f.answers(granted())
-		}
-		until := lease.Until()
-		time.Sleep(validity - 4*time.Second)
-		assert.False(t, lease.FreezeIfDue(4*time.Second-1), "a nanosecond more is left")
-		assert.True(t, lease.FreezeIfDue(4*time.Second))
-		assert.True(t, lease.FreezeIfDue(0), "it stays final")
-		lease.Extend(func(err error) { require.ErrorIs(t, err, quorum.ErrEnded) })
-		assert.Equal(t, until, lease.Until())
-	})
-}
-
-func TestFreezeIfDueCountsASuspension(t *testing.T) {
-	t.Parallel()
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		time.Sleep(2 * time.Second)
-		s.sleep(validity - 4*time.Second)
-		assert.False(t, lease.FreezeIfDue(2*time.Second-1))
-		assert.True(t, lease.FreezeIfDue(2*time.Second))
-	})
+	for name, pass := range map[string]func(*sleeper, time.Duration){
+		"time passes": func(_ *sleeper, d time.Duration) { time.Sleep(d) }, "the machine sleeps": (*sleeper).sleep,
+	} {
+		subSleeper(t, name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+			lease := held(t, q, fakes)
+			answer(fakes, granted(), granted(), granted())
+			until := lease.Until()
+			pass(s, validity-4*time.Second)
+			assert.False(t, lease.FreezeIfDue(4*time.Second-1), "a nanosecond more is left")
+			assert.True(t, lease.FreezeIfDue(4*time.Second))
+			assert.True(t, lease.FreezeIfDue(0), "it stays final")
+			require.ErrorIs(t, extend(t, lease)(), quorum.ErrEnded)
+			assert.Equal(t, until, lease.Until())
+		})
+	}
 }
