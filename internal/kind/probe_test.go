@@ -179,10 +179,12 @@ func TestTheClockMustBeAHint(t *testing.T) {
 	}
 }
 
-func TestWhichKindsHandOver(t *testing.T) {
+func TestWhichKindsHandOverAndWhichOverlap(t *testing.T) {
 	t.Parallel()
 	for _, k := range kind.All {
 		assert.Equal(t, k == kind.Mutex || k == kind.Semaphore, k.HandsOver, k.Name)
+		overlaps := claim{Kind: k.Name, Names: []string{lockName}, Token: lockToken}.Ops().Overlaps()
+		assert.Equal(t, k == kind.Semaphore, overlaps, k.Name)
 	}
 }
 

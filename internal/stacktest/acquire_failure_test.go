@@ -59,39 +59,36 @@ func (w *world) passwords() []string {
 func TestTryLockNamesWhatIsWrongWithEachMaster(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				urls := w.URLs()
-				if tt.text == "WRONGPASS" {
-					urls = w.passwords()
-					for _, m := range w.some(3, 5) {
-						m.RequirePassword("secret")
-					}
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			urls := w.URLs()
+			if tt.text == "WRONGPASS" {
+				urls = w.passwords()
+				for _, m := range w.some(3, 5) {
+					m.RequirePassword("secret")
 				}
-				l := w.over(t, "a", w.nodes(t, "a", urls...))
-				for i := range 3 {
-					tt.make(w, i)
-				}
-				_, err := l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				require.NotErrorIs(t, err, redlock.ErrHeld)
-				found := redlock.NodeErrors(err)
-				require.Len(t, found, 3)
-				for i, e := range found {
-					assert.Equal(t, w.Addr(i), e.Node)
-					assert.Equal(t, "acquire", e.Op)
-				}
-				time.Sleep(2 * time.Second) // a first connection may have taken longer than its vote
-				_, err = l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				assert.ErrorContains(t, err, tt.text)
-				assert.NotContains(t, err.Error(), "secret")
-				time.Sleep(time.Second)
-				w.Heal()
-				time.Sleep(2 * time.Second)
-				assert.Zero(t, w.keys())
-			})
+			}
+			l := w.over(t, "a", w.nodes(t, "a", urls...))
+			for i := range 3 {
+				tt.make(w, i)
+			}
+			_, err := l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			require.NotErrorIs(t, err, redlock.ErrHeld)
+			found := redlock.NodeErrors(err)
+			require.Len(t, found, 3)
+			for i, e := range found {
+				assert.Equal(t, w.Addr(i), e.Node)
+				assert.Equal(t, "acquire", e.Op)
+			}
+			time.Sleep(2 * time.Second) // a first connection may have taken longer than its vote
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.ErrorContains(t, err, tt.text)
+			assert.NotContains(t, err.Error(), "secret")
+			time.Sleep(time.Second)
+			w.Heal()
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, w.keys())
 		})
 	}
 }
@@ -99,19 +96,16 @@ func TestTryLockNamesWhatIsWrongWithEachMaster(t *testing.T) {
 func TestAMajorityOfOthersStillWins(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				tt.make(w, 0)
-				tt.make(w, 1)
-				for range 3 {
-					lk := lock(t, l, "x")
-					require.NoError(t, lk.Extend(t.Context()))
-					unlock(t, lk)
-					time.Sleep(time.Second)
-				}
-			})
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			tt.make(w, 0)
+			tt.make(w, 1)
+			for range 3 {
+				lk := lock(t, l, "x")
+				require.NoError(t, lk.Extend(t.Context()))
+				unlock(t, lk)
+				time.Sleep(time.Second)
+			}
 		})
 	}
 }
@@ -119,27 +113,22 @@ func TestAMajorityOfOthersStillWins(t *testing.T) {
 func TestLockFailsOnPermanentErrorsAndWaitsForTheRest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				for i := range 3 {
-					tt.make(w, i)
-				}
-				out := locking(within(t, time.Minute), l, "x")
-				if tt.permanent {
-					a := ended(t, out, time.Second)
-					require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
-					require.NotErrorIs(t, a.err, context.DeadlineExceeded)
-					return
-				}
-				time.Sleep(5 * time.Second)
-				waiting(t, out)
-				w.Heal()
-				a := ended(t, out, ttl+3*time.Second) // the restart window of those that had crashed
-				require.NoError(t, a.err)
-				unlock(t, a.lock)
-			})
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			for i := range 3 {
+				tt.make(w, i)
+			}
+			out := locking(within(t, time.Minute), l, "x")
+			if tt.permanent {
+				a := ended(t, out, time.Second)
+				require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
+				require.NotErrorIs(t, a.err, context.DeadlineExceeded)
+				return
+			}
+			time.Sleep(5 * time.Second)
+			waiting(t, out)
+			w.Heal()
+			unlock(t, granted(t, out, ttl+3*time.Second)) // the restart window of those that had crashed
 		})
 	}
 }
@@ -170,7 +159,6 @@ func TestLockFailsOnServersThatAreNotRedis(t *testing.T) {
 }
 
 func TestAWrongPasswordThatIsSetRightIsNoticed(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
 		for _, m := range w.Masters() {
@@ -205,63 +193,53 @@ func TestWhatLockWasWaitingFor(t *testing.T) {
 		}, redlock.ErrHeld, "held by another"},
 		{"three of five are down, another holds the rest", func(w *world) {
 			w.foreign("x", time.Hour, 3, 4)
-			for _, m := range w.some(0, 3) {
-				m.Crash()
-			}
+			each(w.some(0, 3), (*simnet.Master).Crash)
 		}, redlock.ErrNoQuorum, "refused"},
 		{"three of five are frozen, another holds the rest", func(w *world) {
 			w.foreign("x", time.Hour, 3, 4)
-			for _, m := range w.some(0, 3) {
-				m.Freeze()
-			}
+			each(w.some(0, 3), (*simnet.Master).Freeze)
 		}, redlock.ErrNoQuorum, "no answer in time"},
 		{"all are down", func(w *world) {
-			for _, m := range w.Masters() {
-				m.Crash()
-			}
+			each(w.Masters(), (*simnet.Master).Crash)
 		}, redlock.ErrNoQuorum, "refused"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				tt.cause(w)
-				other := redlock.ErrHeld
-				if errors.Is(tt.want, redlock.ErrHeld) {
-					other = redlock.ErrNoQuorum
-				}
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			tt.cause(w)
+			other := redlock.ErrHeld
+			if errors.Is(tt.want, redlock.ErrHeld) {
+				other = redlock.ErrNoQuorum
+			}
 
-				_, err := l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, tt.want)
-				require.NotErrorIs(t, err, other)
+			_, err := l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, tt.want)
+			require.NotErrorIs(t, err, other)
 
-				_, err = l.Lock(within(t, 3*time.Second), "x")
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorIs(t, err, tt.want)
-				require.NotErrorIs(t, err, other)
-				assert.ErrorContains(t, err, tt.text)
-				assert.ErrorContains(t, err, "gave up after 3s")
+			_, err = l.Lock(within(t, 3*time.Second), "x")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, tt.want)
+			require.NotErrorIs(t, err, other)
+			assert.ErrorContains(t, err, tt.text)
+			assert.ErrorContains(t, err, "gave up after 3s")
 
-				ctx, cancel := context.WithCancel(t.Context())
-				out := locking(ctx, l, "x")
-				time.Sleep(3 * time.Second)
-				second := locking(ctx, l, "x") // waits in the queue
-				time.Sleep(time.Second)
-				cancel()
-				for _, o := range []<-chan attempt{out, second} {
-					a := ended(t, o, time.Second)
-					require.ErrorIs(t, a.err, context.Canceled)
-					require.ErrorIs(t, a.err, tt.want)
-				}
-				w.Heal()
-				time.Sleep(2 * time.Second)
-			})
+			ctx, cancel := context.WithCancel(t.Context())
+			out := locking(ctx, l, "x")
+			time.Sleep(3 * time.Second)
+			second := locking(ctx, l, "x") // waits in the queue
+			time.Sleep(time.Second)
+			cancel()
+			for _, o := range []<-chan attempt{out, second} {
+				a := ended(t, o, time.Second)
+				require.ErrorIs(t, a.err, context.Canceled)
+				require.ErrorIs(t, a.err, tt.want)
+			}
+			w.Heal()
+			time.Sleep(2 * time.Second)
 		})
 	}
 }
 
 func TestAnEndedContextLocksNothing(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -284,7 +262,6 @@ func TestAnEndedContextLocksNothing(t *testing.T) {
 }
 
 func TestNamesMayBeAnyBytes(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		for _, name := range []string{
@@ -302,9 +279,8 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, h.Holders, 1)
 			unlock(t, lk)
-			w := ended(t, out, time.Second)
-			require.NoError(t, w.err, "woken by the release of %.20q", name)
-			unlock(t, w.lock)
+			w := granted(t, out, time.Second, "woken by the release of %.20q", name)
+			unlock(t, w)
 		}
 		synctest.Wait()
 		assert.Zero(t, w.keys())
@@ -314,35 +290,32 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"frozen", "cut off"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a", redlock.WithTTL(time.Minute))
-				lk := lock(t, l, "x")
-				synctest.Wait()
-				for _, m := range w.some(0, 3) {
-					if how == "frozen" {
-						m.Freeze()
-					} else {
-						m.BlackHole()
-					}
+		subWorld(t, how, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithTTL(time.Minute))
+			lk := lock(t, l, "x")
+			synctest.Wait()
+			for _, m := range w.some(0, 3) {
+				if how == "frozen" {
+					m.Freeze()
+				} else {
+					m.BlackHole()
 				}
-				ctx, cancel := context.WithCancel(t.Context())
-				cancel()
-				began := time.Now()
-				err := lk.Unlock(ctx)
-				assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				assert.Len(t, redlock.NodeErrors(err), 3)
-				require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
-				require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
-				require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
-				time.Sleep(10 * time.Second)
-				assert.Equal(t, 3, w.keys())
-				w.Heal()
-				time.Sleep(2 * time.Second)
-				assert.Zero(t, w.keys(), "long before the TTL")
-			})
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			began := time.Now()
+			err := lk.Unlock(ctx)
+			assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.Len(t, redlock.NodeErrors(err), 3)
+			require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
+			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
+			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
+			time.Sleep(10 * time.Second)
+			assert.Equal(t, 3, w.keys())
+			w.Heal()
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, w.keys(), "long before the TTL")
 		})
 	}
 }
@@ -350,7 +323,6 @@ func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 // The masters released the lock, their answers went down with the connections, and the releases that are sent again
 // find nothing.
 func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		w.warm(t, l)
@@ -373,7 +345,6 @@ func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
 }
 
 func TestEachUnlockOfManyAtOnceButOneSaysReleased(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		for range 20 {

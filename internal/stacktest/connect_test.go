@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -58,29 +59,26 @@ func TestTheFirstTryLockAtADistance(t *testing.T) {
 		for how, handshake := range handshakes {
 			for _, k := range kinds {
 				for _, fenced := range []bool{false, true} {
-					t.Run(fmt.Sprint(d.trip, " ", how, " ", k.name, " fenced ", fenced), func(t *testing.T) {
-						t.Parallel()
-						inWorld(t, 3, func(t *testing.T, w *world) {
-							opts := []redlock.Option{redlock.WithTTL(d.ttl)}
-							if d.timeout > 0 {
-								opts = append(opts, redlock.WithNodeTimeout(d.timeout))
-							}
-							if fenced {
-								opts = append(opts, redlock.WithFencing())
-							}
-							l := w.over(t, "here", w.far(t, "here", 3, d.trip, handshake), opts...)
-							began := time.Now()
-							lock, err := k.try(t.Context(), l)
-							require.NoError(t, err)
-							trips := handshake + 3
-							if fenced || k.name != "mutex" {
-								trips++ // for a script that the masters lack
-							}
-							assert.LessOrEqual(t, time.Since(began), time.Duration(trips)*d.trip)
-							most := began.Add(d.ttl - d.ttl/100)
-							assert.False(t, lock.Until().After(most), "connecting counts within the validity")
-							require.NoError(t, lock.Unlock(t.Context()))
-						})
+					subWorld(t, fmt.Sprint(d.trip, " ", how, " ", k.name, " fenced ", fenced), 3, func(t *testing.T, w *world) {
+						opts := []redlock.Option{redlock.WithTTL(d.ttl)}
+						if d.timeout > 0 {
+							opts = append(opts, redlock.WithNodeTimeout(d.timeout))
+						}
+						if fenced {
+							opts = append(opts, redlock.WithFencing())
+						}
+						l := w.over(t, "here", w.far(t, "here", 3, d.trip, handshake), opts...)
+						began := time.Now()
+						lock, err := k.try(t.Context(), l)
+						require.NoError(t, err)
+						trips := handshake + 3
+						if fenced || k.name != "mutex" {
+							trips++ // for a script that the masters lack
+						}
+						assert.LessOrEqual(t, time.Since(began), time.Duration(trips)*d.trip)
+						most := began.Add(d.ttl - d.ttl/100)
+						assert.False(t, lock.Until().After(most), "connecting counts within the validity")
+						require.NoError(t, lock.Unlock(t.Context()))
 					})
 				}
 			}
@@ -93,24 +91,21 @@ func TestTheFirstQuestionAtADistance(t *testing.T) {
 	t.Parallel()
 	for _, d := range distances {
 		for how, handshake := range handshakes {
-			t.Run(fmt.Sprint(d.trip, " ", how), func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 3, func(t *testing.T, w *world) {
-					opts := []redlock.Option{redlock.WithTTL(d.ttl)}
-					if d.timeout > 0 {
-						opts = append(opts, redlock.WithNodeTimeout(d.timeout))
-					}
-					l := w.over(t, "here", w.far(t, "here", 3, d.trip, handshake), opts...)
-					rows, err := l.Nodes(t.Context())
-					require.NoError(t, err)
-					for _, row := range rows {
-						require.NoError(t, row.Err)
-					}
-					l = w.over(t, "there", w.far(t, "there", 3, d.trip, handshake), opts...)
-					state, err := l.Inspect(t.Context(), "x")
-					require.NoError(t, err)
-					assert.Empty(t, state.Holders)
-				})
+			subWorld(t, fmt.Sprint(d.trip, " ", how), 3, func(t *testing.T, w *world) {
+				opts := []redlock.Option{redlock.WithTTL(d.ttl)}
+				if d.timeout > 0 {
+					opts = append(opts, redlock.WithNodeTimeout(d.timeout))
+				}
+				l := w.over(t, "here", w.far(t, "here", 3, d.trip, handshake), opts...)
+				rows, err := l.Nodes(t.Context())
+				require.NoError(t, err)
+				for _, row := range rows {
+					require.NoError(t, row.Err)
+				}
+				l = w.over(t, "there", w.far(t, "there", 3, d.trip, handshake), opts...)
+				state, err := l.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				assert.Empty(t, state.Holders)
 			})
 		}
 	}
@@ -132,33 +127,28 @@ func TestTheFirstTryLockOverMastersThatDoNotAnswer(t *testing.T) {
 				}
 			},
 			"frozen": func(w *world) {
-				for _, m := range w.Masters() {
-					m.Freeze()
-				}
+				each(w.Masters(), (*simnet.Master).Freeze)
 			},
 		} {
-			t.Run(fmt.Sprint(c.ttl, " ", how), func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 3, func(t *testing.T, w *world) {
-					opts := []redlock.Option{redlock.WithTTL(c.ttl)}
-					if c.timeout > 0 {
-						opts = append(opts, redlock.WithNodeTimeout(c.timeout))
-					}
-					l := w.locker(t, "here", opts...)
-					fault(w)
-					began := time.Now()
-					_, err := l.TryLock(t.Context(), "x")
-					require.ErrorIs(t, err, redlock.ErrNoQuorum)
-					assert.LessOrEqual(t, time.Since(began), c.most)
-					for _, failed := range redlock.NodeErrors(err) {
-						require.ErrorIs(t, failed.Err, node.ErrTimeout)
-						assert.Contains(t, failed.Err.Error(), "connecting: ")
-					}
-					began = time.Now()
-					_, err = l.TryLock(t.Context(), "x")
-					require.ErrorIs(t, err, redlock.ErrNoQuorum)
-					assert.Zero(t, time.Since(began))
-				})
+			subWorld(t, fmt.Sprint(c.ttl, " ", how), 3, func(t *testing.T, w *world) {
+				opts := []redlock.Option{redlock.WithTTL(c.ttl)}
+				if c.timeout > 0 {
+					opts = append(opts, redlock.WithNodeTimeout(c.timeout))
+				}
+				l := w.locker(t, "here", opts...)
+				fault(w)
+				began := time.Now()
+				_, err := l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.LessOrEqual(t, time.Since(began), c.most)
+				for _, failed := range redlock.NodeErrors(err) {
+					require.ErrorIs(t, failed.Err, node.ErrTimeout)
+					assert.Contains(t, failed.Err.Error(), "connecting: ")
+				}
+				began = time.Now()
+				_, err = l.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.Zero(t, time.Since(began))
 			})
 		}
 	}
@@ -167,16 +157,11 @@ func TestTheFirstTryLockOverMastersThatDoNotAnswer(t *testing.T) {
 // A node timeout above a second bounds connecting, so that a master that accepts connections long before it answers
 // can vote.
 func TestTheNodeTimeoutBoundsConnecting(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "here", redlock.WithTTL(5*time.Minute), redlock.WithNodeTimeout(20*time.Second))
-		for _, m := range w.Masters() {
-			m.Freeze()
-		}
+		each(w.Masters(), (*simnet.Master).Freeze)
 		time.AfterFunc(15*time.Second, func() {
-			for _, m := range w.Masters() {
-				m.Thaw()
-			}
+			each(w.Masters(), (*simnet.Master).Thaw)
 		})
 		began := time.Now()
 		unlock(t, lock(t, l, "x"))
@@ -186,12 +171,9 @@ func TestTheNodeTimeoutBoundsConnecting(t *testing.T) {
 
 // Close does not wait for a connection that nothing needs any more.
 func TestCloseEndsConnecting(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "here", redlock.WithTTL(time.Hour), redlock.WithNodeTimeout(20*time.Minute))
-		for _, m := range w.Masters() {
-			m.Freeze()
-		}
+		each(w.Masters(), (*simnet.Master).Freeze)
 		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
 		time.Sleep(time.Minute)
 		waiting(t, out)
@@ -205,7 +187,6 @@ func TestCloseEndsConnecting(t *testing.T) {
 
 // A call that waits says so within two seconds, although its first attempt takes a second to connect.
 func TestAnOutageIsLoggedWhileConnecting(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log strings.Builder
 		l := w.locker(t, "here", redlock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))

@@ -2,7 +2,6 @@ package stacktest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -21,7 +20,6 @@ import (
 type key struct{}
 
 func TestContextKeepsValuesAndNotTheCancellation(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
@@ -43,80 +41,30 @@ func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range endings {
 		for _, asked := range []string{"before", "after"} {
-			t.Run(tt.name+", asked for "+asked, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 3, func(t *testing.T, w *world) {
-					l := w.locker(t, "a")
-					lk := lock(t, l, "x", redlock.WithoutKeepalive())
-					var ctx context.Context
-					if asked == "before" {
-						ctx = lk.Context()
-						require.NoError(t, ctx.Err())
-						assert.Same(t, ctx, lk.Context())
-					}
-					tt.end(t, l, lk)
-					if asked == "after" {
-						ctx = lk.Context()
-					}
-					require.True(t, ends(ctx))
-					require.ErrorIs(t, context.Cause(ctx), tt.want)
-					require.ErrorIs(t, lk.Err(), tt.want)
-					require.ErrorIs(t, ctx.Err(), context.Canceled)
-				})
+			subWorld(t, tt.name+", asked for "+asked, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				lk := lock(t, l, "x", redlock.WithoutKeepalive())
+				var ctx context.Context
+				if asked == "before" {
+					ctx = lk.Context()
+					require.NoError(t, ctx.Err())
+					assert.Same(t, ctx, lk.Context())
+				}
+				tt.end(t, l, lk)
+				if asked == "after" {
+					ctx = lk.Context()
+				}
+				require.True(t, ends(ctx))
+				require.ErrorIs(t, context.Cause(ctx), tt.want)
+				require.ErrorIs(t, lk.Err(), tt.want)
+				require.ErrorIs(t, ctx.Err(), context.Canceled)
 			})
 		}
-	}
-}
-
-// The client was frozen past its deadline, and must report the loss at once.
-func TestAThawedClientReportsTheLossAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		ask  func(t *testing.T, lk *redlock.Lock) error
-	}{
-		{"Err", func(_ *testing.T, lk *redlock.Lock) error { return lk.Err() }},
-		{"Extend", func(t *testing.T, lk *redlock.Lock) error { t.Helper(); return lk.Extend(t.Context()) }},
-		{"Unlock", func(t *testing.T, lk *redlock.Lock) error { t.Helper(); return lk.Unlock(t.Context()) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a"), w.locker(t, "b")
-				lk := lock(t, a, "x")
-				ctx := lk.Context()
-				synctest.Wait()
-				w.Host("a").Freeze()
-				other, err := b.Lock(t.Context(), "x")
-				require.NoError(t, err)
-				w.Host("a").Clock().Thaw() // its timers are due, and have not run yet
-				require.ErrorIs(t, tt.ask(t, lk), redlock.ErrLost)
-				require.ErrorIs(t, context.Cause(ctx), redlock.ErrLost)
-				w.Host("a").Thaw()
-				time.Sleep(time.Second)
-				require.NoError(t, other.Err(), "what a releases is not b's")
-				synctest.Wait()
-				assert.Equal(t, 3, w.holders("x", other.Token()))
-				unlock(t, other)
-			})
-		})
-	}
-}
-
-func TestErrorsAreDistinct(t *testing.T) {
-	t.Parallel()
-	all := []error{redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed}
-	for i, a := range all {
-		for j, b := range all {
-			assert.Equal(t, i == j, errors.Is(a, b))
-		}
-		assert.Equal(t, errors.Is(&redlock.HeldError{}, a), errors.Is(a, redlock.ErrHeld))
 	}
 }
 
 // An Unlock may come at the moment of the loss: once it reports the loss, the context has ended.
 func TestTheContextHasEndedWhenTheLossIsReported(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		for round := range 40 {
@@ -171,48 +119,44 @@ func TestWithContextEndsWithTheFirst(t *testing.T) {
 			"made, lock, context", "made, context, lock", "lock, made, context", "context, made, lock",
 			"lock, context, made",
 		} {
-			t.Run(tt.name+": "+order, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 3, func(t *testing.T, w *world) {
-					l := w.locker(t, "a")
-					lk := lock(t, l, "x", redlock.WithoutKeepalive())
-					parent, stop := context.WithCancelCause(t.Context())
-					defer stop(nil)
-					var ctx context.Context
-					ended := 0
-					for _, event := range strings.Split(order, ", ") {
-						switch event {
-						case "made":
-							made, cancel := lk.WithContext(parent)
-							defer cancel()
-							ctx = made
-						case "lock":
-							tt.end(t, l, lk)
-							ended++
-						case "context":
-							stop(errOwn)
-							ended++
-						}
-						if ctx != nil && ended > 0 { // at once, where they had ended before
-							synctest.Wait()
-							require.ErrorIs(t, ctx.Err(), context.Canceled)
-						} else if ctx != nil {
-							require.False(t, ends(ctx))
-						}
+			subWorld(t, tt.name+": "+order, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				lk := lock(t, l, "x", redlock.WithoutKeepalive())
+				parent, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				var ctx context.Context
+				ended := 0
+				for _, event := range strings.Split(order, ", ") {
+					switch event {
+					case "made":
+						made, cancel := lk.WithContext(parent)
+						defer cancel()
+						ctx = made
+					case "lock":
+						tt.end(t, l, lk)
+						ended++
+					case "context":
+						stop(errOwn)
+						ended++
 					}
-					want := tt.want
-					if strings.Index(order, "context") < strings.Index(order, "lock") || strings.HasSuffix(order, "made") {
-						want = errOwn
+					if ctx != nil && ended > 0 { // at once, where they had ended before
+						synctest.Wait()
+						require.ErrorIs(t, ctx.Err(), context.Canceled)
+					} else if ctx != nil {
+						require.False(t, ends(ctx))
 					}
-					require.ErrorIs(t, context.Cause(ctx), want)
-				})
+				}
+				want := tt.want
+				if strings.Index(order, "context") < strings.Index(order, "lock") || strings.HasSuffix(order, "made") {
+					want = errOwn
+				}
+				require.ErrorIs(t, context.Cause(ctx), want)
 			})
 		}
 	}
 }
 
 func TestWithContextKeepsValuesAndDeadline(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		lk, err := w.locker(t, "a").Lock(context.WithValue(t.Context(), key{}, "of the wait"), "x")
 		require.NoError(t, err)
@@ -233,25 +177,7 @@ func TestWithContextKeepsValuesAndDeadline(t *testing.T) {
 	})
 }
 
-// A loss that no timer has noticed yet, since the process was paused, ends the context at once.
-func TestWithContextLooksAtTheClock(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk := lock(t, w.locker(t, "a"), "x")
-		synctest.Wait()
-		w.Host("a").Freeze()
-		time.Sleep(2 * ttl)
-		w.Host("a").Clock().Thaw() // its timers are due, and have not run yet
-		ctx, cancel := lk.WithContext(t.Context())
-		defer cancel()
-		require.Error(t, ctx.Err())
-		require.ErrorIs(t, context.Cause(ctx), redlock.ErrLost)
-		w.Host("a").Thaw()
-	})
-}
-
 func TestCancelOfWithContextEndsTheContextAndNotTheLock(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		lk := lock(t, w.locker(t, "a"), "x")
 		ctx, cancel := lk.WithContext(t.Context())
@@ -267,7 +193,6 @@ func TestCancelOfWithContextEndsTheContextAndNotTheLock(t *testing.T) {
 
 // A lock may be held for days, and each request under it makes a context.
 func TestCancelOfWithContextFreesWhatTheContextHolds(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		lk := lock(t, w.locker(t, "a"), "x")
 		type request struct{ _ [1 << 10]*byte }
@@ -291,7 +216,6 @@ func TestCancelOfWithContextFreesWhatTheContextHolds(t *testing.T) {
 }
 
 func TestFromContext(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithFencing())
 		is := func(ctx context.Context, want *redlock.Lock) {

@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // work is what a Do runs.
@@ -48,7 +50,7 @@ func doing(t *testing.T, f func(t *testing.T, w *world, l *redlock.Locker, d doe
 	for _, d := range doers {
 		t.Run(d.kind+" "+d.name, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) { f(t, w, w.locker(t, "a"), d) })
+			bubble(t, 3, func(t *testing.T, w *world) { f(t, w, w.locker(t, "a"), d) })
 		})
 	}
 }
@@ -61,9 +63,7 @@ func (w *world) free(t *testing.T) {
 }
 
 func (w *world) wipe() {
-	for _, m := range w.Masters() {
-		m.Wipe()
-	}
+	each(w.Masters(), (*simnet.Master).Wipe)
 }
 
 func TestDoHoldsTheLockWhileTheFunctionRuns(t *testing.T) {
@@ -92,99 +92,98 @@ func TestDoHoldsTheLockWhileTheFunctionRuns(t *testing.T) {
 	})
 }
 
-func TestDoReturnsTheFunctionsError(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-		err := d.do(t.Context(), l, func(context.Context) error { return errOwn })
-		assert.Equal(t, errOwn, err, "as it is")
-		w.free(t)
-	})
-}
+var (
+	errPanic  = errors.New("a panic")
+	errGoexit = errors.New("neither a return nor a panic")
+)
 
-func TestDoUnlocksWhenTheFunctionDoesNotReturn(t *testing.T) {
+// However the function ends, its context has ended when Do has, and the first cause stays. A loss is never silent.
+func TestDoReportsHowTheFunctionAndTheLockEnded(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(){"panic": func() { panic("mine") }, "Goexit": runtime.Goexit} {
+	type scene struct {
+		*world
+		l      *redlock.Locker
+		work   context.Context // the function's
+		cancel context.CancelCauseFunc
+	}
+	for name, tt := range map[string]struct {
+		end   func(s scene) error
+		errs  []error // that Do's error matches
+		cause error   // of the function's context
+	}{
+		"an error":             {func(scene) error { return errOwn }, []error{errOwn}, redlock.ErrReleased},
+		"a panic":              {func(scene) error { panic("mine") }, []error{errPanic}, redlock.ErrReleased},
+		"Goexit":               {func(scene) error { runtime.Goexit(); return nil }, []error{errGoexit}, redlock.ErrReleased},
+		"the caller's context": {func(s scene) error { s.cancel(errOwn); <-s.work.Done(); return nil }, nil, errOwn},
+		"and a panic":          {func(s scene) error { s.cancel(errOwn); panic("mine") }, []error{errPanic}, errOwn},
+		"a loss": {
+			func(s scene) error { s.wipe(); <-s.work.Done(); return errOwn }, []error{redlock.ErrLost, errOwn}, redlock.ErrLost,
+		},
+		"a loss that it did not notice": {
+			func(s scene) error { s.wipe(); return nil }, []error{redlock.ErrLost}, redlock.ErrReleased,
+		},
+		"a loss that no timer noticed": {
+			func(s scene) error { s.sleepThrough(); return nil }, []error{redlock.ErrLost}, redlock.ErrLost,
+		},
+		"the same, and a panic": {
+			func(s scene) error { s.sleepThrough(); panic("mine") }, []error{errPanic}, redlock.ErrLost,
+		},
+		"Close": {
+			func(s scene) error { defer func() { <-s.work.Done() }(); return s.l.Close() },
+			[]error{redlock.ErrClosed},
+			redlock.ErrClosed,
+		},
+		"no majority": {func(s scene) error { s.freeze(); return nil }, []error{redlock.ErrNoQuorum}, redlock.ErrReleased},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-				var work context.Context
-				left := make(chan any, 1)
+				outer, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				var work, derived context.Context
+				ended := make(chan error, 1)
 				go func() {
-					defer func() { left <- recover() }()
-					_ = d.do(t.Context(), l, func(ctx context.Context) error {
+					err := errGoexit
+					defer func() {
+						if recover() == "mine" {
+							err = errPanic
+						}
+						ended <- err
+					}()
+					err = d.do(outer, l, func(ctx context.Context) error {
 						work = ctx
-						leave()
-						return nil
+						child, stop := context.WithCancel(ctx)
+						t.Cleanup(stop)
+						derived = child
+						synctest.Wait()
+						return tt.end(scene{w, l, ctx, cancel})
 					})
-					left <- "it returned"
 				}()
-				if got := <-left; name == "panic" {
-					assert.Equal(t, "mine", got, "the panic propagates")
-				} else {
-					assert.Nil(t, got)
+				err := <-ended
+				if len(tt.errs) == 0 {
+					require.NoError(t, err)
 				}
-				require.ErrorIs(t, context.Cause(work), redlock.ErrReleased)
+				for _, want := range tt.errs {
+					require.ErrorIs(t, err, want)
+				}
+				if name == "an error" {
+					assert.Equal(t, errOwn, err, "as it is")
+				}
+				require.ErrorIs(t, work.Err(), context.Canceled)
+				require.ErrorIs(t, context.Cause(work), tt.cause)
+				require.ErrorIs(t, context.Cause(derived), tt.cause)
+				w.Host("a").Thaw()
+				w.Heal()
+				time.Sleep(2 * time.Second)
 				w.free(t)
 			})
 		})
 	}
 }
 
-func TestDoEndsTheFunctionsContext(t *testing.T) {
-	t.Parallel()
-	t.Run("with the caller's", func(t *testing.T) {
-		t.Parallel()
-		doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-			outer, cancel := context.WithCancelCause(t.Context())
-			var work context.Context
-			err := d.do(outer, l, func(ctx context.Context) error {
-				work = ctx
-				cancel(errOwn)
-				<-ctx.Done()
-				return nil
-			})
-			require.NoError(t, err, "it was unlocked on a context that had ended")
-			assert.Equal(t, errOwn, context.Cause(work))
-			w.free(t)
-		})
-	})
-	t.Run("with the lock", func(t *testing.T) {
-		t.Parallel()
-		doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-			var work context.Context
-			err := d.do(t.Context(), l, func(ctx context.Context) error {
-				work = ctx
-				w.wipe()
-				<-ctx.Done()
-				return errOwn
-			})
-			require.ErrorIs(t, context.Cause(work), redlock.ErrLost)
-			require.ErrorIs(t, err, redlock.ErrLost, "a loss under the function is never silent")
-			require.ErrorIs(t, err, errOwn)
-			w.free(t)
-		})
-	})
-	t.Run("with the Locker", func(t *testing.T) {
-		t.Parallel()
-		doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-			var work context.Context
-			err := d.do(t.Context(), l, func(ctx context.Context) error {
-				work = ctx
-				require.NoError(t, l.Close())
-				<-ctx.Done()
-				return nil
-			})
-			require.ErrorIs(t, context.Cause(work), redlock.ErrClosed)
-			require.ErrorIs(t, err, redlock.ErrClosed)
-			w.free(t)
-		})
-	})
-}
-
 // Goroutines that the function left running must be stopped before another holder gets the lock. A hand-over, which
 // needs no answer of the masters, leaves the least time.
 func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var work context.Context // of the one that has the lock
 		late := 0
@@ -204,33 +203,6 @@ func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 			unlock(t, a.lock)
 		}
 		assert.Zero(t, late)
-	})
-}
-
-// The process was paused under the function, which returns before any timer has run.
-func TestDoNamesALossThatNoTimerNoticed(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-		var work context.Context
-		err := d.do(t.Context(), l, func(ctx context.Context) error {
-			work = ctx
-			synctest.Wait()
-			w.Host("a").Freeze()
-			time.Sleep(2 * ttl)
-			w.Host("a").Clock().Thaw()
-			return nil
-		})
-		require.ErrorIs(t, err, redlock.ErrLost)
-		require.ErrorIs(t, context.Cause(work), redlock.ErrLost)
-		w.Host("a").Thaw()
-	})
-}
-
-func TestDoReportsALossThatTheFunctionDidNotNotice(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-		require.ErrorIs(t, d.do(t.Context(), l, func(context.Context) error { w.wipe(); return nil }), redlock.ErrLost)
-		w.free(t)
 	})
 }
 
@@ -254,7 +226,6 @@ func TestDoRefusesANilFunctionBeforeItLocks(t *testing.T) {
 }
 
 func TestDoOfOneOwnerNests(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		us := w.locker(t, "a").Reentrant("x", "us")
 		require.NoError(t, us.Do(t.Context(), func(outer context.Context) error {
@@ -268,49 +239,6 @@ func TestDoOfOneOwnerNests(t *testing.T) {
 		}))
 		w.free(t)
 	})
-}
-
-// However the function ends, its context has ended when Do has, and the first cause stays.
-func TestDoEndsTheFunctionsContextHoweverItEnds(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		end   func(w *world, cancel context.CancelCauseFunc) error
-		cause error
-	}{
-		"an error":  {func(*world, context.CancelCauseFunc) error { return errOwn }, redlock.ErrReleased},
-		"no quorum": {func(w *world, _ context.CancelCauseFunc) error { w.freeze(); return nil }, redlock.ErrReleased},
-		"after a loss": {
-			func(w *world, _ context.CancelCauseFunc) error { w.sleepThrough(); panic("mine") }, redlock.ErrLost,
-		},
-		"canceled": {func(_ *world, cancel context.CancelCauseFunc) error { cancel(errOwn); panic("mine") }, errOwn},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-				outer, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				var work, derived context.Context
-				func() {
-					defer func() { _ = recover() }()
-					_ = d.do(outer, l, func(ctx context.Context) error {
-						work = ctx
-						child, stop := context.WithCancel(ctx)
-						t.Cleanup(stop)
-						derived = child
-						synctest.Wait()
-						return tt.end(w, cancel)
-					})
-				}()
-				require.Error(t, work.Err())
-				require.ErrorIs(t, context.Cause(work), tt.cause)
-				require.ErrorIs(t, context.Cause(derived), tt.cause)
-				w.Host("a").Thaw()
-				for _, m := range w.Masters() {
-					m.Heal()
-				}
-			})
-		})
-	}
 }
 
 // freeze has two masters of three freeze.

@@ -38,101 +38,67 @@ func TestHeldErrorSaysWhoHoldsTheLock(t *testing.T) {
 					continue
 				}
 				name := holder.name + ", " + asker.name
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					inWorld(t, 3, func(t *testing.T, w *world) {
-						lk, err := holder.try(t.Context(), w.locker(t, "a"), opts...)
-						require.NoError(t, err)
-						synctest.Wait()
-						_, err = asker.try(t.Context(), w.locker(t, "b"), opts...)
-						got := heldError(t, err)
-						assert.Contains(t, holder.names, got.Name)
-						assert.Contains(t, asker.names, got.Name)
-						if asker.name == "mutex" && opts == nil { // a plain SET NX PX
-							assert.Empty(t, got.Kind)
-							assert.Zero(t, got.Retry)
-						} else {
-							assert.EqualValues(t, holder.kind, got.Kind)
-							assert.Positive(t, got.Retry)
-							assert.LessOrEqual(t, got.Retry, ttl)
-						}
-						unlock(t, lk)
-					})
+				subWorld(t, name, 3, func(t *testing.T, w *world) {
+					lk, err := holder.try(t.Context(), w.locker(t, "a"), opts...)
+					require.NoError(t, err)
+					synctest.Wait()
+					b := w.locker(t, "b")
+					_, err = asker.try(t.Context(), b, opts...)
+					got := heldError(t, err)
+					assert.Contains(t, holder.names, got.Name)
+					assert.Contains(t, asker.names, got.Name)
+					if asker.name == "mutex" && opts == nil { // a plain SET NX PX
+						assert.Empty(t, got.Kind)
+						assert.Zero(t, got.Retry)
+						_, err = b.Lock(within(t, time.Second), "x") // it has probed, and knows more
+						require.ErrorIs(t, err, context.DeadlineExceeded)
+						got = heldError(t, err)
+					}
+					assert.EqualValues(t, holder.kind, got.Kind)
+					assert.Positive(t, got.Retry)
+					assert.LessOrEqual(t, got.Retry, ttl)
+					unlock(t, lk)
 				})
 			}
 		}
 	}
 }
 
-// A lock of the same Locker is known without asking a master.
-func TestHeldErrorOfTheSameLocker(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x")
-		_, err := l.TryLock(t.Context(), "x")
-		assert.Equal(t, &redlock.HeldError{Name: "x", Kind: "mutex", Holder: "a"}, heldError(t, err))
-		unlock(t, lk)
-	})
-}
-
 func TestHeldErrorOfAForeignKey(t *testing.T) {
 	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		w.foreign("x", time.Minute)
-		l := w.locker(t, "a")
-		_, err := l.TryLock(t.Context(), "x")
-		assert.Equal(t, &redlock.HeldError{Name: "x"}, heldError(t, err))
-		_, err = l.RW("x").TryLock(t.Context())
-		assert.Equal(t, &redlock.HeldError{Name: "x", Kind: "mutex", Retry: time.Minute}, heldError(t, err))
-	})
+	for _, left := range []time.Duration{0, time.Minute, time.Hour} { // 0: it has no end
+		bubble(t, 3, func(t *testing.T, w *world) {
+			w.foreign("x", left)
+			l := w.locker(t, "a")
+			_, err := l.TryLock(t.Context(), "x")
+			assert.Equal(t, &redlock.HeldError{Name: "x"}, heldError(t, err))
+			_, err = l.RW("x").TryLock(t.Context())
+			assert.Equal(t, &redlock.HeldError{Name: "x", Kind: "mutex", Retry: left}, heldError(t, err))
+			_, err = l.Lock(within(t, time.Second), "x")
+			assert.InDelta(t, float64(left), float64(heldError(t, err).Retry), float64(time.Second))
+		})
+	}
 }
 
 // Each of the names in turn, whatever their order.
 func TestHeldErrorOfLockAllNamesTheOneThatIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"w", "x", "y"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				lk := lock(t, w.locker(t, "a"), name)
-				l := w.locker(t, "b")
-				_, err := l.TryLockAll(t.Context(), []string{"y", "w", "x"})
-				assert.Equal(t, name, heldError(t, err).Name)
-				_, err = l.LockAll(within(t, time.Second), []string{"y", "w", "x"})
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				assert.Equal(t, name, heldError(t, err).Name)
-				unlock(t, lk)
-			})
-		})
-	}
-}
-
-// A caller that waited has looked, and so knows more than SET NX PX reports.
-func TestHeldErrorOfALockThatWaited(t *testing.T) {
-	t.Parallel()
-	for _, holder := range permitless {
-		t.Run(holder.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				lk, err := holder.try(t.Context(), w.locker(t, "a"))
-				require.NoError(t, err)
-				_, err = w.locker(t, "b").Lock(within(t, time.Second), "x")
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				got := heldError(t, err)
-				assert.Equal(t, "x", got.Name)
-				assert.EqualValues(t, holder.kind, got.Kind)
-				assert.Positive(t, got.Retry)
-				assert.LessOrEqual(t, got.Retry, ttl)
-				unlock(t, lk)
-			})
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			lk := lock(t, w.locker(t, "a"), name)
+			l := w.locker(t, "b")
+			_, err := l.TryLockAll(t.Context(), []string{"y", "w", "x"})
+			assert.Equal(t, name, heldError(t, err).Name)
+			_, err = l.LockAll(within(t, time.Second), []string{"y", "w", "x"})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Equal(t, name, heldError(t, err).Name)
+			unlock(t, lk)
 		})
 	}
 }
 
 // A writer that waits keeps readers out, though it holds nothing.
 func TestHeldErrorOfAReaderThatAWaitingWriterKeepsOut(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		reader, err := w.locker(t, "a").RW("x").TryRLock(t.Context())
 		require.NoError(t, err)
@@ -170,26 +136,23 @@ func TestHeldErrorNamesTheHolder(t *testing.T) {
 		}, waited: "job\uFFFD[2J\uFFFD7"},
 		{name: "permit", hold: byOnlyPermit, waited: owner},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				a, b := w.locker(t, owner), w.locker(t, "b")
-				lk, err := tt.hold(t.Context(), a, 0)
-				require.NoError(t, err)
-				if tt.kept {
-					unlock(t, lk)
-				}
-				_, err = b.TryLock(t.Context(), "x")
-				assert.Empty(t, heldError(t, err).Holder, "a plain SET does not tell")
-				_, err = b.Lock(within(t, time.Second), "x")
-				assert.Equal(t, tt.waited, heldError(t, err).Holder)
-				assert.NotContains(t, err.Error(), "\x1b")
-				if tt.waited != "" {
-					assert.Contains(t, err.Error(), `, "`+tt.waited+`")`)
-				}
-				_, err = a.TryLock(t.Context(), "x")
-				assert.Equal(t, tt.own, heldError(t, err).Holder)
-			})
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			a, b := w.locker(t, owner), w.locker(t, "b")
+			lk, err := tt.hold(t.Context(), a, 0)
+			require.NoError(t, err)
+			if tt.kept {
+				unlock(t, lk)
+			}
+			_, err = b.TryLock(t.Context(), "x")
+			assert.Empty(t, heldError(t, err).Holder, "a plain SET does not tell")
+			_, err = b.Lock(within(t, time.Second), "x")
+			assert.Equal(t, tt.waited, heldError(t, err).Holder)
+			assert.NotContains(t, err.Error(), "\x1b")
+			if tt.waited != "" {
+				assert.Contains(t, err.Error(), `, "`+tt.waited+`")`)
+			}
+			_, err = a.TryLock(t.Context(), "x")
+			assert.Equal(t, tt.own, heldError(t, err).Holder)
 		})
 	}
 }
@@ -208,25 +171,13 @@ func TestHeldErrorShowsNoForeignValue(t *testing.T) {
 		hexadecimal:                     "",
 		":" + hexadecimal:               "",
 	} {
-		inWorld(t, 3, func(t *testing.T, w *world) {
+		bubble(t, 3, func(t *testing.T, w *world) {
 			for _, m := range w.Masters() {
 				m.Set("x", value, time.Hour)
 			}
 			_, err := w.locker(t, "a").Lock(within(t, time.Second), "x")
 			assert.Equal(t, holder, heldError(t, err).Holder, value)
 			assert.NotContains(t, err.Error(), "secret")
-		})
-	}
-}
-
-// The error of a caller that waited has the time that is left of a lock; 0 if the lock has no end.
-func TestHeldErrorHasTheTimeThatIsLeft(t *testing.T) {
-	t.Parallel()
-	for left, want := range map[time.Duration]time.Duration{0: 0, time.Minute: time.Minute, time.Hour: time.Hour} {
-		inWorld(t, 3, func(t *testing.T, w *world) {
-			w.foreign("x", left)
-			_, err := w.locker(t, "a").Lock(within(t, time.Second), "x")
-			assert.InDelta(t, float64(want), float64(heldError(t, err).Retry), float64(time.Second))
 		})
 	}
 }

@@ -180,37 +180,34 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 			return lk, lk.Unlock(ctx)
 		}},
 	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				var logs, traced spoken
-				trace := &redlock.Trace{
-					Waiting:    func(_ context.Context, e redlock.WaitingEvent) { traced.add(e.Err) },
-					AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) { traced.add(e.Err) },
-					Extended:   func(_ context.Context, e redlock.ExtendedEvent) { traced.add(e.Err) },
-					HoldEnd:    func(_ context.Context, e redlock.HoldEndEvent) { traced.add(e.Err) },
-					Unlocked:   func(_ context.Context, e redlock.UnlockedEvent) { traced.add(e.Err) },
+		subWorld(t, what, 5, func(t *testing.T, w *world) {
+			var logs, traced spoken
+			trace := &redlock.Trace{
+				Waiting:    func(_ context.Context, e redlock.WaitingEvent) { traced.add(e.Err) },
+				AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) { traced.add(e.Err) },
+				Extended:   func(_ context.Context, e redlock.ExtendedEvent) { traced.add(e.Err) },
+				HoldEnd:    func(_ context.Context, e redlock.HoldEndEvent) { traced.add(e.Err) },
+				Unlocked:   func(_ context.Context, e redlock.UnlockedEvent) { traced.add(e.Err) },
+			}
+			var log logbook
+			lk, err := c.do(t, w, w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(trace)))
+			require.Error(t, err)
+			if c.want != nil {
+				require.ErrorIs(t, err, c.want)
+			}
+			short(t, "the error", err.Error())
+			if lk != nil {
+				assert.Equal(t, strings.Join(names, ","), lk.Name(), "it stays whole")
+				if err := lk.Err(); err != nil {
+					short(t, "Err", err.Error())
 				}
-				var log logbook
-				lk, err := c.do(t, w, w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(trace)))
-				require.Error(t, err)
-				if c.want != nil {
-					require.ErrorIs(t, err, c.want)
-				}
-				short(t, "the error", err.Error())
-				if lk != nil {
-					assert.Equal(t, strings.Join(names, ","), lk.Name(), "it stays whole")
-					if err := lk.Err(); err != nil {
-						short(t, "Err", err.Error())
-					}
-				}
-				for _, line := range log.lines("") {
-					logs = append(logs, line)
-				}
-				for _, text := range append(logs, traced...) {
-					assert.Less(t, len(text), 2000, "%.300s", text)
-				}
-			})
+			}
+			for _, line := range log.lines("") {
+				logs = append(logs, line)
+			}
+			for _, text := range append(logs, traced...) {
+				assert.Less(t, len(text), 2000, "%.300s", text)
+			}
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
 )
 
 // manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.
@@ -117,42 +116,8 @@ func failingTries() (all []failure) {
 	return all
 }
 
-// Each failure names the masters that failed, what they were asked, and why.
-func TestEveryFailureNamesItsMasters(t *testing.T) {
-	t.Parallel()
-	for _, tt := range failing {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				w.warm(t, l)
-				down := []int{1, 3, 4}
-				err := tt.fail(t, w, l, func() {
-					for _, i := range down {
-						w.Master(i).Freeze()
-					}
-				})
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				for _, is := range []error{redlock.ErrHeld, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed} {
-					require.NotErrorIs(t, err, is)
-				}
-				found := redlock.NodeErrors(err)
-				require.Len(t, found, len(down), err)
-				for i, failed := range found {
-					assert.Equal(t, w.Addr(down[i]), failed.Node)
-					assert.Equal(t, tt.op, failed.Op)
-					require.ErrorIs(t, failed, node.ErrTimeout)
-					require.ErrorIs(t, err, failed)
-				}
-				w.Heal()
-			})
-		})
-	}
-}
-
 // The second round trip of a lock with fencing raises the smaller counters of the other masters.
 func TestAFailureToRaiseTheFenceNamesItsMasters(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithFencing())
 		w.warm(t, l)

@@ -17,7 +17,6 @@ import (
 // Over masters far apart a lock costs the round trip to the one that completes the majority, for one caller and for
 // many.
 func TestCallersOfFarMastersDoNotWaitForEachOther(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		const third = 40 * time.Millisecond
 		for i, trip := range []time.Duration{1, 10, 40, 80, 160} {
@@ -73,7 +72,7 @@ func TestNoKindWaitsForAMinority(t *testing.T) {
 		"cut off": func(m *simnet.Master) { m.BlackHole() },
 	} {
 		for _, k := range permitless {
-			inWorld(t, 5, func(t *testing.T, w *world) {
+			bubble(t, 5, func(t *testing.T, w *world) {
 				for i := range 5 {
 					w.Master(i).Delay(way, 0)
 				}

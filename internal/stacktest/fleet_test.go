@@ -42,7 +42,7 @@ func TestBothListsAtOnce(t *testing.T) {
 		{"both and new", []taking{second, second, third, third}, true},
 		{"old and new, the control", []taking{first, first, third, third}, false},
 	} {
-		inWorld(t, migrating, func(t *testing.T, w *world) {
+		bubble(t, migrating, func(t *testing.T, w *world) {
 			var mu sync.Mutex
 			var inside, overlaps int
 			var done sync.WaitGroup

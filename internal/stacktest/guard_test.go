@@ -45,7 +45,6 @@ func forgetful(t *testing.T, w *world, opts ...redlock.Option) error {
 }
 
 func TestAMasterThatRestartedMayNotVote(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		require.Error(t, forgetful(t, w), "two holders at once")
 	})
@@ -53,7 +52,6 @@ func TestAMasterThatRestartedMayNotVote(t *testing.T) {
 
 // TestWithoutTheGuardTwoHoldTheLock is the control of the test above.
 func TestWithoutTheGuardTwoHoldTheLock(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		require.NoError(t, forgetful(t, w, redlock.WithoutRestartGuard()))
 	})
@@ -74,37 +72,33 @@ func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
 			90 * time.Second,
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				l := w.locker(t, "a", tt.opts...)
-				w.warm(t, l)
-				w.Master(0).Crash()
-				w.Master(1).Restart()
-				_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				time.Sleep(100 * time.Millisecond)
-				_, err = l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				var young *node.RestartError
-				require.ErrorAs(t, err, &young)
-				assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
-				synctest.Wait()
-				assert.Zero(t, w.keys(), "the vote that did not count is released")
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", tt.opts...)
+			w.warm(t, l)
+			w.Master(0).Crash()
+			w.Master(1).Restart()
+			_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(100 * time.Millisecond)
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			var young *node.RestartError
+			require.ErrorAs(t, err, &young)
+			assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
+			synctest.Wait()
+			assert.Zero(t, w.keys(), "the vote that did not count is released")
 
-				time.Sleep(young.Left - time.Second/2)
-				_, err = l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				time.Sleep(time.Second)
-				unlock(t, lock(t, l, "x"))
-			})
+			time.Sleep(young.Left - time.Second/2)
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(time.Second)
+			unlock(t, lock(t, l, "x"))
 		})
 	}
 }
 
 // The nodes' tests have the other ways to hide an identity.
 func TestServersThatDoNotSayWhoTheyAreAreRefused(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		w.Master(0).Info("run_id", "")
 		l := w.locker(t, "a")
@@ -123,12 +117,14 @@ func TestServersThatDoNotSayWhoTheyAreAreRefused(t *testing.T) {
 
 		l = w.locker(t, "c", redlock.WithoutRestartGuard())
 		unlock(t, lock(t, l, "x"))
+		rows, err := l.Nodes(t.Context())
+		require.NoError(t, err)
+		assert.True(t, rows[0].MayVote)
 	})
 }
 
 // This holds from the first lock on, without the guard, too.
 func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 2, func(t *testing.T, w *world) {
 		w.Alias("10.9.9.9:6379", 1)
 		urls := append(w.URLs(), "redis://10.9.9.9:6379")
@@ -152,13 +148,11 @@ func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
 	})
 }
 
-func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
-	t.Parallel()
+// In the log once, in the rows of Nodes and in Stats.
+func TestTheSameServerTwiceIsReported(t *testing.T) {
 	inWorld(t, 2, func(t *testing.T, w *world) {
 		w.Alias("10.9.9.9:6379", 1)
-		for _, m := range w.Masters() {
-			m.RequirePassword("secret")
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
 		var log logbook
 		l := w.over(
 			t, "a", w.nodes(t, "a", append(w.passwords(), "redis://:secret@10.9.9.9")...), redlock.WithLogger(log.logger()),
@@ -167,8 +161,22 @@ func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
 			unlock(t, lock(t, l, "x"))
 			synctest.Wait()
 		}
-		_, err := l.Nodes(t.Context())
+		rows, err := l.Nodes(t.Context())
 		require.NoError(t, err)
+		may := 0
+		for _, row := range rows {
+			assert.NotContains(t, row.Node, "secret")
+			if row.MayVote {
+				may++
+				continue
+			}
+			assert.ErrorContains(t, row.Err, "same server")
+		}
+		assert.Equal(t, 2, may)
+		stats := l.Stats().Nodes
+		assert.Zero(t, stats[0].Duplicates)
+		assert.Positive(t, stats[1].Duplicates)
+		assert.Equal(t, stats[1].Duplicates, stats[2].Duplicates)
 		said := log.lines("one server")
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], "level=WARN")
@@ -212,7 +220,6 @@ func restoredKey(t *testing.T, w *world, opts ...redlock.Option) (held, got *red
 // TestAKeyRestoredWithinTheWindowDoesNotCount holds the rule that a lock may extend itself with the vote of a restarted
 // master only if its key was there before.
 func TestAKeyRestoredWithinTheWindowDoesNotCount(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		held, got := restoredKey(t, w)
 		require.NotNil(t, got, "b gets the lock when a's ends")
@@ -223,7 +230,6 @@ func TestAKeyRestoredWithinTheWindowDoesNotCount(t *testing.T) {
 
 // TestWithoutTheGuardARestoredKeyCounts is the control of the test above.
 func TestWithoutTheGuardARestoredKeyCounts(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		held, got := restoredKey(t, w, redlock.WithoutRestartGuard())
 		require.NotNil(t, got)
@@ -237,25 +243,22 @@ func TestWithoutTheGuardARestoredKeyCounts(t *testing.T) {
 func TestARestoredKeyCountsAgainWhereTheLockWas(t *testing.T) {
 	t.Parallel()
 	for _, down := range []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second} {
-		t.Run(down.String(), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				const window = time.Minute
-				l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithMaxTTL(window))
-				time.Sleep(window + window/50)
-				held := lock(t, l, "x")
-				synctest.Wait()
-				time.Sleep(100 * time.Millisecond)
-				w.Master(0).Crash()
-				time.Sleep(down)
-				w.Master(0).Start()
-				time.Sleep(window / 4)
-				require.Equal(t, 3, w.holders("x", held.Token()))
-				w.Master(1).Crash()
-				time.Sleep(window / 4)
-				require.NoError(t, held.Err())
-				unlock(t, held)
-			})
+		subWorld(t, down.String(), 3, func(t *testing.T, w *world) {
+			const window = time.Minute
+			l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithMaxTTL(window))
+			time.Sleep(window + window/50)
+			held := lock(t, l, "x")
+			synctest.Wait()
+			time.Sleep(100 * time.Millisecond)
+			w.Master(0).Crash()
+			time.Sleep(down)
+			w.Master(0).Start()
+			time.Sleep(window / 4)
+			require.Equal(t, 3, w.holders("x", held.Token()))
+			w.Master(1).Crash()
+			time.Sleep(window / 4)
+			require.NoError(t, held.Err())
+			unlock(t, held)
 		})
 	}
 }

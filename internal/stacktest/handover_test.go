@@ -26,7 +26,6 @@ func withWaiter(
 }
 
 func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		first, out := withWaiter(t, w, l, nil, nil)
@@ -35,24 +34,23 @@ func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
 		until := first.Until()
 		asked := len(w.asked())
 		unlock(t, first)
-		second := ended(t, out, 0)
-		require.NoError(t, second.err)
+		second := granted(t, out, 0)
 		assert.Len(t, w.asked(), asked)
-		assert.Equal(t, until, second.lock.Until(), "it is the same lease")
-		assert.Equal(t, first.Token(), second.lock.Token(), "and the same token")
+		assert.Equal(t, until, second.Until(), "it is the same lease")
+		assert.Equal(t, first.Token(), second.Token(), "and the same token")
 
 		require.ErrorIs(t, first.Err(), redlock.ErrReleased)
 		assert.True(t, ends(ctx))
 		require.ErrorIs(t, context.Cause(ctx), redlock.ErrReleased)
 		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrReleased)
 		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrReleased)
-		require.NoError(t, second.lock.Err(), "the end of the old handle does not affect it")
-		assert.Equal(t, 3, w.holders("x", second.lock.Token()))
+		require.NoError(t, second.Err(), "the end of the old handle does not affect it")
+		assert.Equal(t, 3, w.holders("x", second.Token()))
 
 		time.Sleep(3 * ttl)
-		require.NoError(t, second.lock.Err(), "it is kept alive")
+		require.NoError(t, second.Err(), "it is kept alive")
 		assert.Equal(t, until, first.Until(), "the spent handle does not live on with it")
-		unlock(t, second.lock)
+		unlock(t, second)
 		synctest.Wait()
 		assert.Zero(t, w.keys())
 	})
@@ -74,27 +72,22 @@ func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
 		"switched off by the next":   {next: opts(redlock.WithoutHandOver())},
 		"the slice is over":          {before: func(*redlock.Lock) { time.Sleep(51 * time.Millisecond) }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				first, out := withWaiter(t, w, l, tt.first, tt.next)
-				if tt.before != nil {
-					tt.before(first)
-				}
-				w.forget()
-				unlock(t, first)
-				second := ended(t, out, time.Second)
-				require.NoError(t, second.err)
-				assert.GreaterOrEqual(t, len(w.asked()), 6, "a release and an acquisition on each master")
-				unlock(t, second.lock)
-			})
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			first, out := withWaiter(t, w, l, tt.first, tt.next)
+			if tt.before != nil {
+				tt.before(first)
+			}
+			w.forget()
+			unlock(t, first)
+			second := granted(t, out, time.Second)
+			assert.GreaterOrEqual(t, len(w.asked()), 6, "a release and an acquisition on each master")
+			unlock(t, second)
 		})
 	}
 }
 
 func TestOtherKindsAreNotHandedOver(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		w.warm(t, l)
@@ -102,19 +95,16 @@ func TestOtherKindsAreNotHandedOver(t *testing.T) {
 		require.NoError(t, err)
 		out := locking(t.Context(), l, "x")
 		unlock(t, writer)
-		mutex := ended(t, out, time.Second)
-		require.NoError(t, mutex.err)
+		mutex := granted(t, out, time.Second)
 		next := inBackground(func() (*redlock.Lock, error) { return l.RW("x").Lock(t.Context()) })
-		unlock(t, mutex.lock)
-		again := ended(t, next, time.Second)
-		require.NoError(t, again.err)
+		unlock(t, mutex)
+		again := granted(t, next, time.Second)
 		assert.EqualValues(t, 1, kindStats(t, l, "writer").Held)
-		unlock(t, again.lock)
+		unlock(t, again)
 	})
 }
 
 func TestALockOfSeveralNamesIsHandedOver(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		w.warm(t, l)
@@ -124,17 +114,15 @@ func TestALockOfSeveralNamesIsHandedOver(t *testing.T) {
 		synctest.Wait()
 		w.forget()
 		unlock(t, all)
-		next := ended(t, out, 0)
-		require.NoError(t, next.err)
+		next := granted(t, out, 0)
 		assert.Empty(t, w.asked())
-		unlock(t, next.lock)
+		unlock(t, next)
 		synctest.Wait()
 		assert.Zero(t, w.keys())
 	})
 }
 
 func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
 		first, out := withWaiter(t, w, l, nil, nil)
@@ -163,7 +151,7 @@ func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 
 func testLossFoundByAnExtensionFromBefore(t *testing.T, handOver time.Duration) {
 	t.Helper()
-	inWorld(t, 3, func(t *testing.T, w *world) {
+	bubble(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
 			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
 				if e.Outcome == redlock.OutcomeHandedOver {
@@ -192,7 +180,7 @@ func testLossFoundByAnExtensionFromBefore(t *testing.T, handOver time.Duration) 
 func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
 	// Alone, and on one processor: the waiter's context has ended, and it has not yet run when the lock is handed to it.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	inWorld(t, 3, func(t *testing.T, w *world) {
+	bubble(t, 3, func(t *testing.T, w *world) {
 		l, other := w.locker(t, "a"), w.locker(t, "b")
 		w.warm(t, l)
 		lk := lock(t, l, "x")
@@ -202,9 +190,7 @@ func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
 		cancel()
 		unlock(t, lk)
 		require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
-		next := ended(t, third, time.Second)
-		require.NoError(t, next.err, "the next waiter gets the turn")
-		unlock(t, next.lock)
+		unlock(t, granted(t, third, time.Second, "the next waiter gets the turn"))
 		synctest.Wait()
 		unlock(t, lock(t, other, "x"))
 		synctest.Wait()
@@ -227,56 +213,50 @@ func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 			return l.Reentrant("x", owner).Lock(ctx)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				hosts := []string{"a", "b"}
-				var lockers []*redlock.Locker
-				taking := func(i int) <-chan attempt {
-					return inBackground(func() (*redlock.Lock, error) { return take(t.Context(), lockers[i], hosts[i]) })
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			hosts := []string{"a", "b"}
+			var lockers []*redlock.Locker
+			taking := func(i int) <-chan attempt {
+				return inBackground(func() (*redlock.Lock, error) { return take(t.Context(), lockers[i], hosts[i]) })
+			}
+			for _, host := range hosts {
+				for i := range w.Masters() {
+					w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
 				}
-				for _, host := range hosts {
-					for i := range w.Masters() {
-						w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
-					}
-					lockers = append(lockers, w.locker(t, host))
+				lockers = append(lockers, w.locker(t, host))
+			}
+			lk, err := take(t.Context(), lockers[0], hosts[0])
+			require.NoError(t, err)
+			out := taking(1)
+			time.Sleep(100 * time.Millisecond)
+			cycles := 0
+			for ; cycles < 100; cycles++ {
+				unlock(t, lk)
+				next := taking(0)
+				got := false
+				select {
+				case b := <-out:
+					require.NoError(t, b.err)
+					time.Sleep(10 * time.Millisecond)
+					unlock(t, b.lock)
+					got = true
+				case a := <-next:
+					require.NoError(t, a.err)
+					lk = a.lock
+					continue
 				}
-				lk, err := take(t.Context(), lockers[0], hosts[0])
-				require.NoError(t, err)
-				out := taking(1)
-				time.Sleep(100 * time.Millisecond)
-				cycles := 0
-				for ; cycles < 100; cycles++ {
-					unlock(t, lk)
-					next := taking(0)
-					got := false
-					select {
-					case b := <-out:
-						require.NoError(t, b.err)
-						time.Sleep(10 * time.Millisecond)
-						unlock(t, b.lock)
-						got = true
-					case a := <-next:
-						require.NoError(t, a.err)
-						lk = a.lock
-						continue
-					}
-					if got {
-						a := ended(t, next, time.Second)
-						require.NoError(t, a.err)
-						unlock(t, a.lock)
-						break
-					}
+				if got {
+					unlock(t, granted(t, next, time.Second))
+					break
 				}
-				assert.Less(t, cycles, 3, "it took that many releases until another got the lock")
-			})
+			}
+			assert.Less(t, cycles, 3, "it took that many releases until another got the lock")
 		})
 	}
 }
 
 // The cooldown lets others get the name. Once the owner has it again, its further holds do not wait.
 func TestAnInnerLockDoesNotWaitForTheCooldown(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		outer := reenter(t, a, "x", "me")
@@ -292,18 +272,13 @@ func TestAnInnerLockDoesNotWaitForTheCooldown(t *testing.T) {
 		w.Host("b").Thaw()
 		unlock(t, inner)
 		unlock(t, outer)
-		got := ended(t, stranger, 5*time.Second)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
+		unlock(t, granted(t, stranger, 5*time.Second))
 	})
 }
 
 func TestWithoutOtherWaitersThereIsNoCooldown(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		for i := range w.Masters() {
-			w.Host("a").To(i).Delay(5*time.Millisecond, 0)
-		}
+		w.distance("a", 5*time.Millisecond)
 		l := w.locker(t, "a", redlock.WithoutHandOver())
 		w.warm(t, l)
 		begin := time.Now()

@@ -126,29 +126,25 @@ func TestEveryFieldOfInspect(t *testing.T) {
 			return h
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				l := w.locker(t, "a", redlock.WithoutKeepalive())
-				want := make(t, w, l)
-				for i := range want.Nodes {
-					want.Nodes[i].Node = w.Addr(i)
-				}
-				time.Sleep(s)
-				got, err := l.Inspect(t.Context(), "x")
-				require.NoError(t, err)
-				for _, n := range got.Nodes { // their order is not told
-					slices.SortFunc(n.Holders, func(a, b holder) int { return cmp.Compare(a.Token, b.Token) })
-				}
-				assert.Equal(t, want, got)
-			})
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithoutKeepalive())
+			want := make(t, w, l)
+			for i := range want.Nodes {
+				want.Nodes[i].Node = w.Addr(i)
+			}
+			time.Sleep(s)
+			got, err := l.Inspect(t.Context(), "x")
+			require.NoError(t, err)
+			for _, n := range got.Nodes { // their order is not told
+				slices.SortFunc(n.Holders, func(a, b holder) int { return cmp.Compare(a.Token, b.Token) })
+			}
+			assert.Equal(t, want, got)
 		})
 	}
 }
 
 // A master that does not answer has a row with its error. Without a majority the answers that arrived are there.
 func TestInspectReportsMastersThatDoNotAnswer(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		lk := lock(t, l, "x")

@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 9, func(t *testing.T, w *world) {
 		w.Master(1).Delay(5*time.Millisecond, 0)
 		w.Master(2).Crash()
@@ -60,52 +59,10 @@ func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 	})
 }
 
-func TestNodesHidesPasswordsAndReportsDuplicates(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 2, func(t *testing.T, w *world) {
-		w.Alias("10.9.9.9:6379", 1)
-		for _, m := range w.Masters() {
-			m.RequirePassword("secret")
-		}
-		urls := append(w.passwords(), "redis://:secret@10.9.9.9")
-		rows, err := w.over(t, "a", w.nodes(t, "a", urls...)).Nodes(t.Context())
-		require.NoError(t, err)
-		duplicates := 0
-		for _, row := range rows {
-			assert.NotContains(t, row.Node, "secret")
-			if row.Err != nil {
-				duplicates++
-				assert.ErrorContains(t, row.Err, "same server")
-				assert.False(t, row.MayVote)
-			}
-		}
-		assert.Equal(t, 1, duplicates)
-
-		wrong := w.over(t, "b", w.nodes(t, "b", strings.ReplaceAll(urls[0], "secret", "hidden")))
-		rows, err = wrong.Nodes(t.Context())
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, rows[0].Err, "WRONGPASS")
-		assert.NotContains(t, rows[0].Err.Error(), "hidden")
-	})
-}
-
-func TestNodesWithoutTheGuard(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		w.Master(0).Restart()
-		rows, err := w.locker(t, "a", redlock.WithoutRestartGuard()).Nodes(t.Context())
-		require.NoError(t, err)
-		assert.True(t, rows[0].MayVote)
-	})
-}
-
 func TestACanceledInspectReturnsTheContextsError(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
-		for _, m := range w.Masters() {
-			m.Freeze()
-		}
+		each(w.Masters(), (*simnet.Master).Freeze)
 		_, err := l.Nodes(within(t, 10*time.Millisecond))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		_, err = l.Inspect(within(t, 10*time.Millisecond), "x")
@@ -120,24 +77,21 @@ func TestACanceledInspectReturnsTheContextsError(t *testing.T) {
 func TestNodesAndStatsAgreeOnAMasterThatRefuses(t *testing.T) {
 	t.Parallel()
 	for _, commands := range [][]string{{"EVALSHA", "EVAL"}, {"INFO"}} {
-		t.Run(commands[0], func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				refusal := fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0])
-				w.Master(0).Reply(refusal, commands...)
-				l := w.locker(t, "a")
-				unlock(t, lock(t, l, "x"))
-				time.Sleep(time.Second)
-				rows, err := l.Nodes(t.Context())
-				require.NoError(t, err)
-				stats := l.Stats().Nodes
-				for i := range rows {
-					assert.Equal(t, stats[i].State, rows[i].State, i)
-					assert.Equal(t, stats[i].MayVote, rows[i].MayVote, i)
-					assert.Equal(t, stats[i].Err == nil, rows[i].Err == nil, i)
-				}
-				assert.Equal(t, redlock.NodeBarred, rows[0].State)
-			})
+		subWorld(t, commands[0], 3, func(t *testing.T, w *world) {
+			refusal := fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0])
+			w.Master(0).Reply(refusal, commands...)
+			l := w.locker(t, "a")
+			unlock(t, lock(t, l, "x"))
+			time.Sleep(time.Second)
+			rows, err := l.Nodes(t.Context())
+			require.NoError(t, err)
+			stats := l.Stats().Nodes
+			for i := range rows {
+				assert.Equal(t, stats[i].State, rows[i].State, i)
+				assert.Equal(t, stats[i].MayVote, rows[i].MayVote, i)
+				assert.Equal(t, stats[i].Err == nil, rows[i].Err == nil, i)
+			}
+			assert.Equal(t, redlock.NodeBarred, rows[0].State)
 		})
 	}
 }

@@ -37,31 +37,28 @@ func TestInspectCountsTheHoldersThatItDoesNotList(t *testing.T) {
 		{kind: "reentrant", owner: long, holds: 1000, listed: 63},
 		{kind: "semaphore", owner: long, holds: 1000, slots: 1024, listed: 62},
 	} {
-		t.Run(fmt.Sprint(tt.kind, " ", tt.holds), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				for i := range tt.holds {
-					token := madeToken(tt.owner, i)
-					if tt.slots > 0 {
-						token = fmt.Sprintf("%d:%d:%s", tt.slots, i+1, token)
-					}
-					for _, m := range w.Masters() {
-						entry(m, tt.kind, token)
-					}
+		subWorld(t, fmt.Sprint(tt.kind, " ", tt.holds), 3, func(t *testing.T, w *world) {
+			for i := range tt.holds {
+				token := madeToken(tt.owner, i)
+				if tt.slots > 0 {
+					token = fmt.Sprintf("%d:%d:%s", tt.slots, i+1, token)
 				}
-				h, err := w.locker(t, "a").Inspect(t.Context(), "x")
-				require.NoError(t, err)
-				assert.EqualValues(t, tt.kind, h.Kind)
-				assert.Len(t, h.Holders, tt.listed)
-				assert.Equal(t, tt.holds-tt.listed, h.Others)
-				assert.Equal(t, tt.slots, h.Slots)
-				if tt.kind == "reentrant" {
-					assert.Equal(t, tt.holds, h.Depth)
+				for _, m := range w.Masters() {
+					entry(m, tt.kind, token)
 				}
-				for _, n := range h.Nodes {
-					assert.Equal(t, h.Others, n.Others)
-				}
-			})
+			}
+			h, err := w.locker(t, "a").Inspect(t.Context(), "x")
+			require.NoError(t, err)
+			assert.EqualValues(t, tt.kind, h.Kind)
+			assert.Len(t, h.Holders, tt.listed)
+			assert.Equal(t, tt.holds-tt.listed, h.Others)
+			assert.Equal(t, tt.slots, h.Slots)
+			if tt.kind == "reentrant" {
+				assert.Equal(t, tt.holds, h.Depth)
+			}
+			for _, n := range h.Nodes {
+				assert.Equal(t, h.Others, n.Others)
+			}
 		})
 	}
 }

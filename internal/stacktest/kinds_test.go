@@ -69,7 +69,7 @@ func TestOneMasterIsOneRoundTrip(t *testing.T) {
 	const way = 10 * time.Millisecond
 	for _, k := range permitless {
 		for _, fencing := range []bool{false, true} {
-			inWorld(t, 1, func(t *testing.T, w *world) {
+			bubble(t, 1, func(t *testing.T, w *world) {
 				w.Master(0).Delay(way, 0)
 				var opts []redlock.LockOption
 				if fencing {
@@ -120,7 +120,7 @@ func TestOneMasterIsOneRoundTrip(t *testing.T) {
 func TestOneNameIsOneLock(t *testing.T) {
 	t.Parallel()
 	for _, fencing := range []bool{false, true} {
-		inWorld(t, 5, func(t *testing.T, w *world) {
+		bubble(t, 5, func(t *testing.T, w *world) {
 			var opts []redlock.Option
 			if fencing {
 				opts = append(opts, redlock.WithFencing())

@@ -11,18 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 func TestExtendThatComesTooLateIsALoss(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
 		lk := lock(t, l, "x")
 		synctest.Wait()
 		time.Sleep(time.Until(lk.Until()) - 10*time.Millisecond)
-		for _, m := range w.Masters() {
-			m.Delay(20*time.Millisecond, 0)
-		}
+		w.delay(20 * time.Millisecond)
 		err := lk.Extend(t.Context())
 		require.ErrorIs(t, err, redlock.ErrLost, "granted by all, after the deadline")
 		require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
@@ -32,7 +30,6 @@ func TestExtendThatComesTooLateIsALoss(t *testing.T) {
 }
 
 func TestExtendOnAnEndedContextSendsNothing(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
 		lk := lock(t, l, "x")
@@ -45,9 +42,7 @@ func TestExtendOnAnEndedContextSendsNothing(t *testing.T) {
 		assert.Empty(t, w.asked())
 		require.NoError(t, lk.Err())
 
-		for _, m := range w.Masters() {
-			m.Freeze()
-		}
+		each(w.Masters(), (*simnet.Master).Freeze)
 		require.ErrorIs(t, lk.Extend(within(t, 10*time.Millisecond)), context.DeadlineExceeded)
 		require.NoError(t, lk.Err(), "the wait ended, not the lock")
 		w.Heal()
@@ -65,14 +60,10 @@ func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 	}{
 		{"not extended", []redlock.LockOption{redlock.WithoutKeepalive()}, func(*world) {}},
 		{"all masters are frozen", nil, func(w *world) {
-			for _, m := range w.Masters() {
-				m.Freeze()
-			}
+			each(w.Masters(), (*simnet.Master).Freeze)
 		}},
 		{"a majority is frozen", nil, func(w *world) {
-			for _, m := range w.some(0, 3) {
-				m.Freeze()
-			}
+			each(w.some(0, 3), (*simnet.Master).Freeze)
 		}},
 		{"all masters are cut off", nil, func(w *world) {
 			for _, m := range w.Masters() {
@@ -86,39 +77,36 @@ func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				var lost []error
-				var mu sync.Mutex
-				ended := func(_ context.Context, e redlock.HoldEndEvent) {
-					mu.Lock()
-					defer mu.Unlock()
-					assert.Equal(t, redlock.OutcomeLost, e.Outcome)
-					lost = append(lost, e.Err)
-				}
-				l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{HoldEnd: ended}))
-				lk := lock(t, l, "x", tt.opts...)
-				synctest.Wait()
-				tt.fail(w)
-				until := lk.Until()
-				<-lk.Context().Done()
-				assert.False(t, time.Now().After(until), "notified %v late", time.Since(until))
-				assert.Less(t, time.Until(until), 10*time.Millisecond, "and not much earlier: the lock was held")
-				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-				require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
-				synctest.Wait()
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			var lost []error
+			var mu sync.Mutex
+			ended := func(_ context.Context, e redlock.HoldEndEvent) {
 				mu.Lock()
-				assert.Len(t, lost, 1)
-				mu.Unlock()
-				w.Heal()
-				time.Sleep(2 * time.Second)
-				assert.Zero(t, w.keys(), "what is left is released without an Unlock")
-				require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
-				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
-				time.Sleep(time.Second)
-			})
+				defer mu.Unlock()
+				assert.Equal(t, redlock.OutcomeLost, e.Outcome)
+				lost = append(lost, e.Err)
+			}
+			l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{HoldEnd: ended}))
+			lk := lock(t, l, "x", tt.opts...)
+			synctest.Wait()
+			tt.fail(w)
+			until := lk.Until()
+			<-lk.Context().Done()
+			assert.False(t, time.Now().After(until), "notified %v late", time.Since(until))
+			assert.Less(t, time.Until(until), 10*time.Millisecond, "and not much earlier: the lock was held")
+			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
+			synctest.Wait()
+			mu.Lock()
+			assert.Len(t, lost, 1)
+			mu.Unlock()
+			w.Heal()
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, w.keys(), "what is left is released without an Unlock")
+			require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+			require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+			require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
+			time.Sleep(time.Second)
 		})
 	}
 }
@@ -133,30 +121,26 @@ func TestNoClientGetsALostLockBeforeUntil(t *testing.T) {
 		{"not extended", redlock.WithoutKeepalive()},
 		{"it was held for its maximum", redlock.WithMaxHold(3 * time.Second)},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a", patient), w.locker(t, "b")
-				w.warm(t, b)
-				lk := lock(t, a, "x", tt.opt)
-				until := lk.Until()
-				next := locking(t.Context(), a, "x")
-				<-lk.Context().Done()
-				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-				waiting(t, next, "the next of this process")
-				_, err := b.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrHeld, "another process")
-				synctest.Wait()
-				assert.Equal(t, 3, w.holders("x", lk.Token()))
-				assert.True(t, time.Now().Before(until), "all of this was before Until")
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			a, b := w.locker(t, "a", patient), w.locker(t, "b")
+			w.warm(t, b)
+			lk := lock(t, a, "x", tt.opt)
+			until := lk.Until()
+			next := locking(t.Context(), a, "x")
+			<-lk.Context().Done()
+			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+			waiting(t, next, "the next of this process")
+			_, err := b.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrHeld, "another process")
+			synctest.Wait()
+			assert.Equal(t, 3, w.holders("x", lk.Token()))
+			assert.True(t, time.Now().Before(until), "all of this was before Until")
 
-				w.forget()
-				time.Sleep(time.Until(until))
-				n := ended(t, next, 0)
-				require.NoError(t, n.err)
-				assert.False(t, w.asked()[0].At.Before(until), "nothing is sent before Until")
-				unlock(t, n.lock)
-			})
+			w.forget()
+			time.Sleep(time.Until(until))
+			n := granted(t, next, 0)
+			assert.False(t, w.asked()[0].At.Before(until), "nothing is sent before Until")
+			unlock(t, n)
 		})
 	}
 }
@@ -168,43 +152,35 @@ func TestLossIsReportedEarlyWhenAMajorityLostTheToken(t *testing.T) {
 		lose func(w *world)
 	}{
 		{"wiped", func(w *world) {
-			for _, m := range w.some(0, 3) {
-				m.Wipe()
-			}
+			each(w.some(0, 3), (*simnet.Master).Wipe)
 		}},
 		{"restarted empty", func(w *world) {
-			for _, m := range w.some(0, 3) {
-				m.Restart()
-			}
+			each(w.some(0, 3), (*simnet.Master).Restart)
 		}},
 		{"another's", func(w *world) { w.foreign("x", time.Minute, 0, 1, 2) }},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				lk := lock(t, l, "x")
-				token := lk.Token()
-				synctest.Wait()
-				time.Sleep(time.Second)
-				tt.lose(w)
-				lost := time.Now()
-				<-lk.Context().Done()
-				assert.Less(t, time.Since(lost), ttl/2, "at the next extension")
-				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-				time.Sleep(time.Until(lk.Until()) - time.Millisecond)
-				assert.NotZero(t, w.holders("x", token), "the holder may rely on Until, notified or not")
-				time.Sleep(2 * time.Millisecond)
-				synctest.Wait()
-				assert.Zero(t, w.holders("x", token), "what was left, and what was healed, is released")
-			})
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			lk := lock(t, l, "x")
+			token := lk.Token()
+			synctest.Wait()
+			time.Sleep(time.Second)
+			tt.lose(w)
+			lost := time.Now()
+			<-lk.Context().Done()
+			assert.Less(t, time.Since(lost), ttl/2, "at the next extension")
+			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+			time.Sleep(time.Until(lk.Until()) - time.Millisecond)
+			assert.NotZero(t, w.holders("x", token), "the holder may rely on Until, notified or not")
+			time.Sleep(2 * time.Millisecond)
+			synctest.Wait()
+			assert.Zero(t, w.holders("x", token), "what was left, and what was healed, is released")
 		})
 	}
 }
 
 // Two extensions are in flight. The first one finds the loss, and heals the keys; so the second one is granted.
 func TestNoExtensionMovesTheDeadlineOfALostLock(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		w.warm(t, b)
@@ -212,9 +188,7 @@ func TestNoExtensionMovesTheDeadlineOfALostLock(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Second)
 		until := lk.Until()
-		for _, m := range w.some(0, 2) {
-			m.Wipe()
-		}
+		each(w.some(0, 2), (*simnet.Master).Wipe)
 		for i := range 3 {
 			w.Master(i).Delay(time.Duration(10*(i/2+1))*time.Millisecond, 0) // those that were wiped answer first
 		}
@@ -245,23 +219,20 @@ func TestUnlockRemovesTheKeysOfALostLock(t *testing.T) {
 		},
 		"closed": func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { require.NoError(t, l.Close()) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				lk := lock(t, l, "x")
-				token := lk.Token()
-				synctest.Wait()
-				w.foreign("x", time.Minute, 0, 1, 2)
-				<-lk.Context().Done()
-				require.Equal(t, 2, w.holders("x", token))
-				require.Greater(t, time.Until(lk.Until()), ttl/4)
-				end(t, l, lk)
-				synctest.Wait()
-				time.Sleep(time.Millisecond)
-				assert.Zero(t, w.holders("x", token))
-				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-			})
+		subWorld(t, name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			lk := lock(t, l, "x")
+			token := lk.Token()
+			synctest.Wait()
+			w.foreign("x", time.Minute, 0, 1, 2)
+			<-lk.Context().Done()
+			require.Equal(t, 2, w.holders("x", token))
+			require.Greater(t, time.Until(lk.Until()), ttl/4)
+			end(t, l, lk)
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
+			assert.Zero(t, w.holders("x", token))
+			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
 		})
 	}
 }
@@ -286,26 +257,22 @@ func TestAFailureOfOneMasterNeverEndsALock(t *testing.T) {
 		{"loading", func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") }},
 		{"another's", func(w *world, i int) { w.Master(i).Set("x", "another's", time.Hour) }},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				lk := lock(t, l, "x")
-				synctest.Wait()
-				tt.trouble(w, 1)
-				tt.trouble(w, 3)
-				time.Sleep(5 * ttl)
-				require.NoError(t, lk.Err())
-				assert.False(t, ends(lk.Context()))
-				require.NoError(t, lk.Extend(t.Context()))
-				unlock(t, lk)
-			})
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			lk := lock(t, l, "x")
+			synctest.Wait()
+			tt.trouble(w, 1)
+			tt.trouble(w, 3)
+			time.Sleep(5 * ttl)
+			require.NoError(t, lk.Err())
+			assert.False(t, ends(lk.Context()))
+			require.NoError(t, lk.Extend(t.Context()))
+			unlock(t, lk)
 		})
 	}
 }
 
 func TestExtendHealsAndCountsTheHealedFromTheNextOneOn(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
 		lk := lock(t, l, "x")
@@ -333,7 +300,6 @@ func TestExtendHealsAndCountsTheHealedFromTheNextOneOn(t *testing.T) {
 }
 
 func TestAHealedMasterIsReleasedToo(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		w.Master(4).Crash()
 		l := w.locker(t, "a", redlock.WithMaxTTL(time.Minute))
@@ -349,7 +315,6 @@ func TestAHealedMasterIsReleasedToo(t *testing.T) {
 }
 
 func TestFailedExtensionIsRepeatedSooner(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		tries := 0
 		var mu sync.Mutex
@@ -397,25 +362,22 @@ func TestMaxHoldIsALossThatSaysSo(t *testing.T) {
 			"was not extended",
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				l, other := w.locker(t, "a"), w.locker(t, "b")
-				asked := time.Now()
-				lk := lock(t, l, "x", append(tt.opts, redlock.WithMaxHold(tt.max))...)
-				assert.False(t, lk.Until().After(asked.Add(tt.max)), "Until never promises more than the cap")
-				time.Sleep(tt.ends - 2*time.Millisecond)
-				require.NoError(t, lk.Err())
-				time.Sleep(2 * time.Millisecond)
-				err := lk.Err()
-				require.ErrorIs(t, err, redlock.ErrLost)
-				assert.ErrorContains(t, err, tt.text)
-				assert.Equal(t, err, context.Cause(lk.Context()))
-				synctest.Wait()
-				unlock(t, lock(t, other, "x"))
-				require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
-				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-			})
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			l, other := w.locker(t, "a"), w.locker(t, "b")
+			asked := time.Now()
+			lk := lock(t, l, "x", append(tt.opts, redlock.WithMaxHold(tt.max))...)
+			assert.False(t, lk.Until().After(asked.Add(tt.max)), "Until never promises more than the cap")
+			time.Sleep(tt.ends - 2*time.Millisecond)
+			require.NoError(t, lk.Err())
+			time.Sleep(2 * time.Millisecond)
+			err := lk.Err()
+			require.ErrorIs(t, err, redlock.ErrLost)
+			assert.ErrorContains(t, err, tt.text)
+			assert.Equal(t, err, context.Cause(lk.Context()))
+			synctest.Wait()
+			unlock(t, lock(t, other, "x"))
+			require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+			require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
 		})
 	}
 }
@@ -428,39 +390,31 @@ func TestALossSaysWhyTheLastExtensionFailed(t *testing.T) {
 			m.Reply("NOPERM this user has no permissions to run the 'pexpire' command", "EVALSHA", "EVAL")
 		}
 	}
-	t.Run("it failed", func(t *testing.T) {
-		t.Parallel()
-		inWorld(t, 3, func(t *testing.T, w *world) {
-			lk := lock(t, w.locker(t, "a"), "x")
-			synctest.Wait()
-			refuse(w)
-			time.Sleep(ttl)
-			err := lk.Err()
-			require.ErrorIs(t, err, redlock.ErrLost)
-			require.NotErrorIs(t, err, redlock.ErrNoQuorum, "which says that the lock is held as before")
-			require.EqualError(t, err, `redlock: lock "x": the lock was lost: `+
-				"its TTL of 10s ended and it was not extended: "+
-				"10.0.0.1:6379, 10.0.0.2:6379, 10.0.0.3:6379: "+
-				"NOPERM this user has no permissions to run the 'pexpire' command")
-			assert.Len(t, redlock.NodeErrors(err), 3)
-			assert.Equal(t, err, context.Cause(lk.Context()))
-		})
+	subWorld(t, "it failed", 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		synctest.Wait()
+		refuse(w)
+		time.Sleep(ttl)
+		err := lk.Err()
+		require.ErrorIs(t, err, redlock.ErrLost)
+		require.NotErrorIs(t, err, redlock.ErrNoQuorum, "which says that the lock is held as before")
+		require.EqualError(t, err, `redlock: lock "x": the lock was lost: `+
+			"its TTL of 10s ended and it was not extended: "+
+			"10.0.0.1:6379, 10.0.0.2:6379, 10.0.0.3:6379: "+
+			"NOPERM this user has no permissions to run the 'pexpire' command")
+		assert.Len(t, redlock.NodeErrors(err), 3)
+		assert.Equal(t, err, context.Cause(lk.Context()))
 	})
-	t.Run("it succeeded after one that failed", func(t *testing.T) {
-		t.Parallel()
-		inWorld(t, 3, func(t *testing.T, w *world) {
-			lk := lock(t, w.locker(t, "a"), "x", redlock.WithoutKeepalive())
-			synctest.Wait()
-			refuse(w)
-			require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum)
-			for _, m := range w.Masters() {
-				m.Recover()
-			}
-			time.Sleep(ttl / 2)
-			require.NoError(t, lk.Extend(t.Context()))
-			time.Sleep(ttl)
-			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-			assert.Empty(t, redlock.NodeErrors(lk.Err()))
-		})
+	subWorld(t, "it succeeded after one that failed", 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		refuse(w)
+		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum)
+		each(w.Masters(), (*simnet.Master).Recover)
+		time.Sleep(ttl / 2)
+		require.NoError(t, lk.Extend(t.Context()))
+		time.Sleep(ttl)
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		assert.Empty(t, redlock.NodeErrors(lk.Err()))
 	})
 }

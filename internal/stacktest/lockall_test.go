@@ -9,12 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 func TestLockAllIsAllOrNothing(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		all, err := a.LockAll(t.Context(), []string{"c", "a", "b", "a"})
@@ -40,7 +38,6 @@ func TestLockAllIsAllOrNothing(t *testing.T) {
 }
 
 func TestLockAllWaitsForTheLastOfItsNames(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
 		one, two := lock(t, a, "one"), rlock(t, a, "two")
@@ -52,15 +49,12 @@ func TestLockAllWaitsForTheLastOfItsNames(t *testing.T) {
 		waiting(t, all)
 		unlock(t, lock(t, a, "free")) // it holds nothing meanwhile
 		unlock(t, two)
-		got := ended(t, all, 100*time.Millisecond)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
+		unlock(t, granted(t, all, 100*time.Millisecond))
 	})
 }
 
 // A holder of "a" and "b" may also lock "a,b" and "a\x00b".
 func TestNamesThatJoinAlikeHaveSeparateQueues(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		all, err := l.LockAll(t.Context(), []string{"a", "b"})
@@ -69,20 +63,6 @@ func TestNamesThatJoinAlikeHaveSeparateQueues(t *testing.T) {
 			unlock(t, lock(t, l, name))
 		}
 		unlock(t, all)
-	})
-}
-
-func TestNamesThatRedlockKeepsForItselfAreRefused(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		for _, name := range []string{kind.FenceKey("x"), kind.IntentKey("x")} {
-			_, err := l.TryLock(t.Context(), name)
-			require.ErrorContains(t, err, "is taken")
-			_, err = l.TryLockAll(t.Context(), []string{"a", name})
-			require.ErrorContains(t, err, "is taken")
-		}
-		assert.Empty(t, w.asked())
 	})
 }
 
@@ -103,43 +83,40 @@ func TestLockAllIsLostWithEachOfItsNames(t *testing.T) {
 	for how, notice := range notices {
 		for what, lose := range losses {
 			for _, lost := range names {
-				t.Run(how+", "+lost+" "+what, func(t *testing.T) {
-					t.Parallel()
-					inWorld(t, 3, func(t *testing.T, w *world) {
-						l := w.locker(t, "a")
-						opts := []redlock.LockOption{redlock.WithFencing()}
-						if how != "keepalive" {
-							opts = append(opts, redlock.WithoutKeepalive())
+				subWorld(t, how+", "+lost+" "+what, 3, func(t *testing.T, w *world) {
+					l := w.locker(t, "a")
+					opts := []redlock.LockOption{redlock.WithFencing()}
+					if how != "keepalive" {
+						opts = append(opts, redlock.WithoutKeepalive())
+					}
+					lk, err := l.LockAll(t.Context(), names, opts...)
+					require.NoError(t, err)
+					synctest.Wait()
+					for _, m := range w.some(0, 2) {
+						lose(m, lost)
+					}
+					notice(t, lk)
+					if how != "Unlock" {
+						require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+					}
+					require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+					synctest.Wait()
+					for _, name := range names {
+						assert.Zero(t, w.holders(name, lk.Token()), name)
+					}
+					for i, m := range w.Masters() {
+						switch {
+						case i == 2 || what == "gone":
+							assert.NotContains(t, m.Keys(), lost)
+						case what == "another's":
+							assert.Equal(t, "foreign", m.Get(lost))
+							assert.Greater(t, m.TTL(lost), 50*time.Second)
+						default:
+							list, _ := m.Redis().List(lost)
+							assert.Equal(t, []string{"foreign"}, list)
+							assert.Zero(t, m.TTL(lost))
 						}
-						lk, err := l.LockAll(t.Context(), names, opts...)
-						require.NoError(t, err)
-						synctest.Wait()
-						for _, m := range w.some(0, 2) {
-							lose(m, lost)
-						}
-						notice(t, lk)
-						if how != "Unlock" {
-							require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-						}
-						require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-						synctest.Wait()
-						for _, name := range names {
-							assert.Zero(t, w.holders(name, lk.Token()), name)
-						}
-						for i, m := range w.Masters() {
-							switch {
-							case i == 2 || what == "gone":
-								assert.NotContains(t, m.Keys(), lost)
-							case what == "another's":
-								assert.Equal(t, "foreign", m.Get(lost))
-								assert.Greater(t, m.TTL(lost), 50*time.Second)
-							default:
-								list, _ := m.Redis().List(lost)
-								assert.Equal(t, []string{"foreign"}, list)
-								assert.Zero(t, m.TTL(lost))
-							}
-						}
-					})
+					}
 				})
 			}
 		}
@@ -148,7 +125,6 @@ func TestLockAllIsLostWithEachOfItsNames(t *testing.T) {
 
 // Waiters elsewhere for any of the names get it right after the minimum hold, long before the TTL ends.
 func TestAMinHoldOfSeveralNamesIsAnnouncedToTheWaitersOfEach(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		names := []string{"x", "y", "z"}
 		lk, err := w.locker(t, "a").LockAll(t.Context(), names, redlock.WithMinHold(time.Second))

@@ -40,7 +40,7 @@ func TestOneMasterThatRepliesNonsense(t *testing.T) {
 		"-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
 		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n", "$2000000\r\n" + strings.Repeat("x", 2e6) + "\r\n",
 	} {
-		inWorld(t, 3, func(t *testing.T, w *world) {
+		bubble(t, 3, func(t *testing.T, w *world) {
 			masters := w.nodes(t, "a")
 			n, err := node.Open("redis://10.9.9.9", node.WithDialer(liar(nonsense).Dial))
 			require.NoError(t, err)

@@ -139,7 +139,7 @@ func (w *world) reaching(t *testing.T, list, reached []int, opts ...redlock.Opti
 
 // together counts how often a client of each list hold a name at once, of all pairs of majorities that they may reach.
 func (c change) together(t *testing.T, off []int) (n int) {
-	inWorld(t, migrating, func(t *testing.T, w *world) {
+	bubble(t, migrating, func(t *testing.T, w *world) {
 		w.begin(off)
 		pairs := 0
 		for _, old := range majorities(c.from, off) {
@@ -193,7 +193,7 @@ func TestMastersThatAreStartedLastWaitForTheLocksOfBefore(t *testing.T) {
 		old, next := c.apart(c.off, nil)
 		require.NotNil(t, old)
 		for _, guard := range []bool{true, false} {
-			inWorld(t, migrating, func(t *testing.T, w *world) {
+			bubble(t, migrating, func(t *testing.T, w *world) {
 				opts := []redlock.Option{redlock.WithFencing()}
 				if !guard {
 					opts = append(opts, redlock.WithoutRestartGuard())
@@ -226,7 +226,7 @@ func TestAfterMastersWereStoppedATTLMustPass(t *testing.T) {
 		old, next := c.apart(nil, c.off)
 		require.NotNil(t, old)
 		for _, wait := range []bool{true, false} {
-			inWorld(t, migrating, func(t *testing.T, w *world) {
+			bubble(t, migrating, func(t *testing.T, w *world) {
 				held := c.begun(t, w, old)
 				for _, m := range first {
 					w.Master(m).Crash()
@@ -252,7 +252,7 @@ func TestANewMasterThatIsStartedWhenTheOldOneHasStopped(t *testing.T) {
 		}
 		old, next := c.apart(nil, c.off)
 		for _, idle := range []bool{false, true} { // the new one has been running idle for long
-			inWorld(t, migrating, func(t *testing.T, w *world) {
+			bubble(t, migrating, func(t *testing.T, w *world) {
 				held := c.begun(t, w, old)
 				w.Master(c.gone()[0]).Crash()
 				if !idle {

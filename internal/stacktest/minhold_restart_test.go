@@ -47,7 +47,6 @@ func restoredMinHold(t *testing.T, w *world, opts ...redlock.Option) (got *redlo
 // TestAMinHoldIsNotConfirmedByARestoredKey holds the rule that a master which restarted confirms a minimum hold only if
 // the lock was there before.
 func TestAMinHoldIsNotConfirmedByARestoredKey(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		got, unlocked := restoredMinHold(t, w)
 		require.NotNil(t, got, "b gets the lock when the keys of a end")
@@ -57,7 +56,6 @@ func TestAMinHoldIsNotConfirmedByARestoredKey(t *testing.T) {
 
 // TestWithoutTheGuardARestoredKeyConfirmsAMinHold is the control of the test above.
 func TestWithoutTheGuardARestoredKeyConfirmsAMinHold(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		got, unlocked := restoredMinHold(t, w, redlock.WithoutRestartGuard())
 		require.NotNil(t, got)
@@ -67,7 +65,6 @@ func TestWithoutTheGuardARestoredKeyConfirmsAMinHold(t *testing.T) {
 
 // TestAMinHoldLastsOnFastMasters has the clocks of all masters gain less than half of the drift budget.
 func TestAMinHoldLastsOnFastMasters(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		const d = 9 * time.Second
 		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithRetry(time.Millisecond, time.Millisecond))
@@ -78,9 +75,8 @@ func TestAMinHoldLastsOnFastMasters(t *testing.T) {
 		acquired := time.Now()
 		unlock(t, job)
 		time.Sleep(d - 100*time.Millisecond)
-		got := ended(t, locking(t.Context(), b, "x"), 2*d)
-		require.NoError(t, got.err)
+		got := granted(t, locking(t.Context(), b, "x"), 2*d)
 		require.GreaterOrEqual(t, time.Since(acquired), d)
-		unlock(t, got.lock)
+		unlock(t, got)
 	})
 }

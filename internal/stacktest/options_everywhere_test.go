@@ -234,48 +234,49 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 			if strings.Contains(" "+o.skip+" ", " "+name+" ") {
 				continue
 			}
-			t.Run(name+", "+o.name, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 3, func(t *testing.T, w *world) {
-					var mu sync.Mutex
-					var delays []time.Duration
-					trace := redlock.WithTrace(&redlock.Trace{Waiting: func(_ context.Context, e redlock.WaitingEvent) {
+			subWorld(t, name+", "+o.name, 3, func(t *testing.T, w *world) {
+				var mu sync.Mutex
+				var delays []time.Duration
+				trace := redlock.WithTrace(&redlock.Trace{Waiting: func(_ context.Context, e redlock.WaitingEvent) {
+					mu.Lock()
+					defer mu.Unlock()
+					delays = append(delays, e.Delay)
+				}})
+				plain, other := w.locker(t, "plain", trace), w.locker(t, "other")
+				with := w.locker(t, "with", trace, o.on, redlock.WithMaxTTL(ttl))
+				for what, tt := range map[string]struct {
+					l    *redlock.Locker
+					opts []redlock.LockOption
+					want bool
+				}{
+					"no option":         {plain, nil, false},
+					"of the call":       {plain, []redlock.LockOption{o.on}, true},
+					"of New":            {with, nil, true},
+					"of both":           {with, []redlock.LockOption{o.on}, true},
+					"the last one wins": {plain, []redlock.LockOption{o.off, o.on}, true},
+					"the call wins":     {with, []redlock.LockOption{o.off}, false},
+				} {
+					if len(tt.opts) > 0 && tt.opts[0] == nil {
+						continue
+					}
+					c := &optionCall{way: name, l: tt.l, other: other, name: what, opts: tt.opts}
+					c.delays = func(clear bool) []time.Duration {
 						mu.Lock()
 						defer mu.Unlock()
-						delays = append(delays, e.Delay)
-					}})
-					plain, other := w.locker(t, "plain", trace), w.locker(t, "other")
-					with := w.locker(t, "with", trace, o.on, redlock.WithMaxTTL(ttl))
-					for what, tt := range map[string]struct {
-						l    *redlock.Locker
-						opts []redlock.LockOption
-						want bool
-					}{
-						"no option":         {plain, nil, false},
-						"of the call":       {plain, []redlock.LockOption{o.on}, true},
-						"of New":            {with, nil, true},
-						"of both":           {with, []redlock.LockOption{o.on}, true},
-						"the last one wins": {plain, []redlock.LockOption{o.off, o.on}, true},
-						"the call wins":     {with, []redlock.LockOption{o.off}, false},
-					} {
-						if len(tt.opts) > 0 && tt.opts[0] == nil {
-							continue
+						got := delays
+						if clear {
+							delays = nil
 						}
-						c := &optionCall{way: name, l: tt.l, other: other, name: what, opts: tt.opts}
-						c.delays = func(clear bool) []time.Duration {
-							mu.Lock()
-							defer mu.Unlock()
-							got := delays
-							if clear {
-								delays = nil
-							}
-							return got
-						}
-						assert.Equal(t, tt.want, o.effect(t, c), what)
+						return got
 					}
-					err := ways[name](t.Context(), plain, "x", func(*redlock.Lock) {}, redlock.WithMaxHold(-1))
-					require.ErrorContains(t, err, "max hold -1ns")
-				})
+					assert.Equal(t, tt.want, o.effect(t, c), what)
+				}
+				err := ways[name](t.Context(), plain, "x", func(*redlock.Lock) {}, redlock.WithMaxHold(-1))
+				require.ErrorContains(t, err, "max hold -1ns")
+				long := strings.Repeat("é", 2049) // 4,098 bytes
+				err = ways[name](t.Context(), plain, long, func(*redlock.Lock) {})
+				require.ErrorContains(t, err, "4096")
+				assert.Less(t, len(err.Error()), 300, "the text is truncated")
 			})
 		}
 	}

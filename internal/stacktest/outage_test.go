@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 const waitsForMajority = "waiting, since no majority of the masters answers"
 
 // A call that waits because no majority answers is told of once, within two seconds, with the masters and the reason.
 func TestAnOutageIsToldOnce(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
@@ -62,7 +62,7 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 	defer slog.SetDefault(before)
 	var log logbook
 	slog.SetDefault(log.logger())
-	inWorld(t, 3, func(t *testing.T, w *world) {
+	bubble(t, 3, func(t *testing.T, w *world) {
 		l, quiet := w.locker(t, "a"), w.locker(t, "b", redlock.WithLogger(slog.New(slog.DiscardHandler)))
 		lock(t, l, "mine")
 		w.Master(0).Freeze()
@@ -81,7 +81,6 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 
 // An outage ends when a majority answers, also if it answers that another client has the lock.
 func TestADenialEndsAnOutage(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
@@ -104,7 +103,7 @@ func TestADenialEndsAnOutage(t *testing.T) {
 func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 	t.Parallel()
 	const locks = 100
-	inWorld(t, 3, func(t *testing.T, w *world) {
+	bubble(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
 		for i := range locks {
@@ -139,13 +138,11 @@ func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 func TestARefusedExtensionSaysWhy(t *testing.T) {
 	t.Parallel()
 	const reason = "NOPERM this user has no permissions to run the 'pexpire' command"
-	inWorld(t, 3, func(t *testing.T, w *world) {
+	bubble(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
 		lk := lock(t, l, "x")
-		for _, m := range w.Masters() {
-			m.Freeze()
-		}
+		each(w.Masters(), (*simnet.Master).Freeze)
 		time.Sleep(ttl / 2)
 		w.Heal()
 		for _, m := range w.Masters() {
@@ -171,7 +168,6 @@ func (b blocked) WithAttrs([]slog.Attr) slog.Handler        { return b }
 func (b blocked) WithGroup(string) slog.Handler             { return b }
 
 func TestABlockedLogHandlerDelaysNothing(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		handler := make(blocked)
 		l := w.locker(t, "a", redlock.WithLogger(slog.New(handler)), redlock.WithNodeTimeout(50*time.Millisecond))
@@ -196,7 +192,6 @@ func TestABlockedLogHandlerDelaysNothing(t *testing.T) {
 
 // An event that repeats without end is written a number of times a minute.
 func TestLinesThatRepeatAreBounded(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
@@ -217,7 +212,6 @@ func TestLinesThatRepeatAreBounded(t *testing.T) {
 
 // One lock's release affects no other lock of the Locker, also where every master hangs up at it.
 func TestAReleaseAtWhichMastersHangUpAffectsNoOtherLock(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		for _, m := range w.Masters() {

@@ -39,43 +39,40 @@ func TestCloseOverWrappedClientsWaitsForTheirTimeouts(t *testing.T) {
 		"frozen":      {(*simnet.Master).Freeze, atMost + patience},
 		"cut off":     {func(m *simnet.Master) { m.BlackHole() }, atMost + patience},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				var clients []*redis.Client
-				var masters []*node.Node
-				for i := range w.Masters() {
-					c := redis.NewClient(&redis.Options{
-						Addr: w.Addr(i), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
-						ReadTimeout: patience, WriteTimeout: patience, PoolSize: 3, PipelinePoolSize: -1,
-						DisableIdentity:          true,
-						MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-					})
-					defer c.Close()
-					m, err := node.Wrap(c)
-					require.NoError(t, err)
-					clients, masters = append(clients, c), append(masters, m)
-				}
-				l := w.over(t, "a", masters)
-				held := lock(t, l, "x")
-				synctest.Wait()
-				for _, m := range w.Masters() {
-					fault.do(m)
-				}
-				began := time.Now()
-				require.NoError(t, l.Close())
-				took := time.Since(began)
-				assert.LessOrEqual(t, took, fault.most)
-				if fault.most > patience {
-					assert.Greater(t, took, atMost, "longer than without the wrapping")
-				}
-				require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrClosed)
-				w.Heal()
-				time.Sleep(2 * time.Second)
-				for _, c := range clients {
-					require.NoError(t, c.Ping(context.Background()).Err(), "the client stays its owner's")
-				}
-			})
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			var clients []*redis.Client
+			var masters []*node.Node
+			for i := range w.Masters() {
+				c := redis.NewClient(&redis.Options{
+					Addr: w.Addr(i), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
+					ReadTimeout: patience, WriteTimeout: patience, PoolSize: 3, PipelinePoolSize: -1,
+					DisableIdentity:          true,
+					MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+				})
+				defer c.Close()
+				m, err := node.Wrap(c)
+				require.NoError(t, err)
+				clients, masters = append(clients, c), append(masters, m)
+			}
+			l := w.over(t, "a", masters)
+			held := lock(t, l, "x")
+			synctest.Wait()
+			for _, m := range w.Masters() {
+				fault.do(m)
+			}
+			began := time.Now()
+			require.NoError(t, l.Close())
+			took := time.Since(began)
+			assert.LessOrEqual(t, took, fault.most)
+			if fault.most > patience {
+				assert.Greater(t, took, atMost, "longer than without the wrapping")
+			}
+			require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrClosed)
+			w.Heal()
+			time.Sleep(2 * time.Second)
+			for _, c := range clients {
+				require.NoError(t, c.Ping(context.Background()).Err(), "the client stays its owner's")
+			}
 		})
 	}
 }
@@ -107,7 +104,6 @@ func TestWrapReportsWhatIsWrong(t *testing.T) {
 }
 
 func TestEverythingSaysClosedAfterClose(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		held, released, lost := lock(t, l, "held"), lock(t, l, "released"), lock(t, l, "lost", redlock.WithoutKeepalive())
@@ -168,7 +164,6 @@ func (c *stoppingClock) Now() time.Time {
 
 // Close can no longer release the lock, and the masters must not be gone when the Unlock comes to it.
 func TestCloseWaitsForAnUnlockThatHasNotSentItsRelease(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		clk := &stoppingClock{Clock: w.Host("a").Clock(), reached: make(chan struct{}), goOn: make(chan struct{})}
 		l := w.locker(t, "a", redlock.WithClock(clk))
@@ -193,7 +188,6 @@ func TestCloseWaitsForAnUnlockThatHasNotSentItsRelease(t *testing.T) {
 
 // The loss is delivered a little early, and the release is sent at Until.
 func TestCloseWaitsForALostLockThatIsKeptUntilItsEnd(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		lk := lock(t, l, "x", redlock.WithoutKeepalive())
@@ -206,7 +200,6 @@ func TestCloseWaitsForALostLockThatIsKeptUntilItsEnd(t *testing.T) {
 }
 
 func TestCloseSaysWhatItCouldNotConfirm(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
@@ -226,7 +219,7 @@ func TestCloseSaysWhatItCouldNotConfirm(t *testing.T) {
 func TestCloseAmongEverythingElse(t *testing.T) {
 	t.Parallel()
 	for seed := range 20 {
-		inWorld(t, 3, func(t *testing.T, w *world) {
+		bubble(t, 3, func(t *testing.T, w *world) {
 			for _, m := range w.Masters() {
 				m.Delay(0, time.Millisecond)
 			}
@@ -270,19 +263,6 @@ func TestCloseAmongEverythingElse(t *testing.T) {
 			assertSnapshotAddsUp(t, l.Stats())
 		})
 	}
-}
-
-func TestTwoClosesAtOnce(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lock(t, l, "x")
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() { assert.NoError(t, l.Close()) })
-		}
-		wg.Wait()
-	})
 }
 
 // TestCloseIsBoundedInEveryPhase closes a Locker at every moment of what it may be doing: while the first node is
@@ -347,7 +327,7 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 			t.Run(name+", "+fault, func(t *testing.T) {
 				t.Parallel()
 				for at := 100 * time.Millisecond; at < 16*time.Second; at += 1400 * time.Millisecond {
-					inWorld(t, 3, func(t *testing.T, w *world) {
+					bubble(t, 3, func(t *testing.T, w *world) {
 						for i, m := range w.Masters() { // they disagree on the fencing token, which is written back
 							m.Set(kind.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
 							m.Set(kind.FenceKey("foreign"), fmt.Sprint(int64(2e15)+int64(i)), 0)

@@ -195,7 +195,6 @@ func TestAWrappedMasterThatRefusesScriptsIsNotAsked(t *testing.T) {
 
 // In virtual time: all masters refuse the releases of an idle Locker for a TTL. It was 4,790 commands a second.
 func TestRefusedReleasesOfAnIdleLockerCostAFewCommandsASecond(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
@@ -227,7 +226,6 @@ func TestRefusedReleasesOfAnIdleLockerCostAFewCommandsASecond(t *testing.T) {
 
 // What a script says of one name, whatever the name is, does not keep the master from being asked for others.
 func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		const name = "unknown command"
 		l := w.locker(t, "a")

@@ -17,7 +17,7 @@ import (
 func TestASemaphoreHasNPermits(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5} {
-		inWorld(t, n, func(t *testing.T, w *world) {
+		bubble(t, n, func(t *testing.T, w *world) {
 			lockers := []*redlock.Locker{w.locker(t, "a"), w.locker(t, "b")}
 			ctx := t.Context()
 			var permits []*redlock.Lock
@@ -56,7 +56,6 @@ func TestASemaphoreHasNPermits(t *testing.T) {
 }
 
 func TestAnotherNumberOfSlotsFailsAtOnce(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		p, err := a.Semaphore("x", 3).Acquire(t.Context())
@@ -85,7 +84,6 @@ func TestAnotherNumberOfSlotsFailsAtOnce(t *testing.T) {
 
 // The first majority of the answers need not show that a majority has another number.
 func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a := w.locker(t, "a")
 		w.warm(t, a)
@@ -110,7 +108,6 @@ func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
 
 // A number of slots that only a minority knows is residue, and blocks nobody.
 func TestAMinorityWithAnotherNumberOfSlotsBlocksNobody(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a := w.locker(t, "a")
 		for _, m := range w.some(0, 2) {
@@ -127,7 +124,6 @@ func TestAMinorityWithAnotherNumberOfSlotsBlocksNobody(t *testing.T) {
 }
 
 func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		acquires := 0
 		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithTrace(countAcquires(&acquires)))
@@ -145,17 +141,15 @@ func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 		waiting(t, out)
 		acquires = 0
 		unlock(t, permits[2])
-		got := ended(t, out, 20*time.Millisecond)
-		require.NoError(t, got.err)
+		got := granted(t, out, 20*time.Millisecond)
 		synctest.Wait()
 		assert.LessOrEqual(t, acquires, 5, "the message has the slot: one round")
-		unlock(t, got.lock)
+		unlock(t, got)
 	})
 }
 
 // A waiter need not rely on messages of the masters to learn of a release in its own process.
 func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		for _, m := range w.Masters() {
 			m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
@@ -173,9 +167,8 @@ func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
 			time.Sleep(time.Second)
 			waiting(t, out)
 			unlock(t, *release)
-			got := ended(t, out, 20*time.Millisecond)
-			require.NoError(t, got.err)
-			second = got.lock
+			got := granted(t, out, 20*time.Millisecond)
+			second = got
 		}
 		unlock(t, second)
 		unlock(t, other)
@@ -222,19 +215,16 @@ func TestAFarProcessGetsPermits(t *testing.T) {
 		slots int
 		least int // of the far process's permits, in hundredths of the near one's
 	}{{2 * time.Millisecond, 1, 25}, {2 * time.Millisecond, 3, 25}, {10 * time.Millisecond, 2, 5}} {
-		t.Run(fmt.Sprint(tt.far, ", ", tt.slots), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-				defer cancel()
-				var near, far share
-				var all sync.WaitGroup
-				wantPermits(ctx, t, &all, w, "near", 100*time.Microsecond, 3*tt.slots, tt.slots, &near)
-				wantPermits(ctx, t, &all, w, "far", tt.far, 3*tt.slots, tt.slots, &far)
-				all.Wait()
-				assert.GreaterOrEqual(t, 100*far.permits, tt.least*near.permits, "%d, %d", near.permits, far.permits)
-				assert.Less(t, far.longest, 2*time.Second)
-			})
+		subWorld(t, fmt.Sprint(tt.far, ", ", tt.slots), 3, func(t *testing.T, w *world) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			var near, far share
+			var all sync.WaitGroup
+			wantPermits(ctx, t, &all, w, "near", 100*time.Microsecond, 3*tt.slots, tt.slots, &near)
+			wantPermits(ctx, t, &all, w, "far", tt.far, 3*tt.slots, tt.slots, &far)
+			all.Wait()
+			assert.GreaterOrEqual(t, 100*far.permits, tt.least*near.permits, "%d, %d", near.permits, far.permits)
+			assert.Less(t, far.longest, 2*time.Second)
 		})
 	}
 }
@@ -243,7 +233,7 @@ func TestAFarProcessGetsPermits(t *testing.T) {
 func TestAProcessMoreThanSlotsGetsPermits(t *testing.T) {
 	t.Parallel()
 	for _, slots := range []int{2, 4} {
-		inWorld(t, 3, func(t *testing.T, w *world) {
+		bubble(t, 3, func(t *testing.T, w *world) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			shares := make([]share, slots+1)
@@ -272,9 +262,7 @@ func wantPermits(
 ) {
 	t.Helper()
 	l := w.locker(t, host, redlock.WithoutHandOver())
-	for m := range w.Masters() {
-		w.Host(host).To(m).Delay(trip/2, 0)
-	}
+	w.distance(host, trip/2)
 	for range callers {
 		all.Go(func() {
 			for ctx.Err() == nil {

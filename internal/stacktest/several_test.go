@@ -16,7 +16,7 @@ import (
 // inBalanced runs f with three addresses, of which the first balanced ones lead to two masters each, in turn.
 func inBalanced(t *testing.T, balanced int, f func(t *testing.T, w *world, urls []string)) {
 	t.Helper()
-	inWorld(t, 6, func(t *testing.T, w *world) {
+	bubble(t, 6, func(t *testing.T, w *world) {
 		var urls []string
 		for i := range 3 {
 			addr := fmt.Sprintf("10.9.9.%d:6379", i)

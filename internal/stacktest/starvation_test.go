@@ -63,26 +63,23 @@ func TestReadersDoNotStarveAnExclusiveWaiter(t *testing.T) {
 	for _, k := range exclusive {
 		kind, call := k.name, k.lock
 		for _, where := range []string{"in other processes", "in its process"} {
-			t.Run(kind+", "+where, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 5, func(t *testing.T, w *world) {
-					a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
-					if where == "in its process" {
-						a, b = c, c
-					}
-					names := []string{"x"}
-					if kind == "several" {
-						names = []string{"x", "y"}
-					}
-					stop := readOn(t, names, a, b)
-					defer stop()
-					began := time.Now()
-					lk, err := call(within(t, 6*time.Second), c)
-					require.NoError(t, err)
-					assert.Less(t, time.Since(began), 2*time.Second)
-					assert.Less(t, len(w.intents()), 3, "it waits no longer")
-					unlock(t, lk)
-				})
+			subWorld(t, kind+", "+where, 5, func(t *testing.T, w *world) {
+				a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
+				if where == "in its process" {
+					a, b = c, c
+				}
+				names := []string{"x"}
+				if kind == "several" {
+					names = []string{"x", "y"}
+				}
+				stop := readOn(t, names, a, b)
+				defer stop()
+				began := time.Now()
+				lk, err := call(within(t, 6*time.Second), c)
+				require.NoError(t, err)
+				assert.Less(t, time.Since(began), 2*time.Second)
+				assert.Less(t, len(w.intents()), 3, "it waits no longer")
+				unlock(t, lk)
 			})
 		}
 	}
@@ -93,35 +90,31 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusive {
 		kind, call := k.name, k.lock
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a"), w.locker(t, "b")
-				in := rlock(t, a, "x")
-				ctx, cancel := context.WithCancel(t.Context())
-				waiter := inBackground(func() (*redlock.Lock, error) { return call(ctx, b) })
-				for range 10 { // longer than an intent lives, at every point between two probes
-					time.Sleep(700 * time.Millisecond)
-					waiting(t, waiter)
-					for _, l := range []*redlock.Locker{a, b} {
-						_, err := l.RW("x").TryRLock(t.Context())
-						require.ErrorIs(t, err, redlock.ErrHeld)
-					}
-					unlock(t, rlock(t, a, "w")) // there are no readers to keep out
+		subWorld(t, kind, 5, func(t *testing.T, w *world) {
+			a, b := w.locker(t, "a"), w.locker(t, "b")
+			in := rlock(t, a, "x")
+			ctx, cancel := context.WithCancel(t.Context())
+			waiter := inBackground(func() (*redlock.Lock, error) { return call(ctx, b) })
+			for range 10 { // longer than an intent lives, at every point between two probes
+				time.Sleep(700 * time.Millisecond)
+				waiting(t, waiter)
+				for _, l := range []*redlock.Locker{a, b} {
+					_, err := l.RW("x").TryRLock(t.Context())
+					require.ErrorIs(t, err, redlock.ErrHeld)
 				}
-				require.NoError(t, in.Extend(t.Context()), "who is in stays in")
-				reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context(), patient) })
-				time.Sleep(2 * time.Second)
-				waiting(t, reader)
-				cancel()
-				require.ErrorIs(t, ended(t, waiter, 0).err, redlock.ErrHeld)
-				got := ended(t, reader, 50*time.Millisecond)
-				require.NoError(t, got.err, "the waiter gave up, and the readers are woken")
-				assert.Empty(t, w.intents())
-				unlock(t, got.lock)
-				unlock(t, in)
-				assert.Empty(t, w.leftovers("x"))
-			})
+				unlock(t, rlock(t, a, "w")) // there are no readers to keep out
+			}
+			require.NoError(t, in.Extend(t.Context()), "who is in stays in")
+			reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context(), patient) })
+			time.Sleep(2 * time.Second)
+			waiting(t, reader)
+			cancel()
+			require.ErrorIs(t, ended(t, waiter, 0).err, redlock.ErrHeld)
+			got := granted(t, reader, 50*time.Millisecond, "the waiter gave up, and the readers are woken")
+			assert.Empty(t, w.intents())
+			unlock(t, got)
+			unlock(t, in)
+			assert.Empty(t, w.leftovers("x"))
 		})
 	}
 }
@@ -131,32 +124,26 @@ func TestAnIntentIsWithdrawnWithTheGrant(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusive {
 		kind, call := k.name, k.lock
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-				in := rlock(t, a, "x")
-				synctest.Wait() // on every master
-				waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
-				time.Sleep(time.Second)
-				assert.Len(t, w.intents(), 5)
-				reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context(), patient) })
-				time.Sleep(200 * time.Millisecond)
-				unlock(t, in)
-				got := ended(t, waiter, 50*time.Millisecond)
-				require.NoError(t, got.err)
-				if kind == "mutex" || kind == "several" {
-					assert.Empty(t, w.intents())
-				} else { // where it was denied it is taken back with the release
-					assert.Less(t, len(w.intents()), 3)
-				}
-				waiting(t, reader)
-				unlock(t, got.lock)
-				next := ended(t, reader, 50*time.Millisecond)
-				require.NoError(t, next.err)
-				unlock(t, next.lock)
-				assert.Empty(t, w.leftovers("x"))
-			})
+		subWorld(t, kind, 5, func(t *testing.T, w *world) {
+			a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+			in := rlock(t, a, "x")
+			synctest.Wait() // on every master
+			waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
+			time.Sleep(time.Second)
+			assert.Len(t, w.intents(), 5)
+			reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context(), patient) })
+			time.Sleep(200 * time.Millisecond)
+			unlock(t, in)
+			got := granted(t, waiter, 50*time.Millisecond)
+			if kind == "mutex" || kind == "several" {
+				assert.Empty(t, w.intents())
+			} else { // where it was denied it is taken back with the release
+				assert.Less(t, len(w.intents()), 3)
+			}
+			waiting(t, reader)
+			unlock(t, got)
+			unlock(t, granted(t, reader, 50*time.Millisecond))
+			assert.Empty(t, w.leftovers("x"))
 		})
 	}
 }
@@ -176,39 +163,33 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 			},
 			"a writer": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.RW("x").TryLock(ctx) },
 		} {
-			t.Run(kind+" behind "+there, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 3, func(t *testing.T, w *world) {
-					a := w.locker(t, "a")
-					ops := make(map[redlock.Op]int)
-					var mu sync.Mutex
-					b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
-						mu.Lock()
-						defer mu.Unlock()
-						ops[e.Op]++
-					}}))
-					held, err := hold(t.Context(), a)
-					require.NoError(t, err)
-					waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
-					time.Sleep(5 * time.Second)
-					assert.Empty(t, w.intents())
-					unlock(t, held)
-					got := ended(t, waiter, 2*time.Second)
-					require.NoError(t, got.err)
-					unlock(t, got.lock)
-					synctest.Wait()
+			subWorld(t, kind+" behind "+there, 3, func(t *testing.T, w *world) {
+				a := w.locker(t, "a")
+				ops := make(map[redlock.Op]int)
+				var mu sync.Mutex
+				b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
 					mu.Lock()
 					defer mu.Unlock()
-					assert.Zero(t, ops["withdraw"])
-					assert.Positive(t, ops["probe"], "it probed")
-				})
+					ops[e.Op]++
+				}}))
+				held, err := hold(t.Context(), a)
+				require.NoError(t, err)
+				waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
+				time.Sleep(5 * time.Second)
+				assert.Empty(t, w.intents())
+				unlock(t, held)
+				unlock(t, granted(t, waiter, 2*time.Second))
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				assert.Zero(t, ops["withdraw"])
+				assert.Positive(t, ops["probe"], "it probed")
 			})
 		}
 	}
 }
 
 func TestADeniedTryLockOfAnyKindKeepsNoReaderOut(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		in := rlock(t, a, "x")
@@ -238,13 +219,11 @@ func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 				t.Parallel()
 				late := 0
 				for frozenAt := time.Millisecond / 2; frozenAt < 10*time.Millisecond; frozenAt += time.Millisecond {
-					inWorld(t, 5, func(t *testing.T, w *world) {
+					bubble(t, 5, func(t *testing.T, w *world) {
 						a, b := w.locker(t, "a"), w.locker(t, "b")
 						w.warm(t, b)
 						in := rlock(t, a, "x")
-						for i := range 5 {
-							w.Host("b").To(i).Delay(time.Millisecond, 0)
-						}
+						w.distance("b", time.Millisecond)
 						ctx, cancel := context.WithCancel(t.Context())
 						defer cancel()
 						waiter := inBackground(func() (*redlock.Lock, error) { return call(ctx, b) })

@@ -146,9 +146,7 @@ var deadlines = []deadline{
 		w.suspend("a", ttl/2)
 		require.NoError(t, lk.Extend(t.Context())) // the masters keep the key for long enough
 		unlock(t, lk)
-		got := ended(t, locking(t.Context(), other, "x"), 3*ttl)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
+		unlock(t, granted(t, locking(t.Context(), other, "x"), 3*ttl))
 		if taken := time.Since(began); taken < ttl || taken > ttl*11/10 {
 			return fmt.Sprintf("the name was taken for %v", taken)
 		}
@@ -249,7 +247,7 @@ func TestEveryDeadlineCountsASuspension(t *testing.T) {
 // at walks the deadline with a suspension at one step.
 func (d deadline) at(t *testing.T, step time.Duration, counts bool) (complaint string) {
 	t.Helper()
-	inWorld(t, 3, func(t *testing.T, w *world) {
+	bubble(t, 3, func(t *testing.T, w *world) {
 		t.Helper()
 		var c clock.Clock = w.Host("a").Clock()
 		if !counts {

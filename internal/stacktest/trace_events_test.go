@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // script is a scenario whose events are recorded. Each master is 1 ms away, so that a round takes 2 ms.
@@ -81,7 +82,9 @@ func (s *script) end(err error) {
 // lock acquires a lock that is free.
 func (s *script) lock(t *testing.T, caller, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
-	lk, err := s.l.Lock(s.as(caller), name, opts...)
+	ctx, cancel := context.WithCancel(s.as(caller))
+	defer cancel() // later events have the context's values, and not its end
+	lk, err := s.l.Lock(ctx, name, opts...)
 	require.NoError(t, err)
 	s.got(nil)
 	synctest.Wait()
@@ -218,9 +221,7 @@ func (s *script) held(t *testing.T, name string) *redlock.Lock {
 }
 
 func (s *script) down(n int) {
-	for _, m := range s.some(0, n) {
-		m.Freeze()
-	}
+	each(s.some(0, n), (*simnet.Master).Freeze)
 }
 
 // scripts are the scenarios by name.
@@ -394,7 +395,10 @@ var scripts = map[string]func(t *testing.T, s *script){
 			s.got(err)
 			require.NoError(t, err)
 			synctest.Wait()
-			t.Cleanup(func() { _ = lk.Unlock(context.Background()) })
+			require.NoError(t, lk.Extend(s.as("two")))
+			synctest.Wait()
+			s.unlock(lk, "three")
+			synctest.Wait()
 		}
 	},
 	"inspected": func(t *testing.T, s *script) {
@@ -446,43 +450,38 @@ func TestEventsSayWhatHappened(t *testing.T) {
 	want := sections(t, "testdata/events.txt")
 	require.Len(t, want, len(scripts))
 	for name, play := range scripts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				s := &script{world: w, votes: make(map[string]string)}
-				for i := range 3 {
-					w.Host("a").To(i).Delay(time.Millisecond, 0)
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			s := &script{world: w, votes: make(map[string]string)}
+			w.distance("a", time.Millisecond)
+			s.other = w.locker(t, "b")
+			s.l = w.locker(t, "a", redlock.WithTrace(s.trace()))
+			w.warm(t, s.l)
+			before := s.l.Stats()
+			s.mu.Lock()
+			s.began, s.lines, s.ended = time.Now(), nil, nil
+			clear(s.votes)
+			s.mu.Unlock()
+			play(t, s)
+			time.Sleep(time.Second) // for the last votes
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			assert.Equal(t, s.result, s.ended, "the errors of the calls are those of the events")
+			assertSnapshotAddsUp(t, s.l.Stats())
+			slices.SortStableFunc(s.lines, line.compare)
+			var got []string
+			for _, l := range s.lines {
+				got = append(got, l.text)
+			}
+			got = append(got, votesOf(s.votes)...)
+			for i, k := range s.l.Stats().Kinds {
+				if line := s.show(reflect.ValueOf(less(k.LockStats, before.Kinds[i].LockStats))); line != "" {
+					got = append(got, string(k.Kind)+": "+line)
 				}
-				s.other = w.locker(t, "b")
-				s.l = w.locker(t, "a", redlock.WithTrace(s.trace()))
-				w.warm(t, s.l)
-				before := s.l.Stats()
-				s.mu.Lock()
-				s.began, s.lines, s.ended = time.Now(), nil, nil
-				clear(s.votes)
-				s.mu.Unlock()
-				play(t, s)
-				time.Sleep(time.Second) // for the last votes
-				synctest.Wait()
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				assert.Equal(t, s.result, s.ended, "the errors of the calls are those of the events")
-				assertSnapshotAddsUp(t, s.l.Stats())
-				slices.SortStableFunc(s.lines, line.compare)
-				var got []string
-				for _, l := range s.lines {
-					got = append(got, l.text)
-				}
-				got = append(got, votesOf(s.votes)...)
-				for i, k := range s.l.Stats().Kinds {
-					if line := s.show(reflect.ValueOf(less(k.LockStats, before.Kinds[i].LockStats))); line != "" {
-						got = append(got, string(k.Kind)+": "+line)
-					}
-				}
-				if !assert.Equal(t, strings.Split(want[name], "\n"), got) {
-					t.Logf("# %s\n\n%s\n", name, strings.Join(got, "\n"))
-				}
-			})
+			}
+			if !assert.Equal(t, strings.Split(want[name], "\n"), got) {
+				t.Logf("# %s\n\n%s\n", name, strings.Join(got, "\n"))
+			}
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // hooked is a Trace that calls one function from every callback.
@@ -78,72 +79,65 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	}
 	for name, call := range calls {
 		for callback := range strings.FieldsSeq(can[name]) {
-			t.Run(name+", "+callback, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 5, func(t *testing.T, w *world) {
-					var panics atomic.Pointer[string]
-					a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string) {
-						if who := panics.Load(); which == callback && who != nil && *who == goroutine() {
-							panic("the callback's")
+			subWorld(t, name+", "+callback, 5, func(t *testing.T, w *world) {
+				var panics atomic.Pointer[string]
+				a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string) {
+					if who := panics.Load(); which == callback && who != nil && *who == goroutine() {
+						panic("the callback's")
+					}
+				})))
+				b := w.locker(t, "b")
+				w.warm(t, a)
+				held, hindering := (*redlock.Lock)(nil), (*redlock.Lock)(nil)
+				switch {
+				case name == "Unlock" || name == "Extend":
+					held = lock(t, a, "x")
+				case callback == "Waiting":
+					hindering = lock(t, b, "x")
+				}
+				down := 2 // they refuse at once, in the caller's goroutine
+				if callback == "Extended" {
+					down = 5
+				}
+				each(w.some(0, down), (*simnet.Master).Stop)
+				for range 2 { // that the connections have ended, and that there are no new ones
+					_, err := a.Inspect(t.Context(), "x")
+					require.Equal(t, down > 2, err != nil)
+					synctest.Wait()
+				}
+				panicked := func() (panicked bool) {
+					me := goroutine()
+					panics.Store(&me)
+					defer func() {
+						panics.Store(nil)
+						if r := recover(); r != nil {
+							assert.Equal(t, "the callback's", fmt.Sprint(r))
+							panicked = true
 						}
-					})))
-					b := w.locker(t, "b")
-					w.warm(t, a)
-					held, hindering := (*redlock.Lock)(nil), (*redlock.Lock)(nil)
-					switch {
-					case name == "Unlock" || name == "Extend":
-						held = lock(t, a, "x")
-					case callback == "Waiting":
-						hindering = lock(t, b, "x")
-					}
-					down := 2 // they refuse at once, in the caller's goroutine
-					if callback == "Extended" {
-						down = 5
-					}
-					for _, m := range w.some(0, down) {
-						m.Stop()
-					}
-					for range 2 { // that the connections have ended, and that there are no new ones
-						_, err := a.Inspect(t.Context(), "x")
-						require.Equal(t, down > 2, err != nil)
-						synctest.Wait()
-					}
-					panicked := func() (panicked bool) {
-						me := goroutine()
-						panics.Store(&me)
-						defer func() {
-							panics.Store(nil)
-							if r := recover(); r != nil {
-								assert.Equal(t, "the callback's", fmt.Sprint(r))
-								panicked = true
-							}
-						}()
-						_ = call(within(t, time.Minute), a, held)
-						return false
 					}()
-					assert.True(t, panicked)
-					for _, m := range w.some(0, down) {
-						m.Start()
-					}
-					if name == "Extend" {
-						time.Sleep(2 * ttl)
-						require.NoError(t, held.Err(), "it is kept alive")
-						unlock(t, held)
-					}
-					if hindering != nil {
-						unlock(t, hindering)
-					}
-					for _, l := range []*redlock.Locker{a, b, a} {
-						lk, err := l.Lock(within(t, time.Second), "x")
-						require.NoError(t, err, "it is free")
-						unlock(t, lk)
-						lk, err = l.Reentrant("x", "you").Lock(within(t, time.Second))
-						require.NoError(t, err, "it is free")
-						unlock(t, lk)
-					}
-					time.Sleep(time.Second)
-					assert.Empty(t, w.leftovers("x"))
-				})
+					_ = call(within(t, time.Minute), a, held)
+					return false
+				}()
+				assert.True(t, panicked)
+				each(w.some(0, down), (*simnet.Master).Start)
+				if name == "Extend" {
+					time.Sleep(2 * ttl)
+					require.NoError(t, held.Err(), "it is kept alive")
+					unlock(t, held)
+				}
+				if hindering != nil {
+					unlock(t, hindering)
+				}
+				for _, l := range []*redlock.Locker{a, b, a} {
+					lk, err := l.Lock(within(t, time.Second), "x")
+					require.NoError(t, err, "it is free")
+					unlock(t, lk)
+					lk, err = l.Reentrant("x", "you").Lock(within(t, time.Second))
+					require.NoError(t, err, "it is free")
+					unlock(t, lk)
+				}
+				time.Sleep(time.Second)
+				assert.Empty(t, w.leftovers("x"))
 			})
 		}
 	}
@@ -151,7 +145,6 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 
 // Close also releases a lock whose caller does not get it because a callback panicked.
 func TestCloseReleasesALockWhoseCallbackPanicked(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var l *redlock.Locker
 		closed := make(chan error, 1)
@@ -184,7 +177,6 @@ func TestCloseReleasesALockWhoseCallbackPanicked(t *testing.T) {
 // Callbacks run without a mutex: one may use the queues of the Locker. It does not ask the masters, since the goroutine
 // that calls it may be the one that would bring their answers.
 func TestACallbackMayUseTheLocker(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		var held atomic.Pointer[redlock.Locker] // holds "held"
 		var used sync.Map
@@ -202,9 +194,7 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 			}
 		})))
 		keep := lock(t, a, "held")
-		for _, m := range w.some(0, 2) {
-			m.Crash() // they refuse at once, in whatever goroutine asks
-		}
+		each(w.some(0, 2), (*simnet.Master).Crash) // they refuse at once, in whatever goroutine asks
 		for i := range 30 {
 			synctest.Wait()
 			held.Store(a)
@@ -243,7 +233,6 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 // The announcement of a release that was silent is refused by a suspect master at once. Its callback runs without the
 // mutex of the queues.
 func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var a *redlock.Locker
 		announced := 0
@@ -265,9 +254,7 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 				require.NoError(t, err)
 				synctest.Wait()
 			}
-			for i := range 3 {
-				w.Host("a").To(i).Delay(5*time.Millisecond, 0)
-			}
+			w.distance("a", 5*time.Millisecond)
 			ctx, cancel := context.WithCancel(t.Context())
 			next := locking(ctx, a, "x")
 			unlocked := make(chan error, 1)
@@ -290,7 +277,6 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 
 // A suspect master refuses an extension while it is submitted, in the order of the lock's extensions.
 func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var lk *redlock.Lock
 		var again atomic.Bool
@@ -317,7 +303,6 @@ func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
 
 // A majority agrees on one token only after the write-back, so each master's own token is told.
 func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		for i, without := range []int{2, 1} { // the counters now differ
 			host := fmt.Sprint("a", i)

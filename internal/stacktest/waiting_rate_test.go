@@ -87,7 +87,7 @@ func TestManyWaitersAskNoMoreThanOne(t *testing.T) {
 			t.Parallel()
 			rates := make(map[int]int)
 			for _, n := range []int{1, 300} {
-				inWorld(t, 3, func(t *testing.T, w *world) {
+				bubble(t, 3, func(t *testing.T, w *world) {
 					holder, waiter := w.locker(t, "a"), w.locker(t, "b")
 					held, err := tt.holds(t.Context(), holder, -1)
 					require.NoError(t, err)
@@ -118,28 +118,23 @@ func TestManyWaitersGetInTogether(t *testing.T) {
 		if !tt.all {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				holder, waiter := w.locker(t, "a"), w.locker(t, "b")
-				for i := range w.Masters() {
-					w.Host("b").To(i).Delay(delay, 0)
-				}
-				held, err := tt.holds(t.Context(), holder, -1)
-				require.NoError(t, err)
-				locks := tt.wait.waiters(t.Context(), t, waiter, n)
-				time.Sleep(20 * time.Second)
-				synctest.Wait()
-				began := time.Now()
-				unlock(t, held)
-				all := locks()
-				took := time.Since(began)
-				t.Logf("%d waiters have the name after %v; a round trip takes %v", n, took, 2*delay)
-				assert.Less(t, took, 300*time.Millisecond)
-				for _, lk := range all {
-					require.NotNil(t, lk)
-				}
-			})
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			holder, waiter := w.locker(t, "a"), w.locker(t, "b")
+			w.distance("b", delay)
+			held, err := tt.holds(t.Context(), holder, -1)
+			require.NoError(t, err)
+			locks := tt.wait.waiters(t.Context(), t, waiter, n)
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			began := time.Now()
+			unlock(t, held)
+			all := locks()
+			took := time.Since(began)
+			t.Logf("%d waiters have the name after %v; a round trip takes %v", n, took, 2*delay)
+			assert.Less(t, took, 300*time.Millisecond)
+			for _, lk := range all {
+				require.NotNil(t, lk)
+			}
 		})
 	}
 }
@@ -158,29 +153,24 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 	} {
 		for _, k := range exclusive {
 			kind, call := k.name, k.lock
-			t.Run(name+", "+kind, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, 5, func(t *testing.T, w *world) {
-					a, b := w.locker(t, "a"), w.locker(t, "b")
-					in := rlock(t, a, "x")
-					synctest.Wait()
-					waiter := inBackground(func() (*redlock.Lock, error) { return call(context.Background(), b, tt.retry) })
-					for range tt.looks {
-						time.Sleep(97 * time.Millisecond)
-						require.Len(t, w.intents(), 5)
-					}
-					w.Host("b").Freeze()
-					died := time.Now()
-					got, err := a.RW("x").RLock(within(t, time.Minute), redlock.WithRetry(10*time.Millisecond, 10*time.Millisecond))
-					require.NoError(t, err)
-					assert.LessOrEqual(t, time.Since(died), tt.life+20*time.Millisecond)
-					unlock(t, got)
-					unlock(t, in)
-					w.Host("b").Thaw()
-					late := ended(t, waiter, time.Minute)
-					require.NoError(t, late.err)
-					unlock(t, late.lock)
-				})
+			subWorld(t, name+", "+kind, 5, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				in := rlock(t, a, "x")
+				synctest.Wait()
+				waiter := inBackground(func() (*redlock.Lock, error) { return call(context.Background(), b, tt.retry) })
+				for range tt.looks {
+					time.Sleep(97 * time.Millisecond)
+					require.Len(t, w.intents(), 5)
+				}
+				w.Host("b").Freeze()
+				died := time.Now()
+				got, err := a.RW("x").RLock(within(t, time.Minute), redlock.WithRetry(10*time.Millisecond, 10*time.Millisecond))
+				require.NoError(t, err)
+				assert.LessOrEqual(t, time.Since(died), tt.life+20*time.Millisecond)
+				unlock(t, got)
+				unlock(t, in)
+				w.Host("b").Thaw()
+				unlock(t, granted(t, waiter, time.Minute))
 			})
 		}
 	}
@@ -188,7 +178,6 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 
 // A TryRLock that is refused does not join the queue of its name, and changes nothing there.
 func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
 		for _, holder := range []*redlock.Locker{a, b} { // in another process, and in this one
@@ -205,11 +194,10 @@ func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 			}
 			unlock(t, held)
 			for _, out := range []<-chan attempt{first, second, third} {
-				got := ended(t, out, 100*time.Millisecond)
-				require.NoError(t, got.err)
+				got := granted(t, out, 100*time.Millisecond)
 				_, err := b.RW("x").TryRLock(t.Context())
 				require.ErrorIs(t, err, redlock.ErrHeld)
-				unlock(t, got.lock)
+				unlock(t, got)
 			}
 			unlock(t, rlock(t, b, "x"))
 			time.Sleep(time.Second)
@@ -221,7 +209,6 @@ func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 // The keepalive schedule may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits
 // for that release, and does not report that the name is held.
 func TestATryLockRightAfterTheUnlockOfALostLockWaitsForTheRelease(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		releasing, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
@@ -252,8 +239,6 @@ func TestATryLockRightAfterTheUnlockOfALostLockWaitsForTheRelease(t *testing.T) 
 		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
 		next := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
 		close(goOn)
-		got := ended(t, next, time.Second)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
+		unlock(t, granted(t, next, time.Second))
 	})
 }

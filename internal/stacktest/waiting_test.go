@@ -23,7 +23,6 @@ import (
 var patient = redlock.WithRetry(time.Hour, time.Hour)
 
 func TestNoWaiterAsksTheMastersWhileThisProcessHoldsTheName(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		held := lock(t, l, "x", redlock.WithoutKeepalive())
@@ -37,45 +36,13 @@ func TestNoWaiterAsksTheMastersWhileThisProcessHoldsTheName(t *testing.T) {
 		assert.Empty(t, w.asked())
 		unlock(t, held)
 		for _, out := range outs {
-			a := ended(t, out, 100*time.Millisecond)
-			require.NoError(t, a.err)
-			unlock(t, a.lock)
+			unlock(t, granted(t, out, 100*time.Millisecond))
 		}
 	})
 }
 
-func TestReleaseByAnotherLockerWakesTheHead(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 3, 5} {
-		for _, down := range []int{0, n / 2} {
-			t.Run(fmt.Sprintf("%d masters, %d down", n, down), func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, n, func(t *testing.T, w *world) {
-					a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-					for _, m := range w.some(0, down) {
-						m.Crash()
-					}
-					lk := lock(t, a, "x")
-					out := locking(t.Context(), b, "x")
-					time.Sleep(time.Minute)
-					waiting(t, out)
-					unlock(t, lk)
-					a2 := ended(t, out, 20*time.Millisecond)
-					require.NoError(t, a2.err)
-					unlock(t, a2.lock)
-					time.Sleep(time.Second)
-					for _, m := range w.Masters() {
-						assert.Zero(t, m.Subscribers("redlock:x"), "no subscription without a waiter")
-					}
-				})
-			})
-		}
-	}
-}
-
 // The masters publish the release while no subscription works. The start of a subscription counts as a message.
 func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
 		held := lock(t, a, "x")
@@ -89,15 +56,12 @@ func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
 		for _, m := range w.Masters() {
 			m.HangUp(nil)
 		}
-		got := ended(t, out, 3*time.Second)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
+		unlock(t, granted(t, out, 3*time.Second))
 	})
 }
 
 // An ACL may forbid PUBLISH.
 func TestReleaseWithoutMessagesIsFoundByTheBackoff(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		for _, m := range w.Masters() {
@@ -108,27 +72,7 @@ func TestReleaseWithoutMessagesIsFoundByTheBackoff(t *testing.T) {
 		time.Sleep(time.Minute)
 		waiting(t, out)
 		unlock(t, lk)
-		a2 := ended(t, out, time.Second+20*time.Millisecond)
-		require.NoError(t, a2.err)
-		unlock(t, a2.lock)
-	})
-}
-
-func TestTheEndOfADeadHoldersTTLWakesTheHead(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-		held := lock(t, a, "x")
-		asked := time.Now()
-		synctest.Wait()
-		w.Host("a").Freeze()
-		out := locking(t.Context(), b, "x")
-		a2 := ended(t, out, 2*ttl)
-		require.NoError(t, a2.err)
-		assert.InDelta(t, float64(ttl), float64(time.Since(asked)), float64(20*time.Millisecond))
-		w.Host("a").Thaw()
-		require.ErrorIs(t, held.Err(), redlock.ErrLost)
-		unlock(t, a2.lock)
+		unlock(t, granted(t, out, time.Second+20*time.Millisecond))
 	})
 }
 
@@ -136,17 +80,12 @@ func TestTheEndOfADeadHoldersTTLWakesTheHead(t *testing.T) {
 func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
 	t.Parallel()
 	for stale := range 3 {
-		t.Run(fmt.Sprint("on master ", stale), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				w.foreign("x", 2*time.Second)
-				w.Master(stale).Set("x", "foreign", time.Hour)
-				w.Host("a").To((stale+1)%3).Delay(5*time.Millisecond, 0)
-				out := locking(t.Context(), w.locker(t, "a", patient), "x")
-				a := ended(t, out, 2100*time.Millisecond)
-				require.NoError(t, a.err)
-				unlock(t, a.lock)
-			})
+		subWorld(t, fmt.Sprint("on master ", stale), 3, func(t *testing.T, w *world) {
+			w.foreign("x", 2*time.Second)
+			w.Master(stale).Set("x", "foreign", time.Hour)
+			w.Host("a").To((stale+1)%3).Delay(5*time.Millisecond, 0)
+			out := locking(t.Context(), w.locker(t, "a", patient), "x")
+			unlock(t, granted(t, out, 2100*time.Millisecond))
 		})
 	}
 }
@@ -170,14 +109,10 @@ func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
 			w.Master(1).Crash()
 		}},
 		{"all masters are down", func(_ *testing.T, w *world) {
-			for _, m := range w.Masters() {
-				m.Crash()
-			}
+			each(w.Masters(), (*simnet.Master).Crash)
 		}},
 		{"three masters are frozen", func(_ *testing.T, w *world) {
-			for _, m := range w.some(0, 3) {
-				m.Freeze()
-			}
+			each(w.some(0, 3), (*simnet.Master).Freeze)
 		}},
 		{"a stale key on one, two in their restart window", func(_ *testing.T, w *world) {
 			w.foreign("x", 0, 0)
@@ -191,33 +126,30 @@ func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				tt.setup(t, w)
-				synctest.Wait()
-				l := w.locker(t, "waiter", redlock.WithMaxTTL(time.Hour))
-				ctx, cancel := context.WithCancel(t.Context())
-				out := locking(ctx, l, "x")
-				time.Sleep(5 * time.Second) // the first attempts follow each other more closely
-				waiting(t, out)
-				w.forget()
-				const watch = 100
-				time.Sleep(watch * time.Second)
-				waiting(t, out)
-				perMaster := make(map[int]int)
-				for _, e := range w.asked() {
-					if e.Host == "waiter" {
-						perMaster[e.Master]++
-					}
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			tt.setup(t, w)
+			synctest.Wait()
+			l := w.locker(t, "waiter", redlock.WithMaxTTL(time.Hour))
+			ctx, cancel := context.WithCancel(t.Context())
+			out := locking(ctx, l, "x")
+			time.Sleep(5 * time.Second) // the first attempts follow each other more closely
+			waiting(t, out)
+			w.forget()
+			const watch = 100
+			time.Sleep(watch * time.Second)
+			waiting(t, out)
+			perMaster := make(map[int]int)
+			for _, e := range w.asked() {
+				if e.Host == "waiter" {
+					perMaster[e.Master]++
 				}
-				for i, n := range perMaster {
-					// An attempt every half second on average: SET, its release, a look at who holds it.
-					assert.Less(t, n, 10*watch, "master %d: %d commands in %d s", i, n, watch)
-				}
-				cancel()
-				require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
-			})
+			}
+			for i, n := range perMaster {
+				// An attempt every half second on average: SET, its release, a look at who holds it.
+				assert.Less(t, n, 10*watch, "master %d: %d commands in %d s", i, n, watch)
+			}
+			cancel()
+			require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
 		})
 	}
 }
@@ -249,28 +181,25 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 			cycles, faulty = 40, map[string]int{": the first node": first, ": another": (first + 1) % tt.n}
 		}
 		for which, i := range faulty {
-			t.Run(tt.name+which, func(t *testing.T) {
-				t.Parallel()
-				inWorld(t, tt.n, func(t *testing.T, w *world) {
-					for _, m := range w.Masters() {
-						m.Delay(500*time.Microsecond, 500*time.Microsecond)
+			subWorld(t, tt.name+which, tt.n, func(t *testing.T, w *world) {
+				for _, m := range w.Masters() {
+					m.Delay(500*time.Microsecond, 500*time.Microsecond)
+				}
+				if tt.fault != nil {
+					tt.fault(w, i)
+				}
+				took := contend(t, w, 10, cycles)
+				t.Logf("%d cycles in %v, %d commands", cycles, took, len(w.asked()))
+				assert.Less(t, took, tt.most)
+				if tt.fault == nil {
+					for _, m := range w.some(1, tt.n) {
+						other := w.Master((first + m.Index()) % tt.n)
+						assert.Less(
+							t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"),
+							"most attempts end with the first; without one it would be as many",
+						)
 					}
-					if tt.fault != nil {
-						tt.fault(w, i)
-					}
-					took := contend(t, w, 10, cycles)
-					t.Logf("%d cycles in %v, %d commands", cycles, took, len(w.asked()))
-					assert.Less(t, took, tt.most)
-					if tt.fault == nil {
-						for _, m := range w.some(1, tt.n) {
-							other := w.Master((first + m.Index()) % tt.n)
-							assert.Less(
-								t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"),
-								"most attempts end with the first; without one it would be as many",
-							)
-						}
-					}
-				})
+				}
 			})
 		}
 	}
@@ -320,45 +249,44 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		{"split votes", 0, 0, 5 * time.Millisecond},
 		{"split votes, one dead", 0, 1, 5 * time.Millisecond},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 5, func(t *testing.T, w *world) {
-				for _, m := range w.Masters() {
-					m.Delay(tt.delay, tt.delay)
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			for _, m := range w.Masters() {
+				m.Delay(tt.delay, tt.delay)
+			}
+			each(w.some(0, tt.dead), (*simnet.Master).Crash)
+			var lockers []*redlock.Locker
+			for i := range 3 {
+				for j := range w.Masters() {
+					w.Host(fmt.Sprint(i)).To(j).Delay(time.Duration((i+j)%5)*tt.apart, 0)
 				}
-				for _, m := range w.some(0, tt.dead) {
-					m.Crash()
-				}
-				var lockers []*redlock.Locker
-				for i := range 3 {
-					for j := range w.Masters() {
-						w.Host(fmt.Sprint(i)).To(j).Delay(time.Duration((i+j)%5)*tt.apart, 0)
-					}
-					lockers = append(lockers, w.locker(t, fmt.Sprint(i), patient, redlock.WithTTL(time.Hour)))
-				}
-				var released time.Time
-				var worst time.Duration
-				var wg sync.WaitGroup
-				for i, l := range lockers {
-					for range 3 {
-						wg.Go(func() {
-							for range 15 {
-								lk, err := l.Lock(t.Context(), "x")
-								if !assert.NoError(t, err) {
-									return
-								}
-								if !released.IsZero() { // guarded by the lock
-									worst = max(worst, time.Since(released))
-								}
-								time.Sleep(time.Duration(rand.IntN(20*(i+1))) * time.Millisecond)
-								released = time.Now()
-								assert.NoError(t, lk.Unlock(t.Context()))
+				lockers = append(lockers, w.locker(t, fmt.Sprint(i), patient, redlock.WithTTL(time.Hour)))
+			}
+			var released time.Time
+			var worst time.Duration
+			var wg sync.WaitGroup
+			for i, l := range lockers {
+				for range 3 {
+					wg.Go(func() {
+						for range 15 {
+							lk, err := l.Lock(t.Context(), "x")
+							if !assert.NoError(t, err) {
+								return
 							}
-						})
-					}
+							if !released.IsZero() { // guarded by the lock
+								worst = max(worst, time.Since(released))
+							}
+							time.Sleep(time.Duration(rand.IntN(20*(i+1))) * time.Millisecond)
+							released = time.Now()
+							assert.NoError(t, lk.Unlock(t.Context()))
+						}
+					})
 				}
-				wg.Wait()
-				assert.Less(t, worst, 2*time.Second)
+			}
+			wg.Wait()
+			assert.Less(t, worst, 2*time.Second)
+			time.Sleep(time.Second)
+			each(w.Masters(), func(m *simnet.Master) {
+				assert.Zero(t, m.Subscribers("redlock:x"), "no subscription without a waiter")
 			})
 		})
 	}
@@ -366,7 +294,6 @@ func TestNoWakeUpIsLost(t *testing.T) {
 
 // Every process asks the same master first, although each was given the masters in another order.
 func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		urls := w.URLs()
 		first := make(map[string]map[int]bool)
@@ -386,9 +313,7 @@ func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
 					first[name][e.Master] = true
 				}
 				unlock(t, held)
-				got := ended(t, out, time.Second)
-				require.NoError(t, got.err)
-				unlock(t, got.lock)
+				unlock(t, granted(t, out, time.Second))
 			}
 			urls = append(urls[1:], urls[0])
 		}
@@ -414,35 +339,28 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 		{"given back before the waiter looks who holds it", 0},
 		{"given back after", 30 * time.Millisecond},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				held := lock(t, w.locker(t, "holder"), "x")
-				l := w.locker(t, "waiter", patient, redlock.WithTTL(time.Hour))
-				out := locking(t.Context(), l, "x")
-				for i := range 3 {
-					w.Host("waiter").To(i).Delay(5*time.Millisecond, 0)
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			held := lock(t, w.locker(t, "holder"), "x")
+			l := w.locker(t, "waiter", patient, redlock.WithTTL(time.Hour))
+			out := locking(t.Context(), l, "x")
+			w.distance("waiter", 5*time.Millisecond)
+			time.Sleep(time.Second)
+			w.forget()
+			unlock(t, held)
+			asked := func(n int) {
+				for len(w.sets()) < n {
+					time.Sleep(time.Millisecond)
 				}
-				time.Sleep(time.Second)
-				w.forget()
-				unlock(t, held)
-				asked := func(n int) {
-					for len(w.sets()) < n {
-						time.Sleep(time.Millisecond)
-					}
-				}
-				asked(1) // the first node grants, …
-				first := w.sets()[0].Master
-				w.Master((first+1)%3).Set("x", "one contender", time.Hour)
-				w.Master((first+2)%3).Set("x", "another", time.Hour)
-				asked(3) // … and the others deny
-				time.Sleep(tt.after)
-				w.Master((first + 1) % 3).Redis().Del("x")
-				w.Master((first + 2) % 3).Redis().Del("x")
-				a := ended(t, out, time.Second)
-				require.NoError(t, a.err)
-				unlock(t, a.lock)
-			})
+			}
+			asked(1) // the first node grants, …
+			first := w.sets()[0].Master
+			w.Master((first+1)%3).Set("x", "one contender", time.Hour)
+			w.Master((first+2)%3).Set("x", "another", time.Hour)
+			asked(3) // … and the others deny
+			time.Sleep(tt.after)
+			w.Master((first + 1) % 3).Redis().Del("x")
+			w.Master((first + 2) % 3).Redis().Del("x")
+			unlock(t, granted(t, out, time.Second))
 		})
 	}
 }
@@ -455,62 +373,50 @@ func TestAHeadThatGivesUpPassesTheTurnToTheNextWaiter(t *testing.T) {
 	}{
 		{"while it waits for another process", func(*world) { time.Sleep(5 * time.Second) }},
 		{"in the middle of an attempt", func(w *world) {
-			for _, m := range w.Masters() {
-				m.Delay(10*time.Millisecond, 0)
-			}
+			w.delay(10 * time.Millisecond)
 			n := len(w.sets())
 			for len(w.sets()) == n {
 				time.Sleep(time.Millisecond)
 			}
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a"), w.locker(t, "b")
-				held := lock(t, a, "x")
-				ctx, cancel := context.WithCancel(t.Context())
-				head := locking(ctx, b, "x")
-				next := locking(t.Context(), b, "x")
-				last := locking(t.Context(), b, "x")
-				tt.when(w)
-				cancel()
-				require.ErrorIs(t, ended(t, head, 10*time.Millisecond).err, context.Canceled)
-				time.Sleep(time.Second)
-				waiting(t, next)
-				unlock(t, held)
-				n := ended(t, next, 200*time.Millisecond)
-				require.NoError(t, n.err)
-				waiting(t, last)
-				unlock(t, n.lock)
-				e := ended(t, last, 200*time.Millisecond)
-				require.NoError(t, e.err)
-				unlock(t, e.lock)
-				w.Heal()
-				time.Sleep(time.Second)
-				assert.Zero(t, w.keys())
-			})
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			a, b := w.locker(t, "a"), w.locker(t, "b")
+			held := lock(t, a, "x")
+			ctx, cancel := context.WithCancel(t.Context())
+			head := locking(ctx, b, "x")
+			next := locking(t.Context(), b, "x")
+			last := locking(t.Context(), b, "x")
+			tt.when(w)
+			cancel()
+			require.ErrorIs(t, ended(t, head, 10*time.Millisecond).err, context.Canceled)
+			time.Sleep(time.Second)
+			waiting(t, next)
+			unlock(t, held)
+			n := granted(t, next, 200*time.Millisecond)
+			waiting(t, last)
+			unlock(t, n)
+			unlock(t, granted(t, last, 200*time.Millisecond))
+			w.Heal()
+			time.Sleep(time.Second)
+			assert.Zero(t, w.keys())
 		})
 	}
 }
 
 func TestALostLockGivesTheTurnToTheNextWaiter(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", patient)
 		held := lock(t, l, "x", redlock.WithMaxHold(3*time.Second))
 		next := locking(t.Context(), l, "x")
 		time.Sleep(2 * time.Second)
 		waiting(t, next)
-		a := ended(t, next, 1100*time.Millisecond)
-		require.NoError(t, a.err)
+		a := granted(t, next, 1100*time.Millisecond)
 		require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
 		last := locking(t.Context(), l, "x")
 		waiting(t, last, "the Unlock of a lost lock passes no turn")
-		unlock(t, a.lock)
-		e := ended(t, last, 100*time.Millisecond)
-		require.NoError(t, e.err)
-		unlock(t, e.lock)
+		unlock(t, a)
+		unlock(t, granted(t, last, 100*time.Millisecond))
 	})
 }
 
@@ -526,28 +432,23 @@ func TestTryLockIsAnsweredByTheHeadsAnswer(t *testing.T) {
 		{"held", func(w *world) { w.foreign("x", time.Hour) }, redlock.ErrHeld},
 		{"no quorum", func(w *world) { w.Master(0).Freeze(); w.Master(1).Freeze() }, redlock.ErrNoQuorum},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, 3, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				w.warm(t, l)
-				for _, m := range w.Masters() {
-					m.Delay(10*time.Millisecond, 0)
-				}
-				tt.setup(w)
-				ctx, cancel := context.WithCancel(t.Context())
-				first := locking(ctx, l, "x")
-				try := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-				a := ended(t, try, time.Second)
-				require.ErrorIs(t, a.err, tt.want)
-				assert.Less(t, a.took, timeout+time.Millisecond)
-				cancel()
-				if f := ended(t, first, time.Second); f.err == nil {
-					unlock(t, f.lock)
-				}
-				w.Heal()
-				time.Sleep(2 * time.Second)
-			})
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			w.warm(t, l)
+			w.delay(10 * time.Millisecond)
+			tt.setup(w)
+			ctx, cancel := context.WithCancel(t.Context())
+			first := locking(ctx, l, "x")
+			try := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
+			a := ended(t, try, time.Second)
+			require.ErrorIs(t, a.err, tt.want)
+			assert.Less(t, a.took, timeout+time.Millisecond)
+			cancel()
+			if f := ended(t, first, time.Second); f.err == nil {
+				unlock(t, f.lock)
+			}
+			w.Heal()
+			time.Sleep(2 * time.Second)
 		})
 	}
 }
@@ -572,11 +473,9 @@ func TestAFirstNodeThatCannotGrantDelaysNoWaiter(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, of %d", tt.name, n), func(t *testing.T) {
 				t.Parallel()
 				for i := range n {
-					inWorld(t, n, func(t *testing.T, w *world) {
+					bubble(t, n, func(t *testing.T, w *world) {
 						a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-						for _, m := range w.Masters() {
-							m.Delay(5*time.Millisecond, 0)
-						}
+						w.delay(5 * time.Millisecond)
 						held := lock(t, a, "x")
 						out := locking(t.Context(), b, "x")
 						time.Sleep(time.Second)
@@ -586,9 +485,7 @@ func TestAFirstNodeThatCannotGrantDelaysNoWaiter(t *testing.T) {
 						waiting(t, out)
 						unlock(t, held)
 						// One node timeout is what it may take to find the fault.
-						got := ended(t, out, 2*timeout)
-						require.NoError(t, got.err, "master %d", i)
-						unlock(t, got.lock)
+						unlock(t, granted(t, out, 2*timeout, "master %d", i))
 					})
 				}
 			})

@@ -32,8 +32,24 @@ type world struct {
 	events []simnet.Event
 }
 
-// inWorld runs f in a bubble with n masters.
+// inWorld is a parallel test in a bubble with n masters.
 func inWorld(t *testing.T, n int, f func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Parallel()
+	bubble(t, n, f)
+}
+
+// subWorld is a parallel subtest in a bubble with n masters.
+func subWorld(t *testing.T, name string, n int, f func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Helper()
+		inWorld(t, n, f)
+	})
+}
+
+// bubble runs f in a bubble with n masters.
+func bubble(t *testing.T, n int, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
@@ -126,6 +142,26 @@ func contains(list []int, i int) bool {
 
 // some returns masters from, from+1 … below to.
 func (w *world) some(from, to int) []*simnet.Master { return w.Masters()[from:to] }
+
+func each(masters []*simnet.Master, do func(*simnet.Master)) {
+	for _, m := range masters {
+		do(m)
+	}
+}
+
+// delay makes each way to and from every master that long.
+func (w *world) delay(way time.Duration) {
+	for _, m := range w.Masters() {
+		m.Delay(way, 0)
+	}
+}
+
+// distance is delay for the ways of one host.
+func (w *world) distance(host string, way time.Duration) {
+	for i := range w.Masters() {
+		w.Host(host).To(i).Delay(way, 0)
+	}
+}
 
 // asked returns what masters were sent, the commands of connecting left out. The commands of scripts are not among it.
 func (w *world) asked() []simnet.Event {
@@ -235,6 +271,14 @@ func ended(t testing.TB, out <-chan attempt, d time.Duration) attempt {
 		require.Fail(t, "it still waits")
 		return attempt{}
 	}
+}
+
+// granted returns the lock of an attempt that must have it within d.
+func granted(t testing.TB, out <-chan attempt, d time.Duration, msg ...any) *redlock.Lock {
+	t.Helper()
+	a := ended(t, out, d)
+	require.NoError(t, a.err, msg...)
+	return a.lock
 }
 
 // within returns a context that ends after d.
