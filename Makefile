@@ -73,7 +73,7 @@ exact: ## the same, so that a seed and an order repeat everything (SCHEDULES=500
 	go run ./chaos -exact -schedules $(SCHEDULES) -orders $(ORDERS) $(if $(SEED),-seed $(SEED))
 
 orders: ## every test in virtual time in many orders, exactly (ORDERS=50; 2 minutes an order)
-	go run ./chaos -tests .,./internal/stacktest,./quorum,./internal/wire,./election,./keyed,./internal/keepalive -orders $(if $(filter file,$(origin ORDERS)),50,$(ORDERS))
+	go run ./chaos -tests .,./internal/stacktest,./quorum,./internal/wire,./internal/link,./election,./keyed,./internal/keepalive -orders $(if $(filter file,$(origin ORDERS)),50,$(ORDERS))
 
 # A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
 fuzz: ## the models with a seed of the day, and every fuzz target, each for FUZZTIME=20000x

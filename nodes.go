@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
@@ -101,7 +102,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 }
 
 // serverState returns whether the grants of a server count, and why not.
-func (l *Locker) serverState(s *wire.Server) (State, error) {
+func (l *Locker) serverState(s *link.Server) (State, error) {
 	if !l.cfg.guard {
 		return NodeVoting, nil
 	}

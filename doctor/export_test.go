@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
@@ -39,7 +40,9 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 		Drift: clock.DefaultDrift,
 	}}
 	for _, s := range all {
-		m := &master{name: s.Name, zone: s.Zone, config: s.Config, info: parseInfo(s.Info), remote: s.Remote, local: s.Local}
+		m := &master{
+			name: s.Name, zone: s.Zone, config: s.Config, info: resp.ParseInfo(s.Info), remote: s.Remote, local: s.Local,
+		}
 		for i := range samplesPerSpan {
 			at := time.Duration(i) * fullSpan / samplesPerSpan
 			one := sample{at: time.Unix(0, 0).Add(at), server: time.Unix(0, 0).Add(time.Duration(float64(at) * (1 + s.Rate)))}

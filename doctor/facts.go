@@ -107,17 +107,6 @@ func (h host) local(ip string) bool {
 
 func loopback(ip string) bool { return net.ParseIP(ip).IsLoopback() }
 
-// parseInfo returns the fields of a reply to INFO.
-func parseInfo(text string) map[string]string {
-	fields := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
-			fields[key] = value
-		}
-	}
-	return fields
-}
-
 // parseFields returns the name=value pairs of a text, as CLIENT INFO and the values of INFO have them.
 func parseFields(text, separator string) map[string]string {
 	fields := make(map[string]string)

@@ -12,7 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
@@ -78,13 +81,13 @@ func (m *master) sentinel() bool { return m.info["redis_mode"] == "sentinel" }
 // askInfo asks for INFO and keeps the connection.
 func (o *observer) askInfo(a *asker) error {
 	reply, err := a.conn.Do(a.ctx, "info", "all")
-	if wire.IsReply(err) {
+	if replyerr.Is(err) {
 		reply, err = a.conn.Do(a.ctx, "info")
 	}
 	o.m.remote = a.conn.Remote()
-	if wire.IsReply(err) {
+	if replyerr.Is(err) {
 		// The other questions may be allowed, unless the reply was to the connection.
-		if _, err2 := a.conn.Do(a.ctx, "time"); err2 != nil && (!wire.IsReply(err2) || err2.Error() == err.Error()) {
+		if _, err2 := a.conn.Do(a.ctx, "time"); err2 != nil && (!replyerr.Is(err2) || err2.Error() == err.Error()) {
 			return err
 		}
 		a.refused, o.m.info = append(a.refused, refusal{"INFO", err}), map[string]string{}
@@ -98,7 +101,7 @@ func (o *observer) askInfo(a *asker) error {
 	if !ok {
 		return node.ErrNotRedis
 	}
-	o.m.info = parseInfo(text)
+	o.m.info = resp.ParseInfo(text)
 	o.conn, a.keep = a.conn, true
 	return nil
 }
@@ -127,7 +130,7 @@ func (o *observer) askQuestions(a *asker) error {
 	numsub, err := a.conn.Do(a.ctx, "pubsub", "numsub", sentinelChannel)
 	var more [][]any
 	switch pair, ok := numsub.([]any); {
-	case err != nil && !wire.IsReply(err):
+	case err != nil && !replyerr.Is(err):
 		return err
 	case ok && len(pair) == 2:
 		n, _ := pair[1].(int64)
@@ -162,13 +165,13 @@ func (o *observer) askQuestions(a *asker) error {
 	return nil
 }
 
-func (o *observer) readConfig(answer wire.Answer) {
+func (o *observer) readConfig(answer link.Answer) {
 	if pair, ok := answer.Reply.([]any); ok && len(pair) == 2 {
 		o.m.config[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
 	}
 }
 
-func (o *observer) readClient(answer wire.Answer) {
+func (o *observer) readClient(answer link.Answer) {
 	text, _ := answer.Reply.(string)
 	fields := parseFields(text, " ")
 	if strings.HasPrefix(fields["laddr"], "/") { // a socket in this host's file system
@@ -180,7 +183,7 @@ func (o *observer) readClient(answer wire.Answer) {
 }
 
 // countSentinels counts the connections that a Sentinel has to a server that it watches.
-func (o *observer) countSentinels(answer wire.Answer) {
+func (o *observer) countSentinels(answer link.Answer) {
 	text, _ := answer.Reply.(string)
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(parseFields(line, " ")["name"], "sentinel-") {
@@ -189,7 +192,7 @@ func (o *observer) countSentinels(answer wire.Answer) {
 	}
 }
 
-func (o *observer) readPauses(latest, slowLog wire.Answer) {
+func (o *observer) readPauses(latest, slowLog link.Answer) {
 	events, _ := latest.Reply.([]any)
 	for _, e := range events {
 		if f, ok := e.([]any); ok && len(f) >= 4 {

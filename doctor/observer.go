@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -23,13 +25,13 @@ type observer struct {
 	span       time.Duration
 	began, end time.Time // of the span
 
-	conn *wire.Connection // that answered INFO
+	conn *link.Connection // that answered INFO
 }
 
 // asker asks one master over a connection of its own.
 type asker struct {
 	ctx     context.Context
-	conn    *wire.Connection
+	conn    *link.Connection
 	refused []refusal
 	keep    bool // do not close conn
 }
@@ -49,7 +51,7 @@ func (o *observer) over(ask func(*asker) error) (refused []refusal, err error) {
 		}
 		now := o.clock.Now()
 		again := silent(err) && now.Before(o.end.Add(grace)) ||
-			o.m.info != nil && !wire.IsReply(err) && now.Before(o.end)
+			o.m.info != nil && !replyerr.Is(err) && now.Before(o.end)
 		if err == nil || !again || clock.Sleep(o.ctx, o.clock, o.span/groupsPerSpan) != nil {
 			return a.refused, err
 		}
@@ -64,13 +66,13 @@ func silent(err error) bool {
 }
 
 // ask executes commands in one round trip. It notes the error replies, and returns the error of the connection.
-func (a *asker) ask(commands ...[]any) ([]wire.Answer, error) {
+func (a *asker) ask(commands ...[]any) ([]link.Answer, error) {
 	answers := a.conn.DoAll(a.ctx, commands)
 	for i, answer := range answers {
 		switch {
 		case dismissal(answer.Err):
 			return nil, answer.Err
-		case wire.IsReply(answer.Err):
+		case replyerr.Is(answer.Err):
 			a.refused = append(a.refused, refusal{strings.TrimSpace(fmt.Sprintln(commands[i]...)), answer.Err})
 		case answer.Err != nil:
 			return nil, answer.Err
@@ -81,5 +83,5 @@ func (a *asker) ask(commands ...[]any) ([]wire.Answer, error) {
 
 // dismissal reports whether an error reply refuses not a command but the connection.
 func dismissal(err error) bool {
-	return wire.IsReply(err) && strings.Contains(err.Error(), "ERR max number of clients")
+	return replyerr.Is(err) && strings.Contains(err.Error(), "ERR max number of clients")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/internal/replyerr"
 )
 
 var rightRules = []rule{
@@ -63,7 +63,7 @@ var rightRules = []rule{
 		fix: "see its log, and docs/errors.md on this error",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			refused := m.refusedFor(otherRefusal)
-			if err := m.trial.failure; err != nil && !wire.IsReply(err) {
+			if err := m.trial.failure; err != nil && !replyerr.Is(err) {
 				refused = append(refused, refusal{"a lock", err})
 				fix = ifSo(silent(err), "`CLIENT UNPAUSE`, if its clients are paused; otherwise see its log, and `SLOWLOG GET`")
 			}
@@ -147,7 +147,7 @@ func reasonFor(err error) reason {
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 	}
-	forbidden, unknown := wire.MissingCommand(err)
+	forbidden, unknown := missingCommand(err)
 	switch denied := forbidden || has("executing the script can't"); {
 	case unknown:
 		return unknownCommand
@@ -160,6 +160,18 @@ func reasonFor(err error) reason {
 	default:
 		return otherRefusal
 	}
+}
+
+// missingCommand reports whether an error reply says that the user may not run a command (forbidden), or that the
+// server does not know it (unknown).
+func missingCommand(err error) (forbidden, unknown bool) {
+	if !replyerr.Is(err) {
+		return false, false
+	}
+	_, command := replyerr.Refusal(err)
+	unknown = command && strings.Contains(err.Error(), "nknown")
+	forbidden = command && !unknown || replyerr.HasPrefix(err, "NOPERM") || strings.Contains(err.Error(), "ACL failure")
+	return forbidden, unknown
 }
 
 // refusedFor returns the commands of a lock that the master refused for a reason. The refusals of scripts are left out

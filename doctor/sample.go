@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // does not answer at the end.
 func (o *observer) takeSamples() error {
 	t := &sampler{o: o, questions: []*question{
-		{args: []any{"INFO", "server"}, read: func(s *sample, v any) { s.runID = parseInfo(fmt.Sprint(v))["run_id"] }},
+		{args: []any{"INFO", "server"}, read: func(s *sample, v any) { s.runID = resp.ParseInfo(fmt.Sprint(v))["run_id"] }},
 		{args: []any{"CLIENT", "ID"}, read: func(s *sample, v any) { s.client = fmt.Sprint(v) }, refused: o.m.develops()},
 	}}
 	for i := 0; i <= samplesPerSpan; i++ {
@@ -77,7 +78,7 @@ func (t *sampler) step() error {
 	case err == nil: // its round trip is a part of the outage
 		t.o.m.outages = append(t.o.m.outages, outage{took: s.answered.Sub(t.since), err: t.failure})
 		t.failure = nil
-	case wire.IsReply(err) && !dismissal(err):
+	case replyerr.Is(err) && !dismissal(err):
 		return err
 	default:
 		if t.failure == nil {
@@ -121,7 +122,7 @@ func (t *sampler) take(asked time.Time) (s sample, _ error) {
 		switch err := answers[1+i].Err; {
 		case err == nil:
 			q.read(&s, answers[1+i].Reply)
-		case !wire.IsReply(err):
+		case !replyerr.Is(err):
 			return s, err
 		default:
 			q.refused = true

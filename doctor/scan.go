@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/internal/replyerr"
 )
 
 const (
@@ -50,8 +50,8 @@ func (o *observer) askKeys(a *asker) error {
 		answers := a.conn.DoAll(a.ctx, commands)
 		for i, answer := range answers {
 			switch err := answer.Err; {
-			case err == nil, wire.IsReply(err) && strings.HasPrefix(err.Error(), "WRONGTYPE"): // it changed meanwhile
-			case wire.IsReply(err) && !dismissal(err):
+			case err == nil, replyerr.Is(err) && strings.HasPrefix(err.Error(), "WRONGTYPE"): // it changed meanwhile
+			case replyerr.Is(err) && !dismissal(err):
 				a.refused = append(a.refused, refusal{fmt.Sprint(commands[i][0]), err})
 				return nil
 			default:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 const (
@@ -176,7 +178,7 @@ func (o *observer) connectAfresh() {
 		if err != nil {
 			continue
 		}
-		if id := parseInfo(fmt.Sprint(reply))["run_id"]; id != "" {
+		if id := resp.ParseInfo(fmt.Sprint(reply))["run_id"]; id != "" {
 			o.m.fresh = append(o.m.fresh, sighting{asked: asked, answered: o.clock.Now(), runID: id})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -69,7 +71,7 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	questions = append(questions, lockCommands(name)...)
 	channel := len(questions)
 	questions = append(questions, []any{"publish", kind.Channel(name), ""}, []any{"pttl", kind.NewToken("doctor")})
-	var answers []wire.Answer
+	var answers []link.Answer
 	for part := range slices.Chunk(questions, batch) {
 		answers = append(answers, a.conn.DoAll(a.ctx, part)...)
 	}
@@ -77,8 +79,8 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	for i, answer := range answers {
 		err := answer.Err
 		switch {
-		case err == nil, wire.IsReply(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
-		case !wire.IsReply(err), dismissal(err):
+		case err == nil, replyerr.Is(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
+		case !replyerr.Is(err), dismissal(err):
 			return err
 		case i > channel:
 			if reasonFor(err) == forbiddenKey {
@@ -100,7 +102,7 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 // locks but not to those of the scratch name or of another name.
 func (t *trial) askPatterns(a *asker, user string) error {
 	reply, err := a.conn.Do(a.ctx, "acl", "getuser", user)
-	if err != nil && !wire.IsReply(err) {
+	if err != nil && !replyerr.Is(err) {
 		return err
 	}
 	fields, _ := reply.([]any)

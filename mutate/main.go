@@ -45,10 +45,13 @@ func main() {
 
 // packages are the ones that are mutated if none is named. The root package (.) follows when its gaps are closed: of a
 // sample of 120 mutants 26 survive.
-var packages = []string{"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/kind", "internal/wire"}
+var packages = []string{
+	"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/kind", "internal/resp", "internal/link",
+	"internal/wire",
+}
 
 // users are the packages whose tests also judge the mutants of a package.
-var users = map[string][]string{".": {"internal/stacktest", "election", "keyed"}}
+var users = map[string][]string{".": {"internal/stacktest", "election", "keyed"}, "internal/link": {"internal/wire"}}
 
 type options struct {
 	sample        int

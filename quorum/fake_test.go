@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
@@ -27,7 +28,7 @@ func unsent() *wire.Vote  { return &wire.Vote{Verdict: wire.Failed, Err: errDown
 func unknown() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Err: node.ErrTimeout} }
 
 func from(runID string, v *wire.Vote) *wire.Vote {
-	v.Server = &wire.Server{RunID: runID}
+	v.Server = &link.Server{RunID: runID}
 	return v
 }
 

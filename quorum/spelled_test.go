@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
@@ -50,7 +51,7 @@ func spelledLease(t *testing.T, votes ...*wire.Vote) (*quorum.Lease, []*fake) {
 func TestWhichReleasesAreAnnounced(t *testing.T) {
 	t.Parallel()
 	guarded := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Guarded: true, Err: &node.RestartError{}} }
-	twice := func() *wire.Vote { return &wire.Vote{Verdict: wire.Granted, Server: &wire.Server{RunID: "one"}} }
+	twice := func() *wire.Vote { return &wire.Vote{Verdict: wire.Granted, Server: &link.Server{RunID: "one"}} }
 	type votes []*wire.Vote
 	for name, tt := range map[string]struct {
 		votes     votes // of the masters; nil: it does not answer

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/internal/replyerr"
 )
 
 const (
@@ -112,7 +112,7 @@ func (r *refusals) note(_ context.Context, e redlock.VoteEvent) {
 		r.last = map[string]error{}
 	}
 	r.last[e.Node] = nil
-	if wire.IsReply(e.Err) {
+	if replyerr.Is(e.Err) {
 		r.last[e.Node] = e.Err
 	}
 }

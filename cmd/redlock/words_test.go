@@ -199,7 +199,7 @@ func TestOptionsInErrorsHaveFlags(t *testing.T) {
 		assert.NotNil(t, flags.Lookup(strings.TrimPrefix(flag, "--")), "%s: %s", option, flag)
 	}
 	named := 0
-	for _, dir := range []string{".", "node", "internal/wire", "quorum"} {
+	for _, dir := range []string{".", "node", "internal/link", "internal/wire", "quorum"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {

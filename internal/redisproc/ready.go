@@ -10,12 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 const answerTimeout = time.Second
-
-// errPassword says that an argument of Start gave the server a password.
-var errPassword = errors.New("the server wants a password")
 
 // answers reports whether the server at addr executes commands and is the process pid. Another server could have taken
 // the port while it was free.
@@ -32,39 +31,22 @@ func answers(ctx context.Context, addr string, pid int) error {
 	if _, err := io.WriteString(conn, "INFO server\r\n"); err != nil {
 		return err
 	}
-	text, err := bulk(bufio.NewReader(conn))
-	if errors.Is(err, errPassword) {
-		return nil // it is up, and will not say who it is: the port has to be taken on trust
-	}
+	reply, _, err := resp.Read(bufio.NewReader(conn), resp.MaxReply)
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(text) {
-		if got, ok := strings.CutPrefix(strings.TrimSpace(line), "process_id:"); ok {
-			if got == strconv.Itoa(pid) {
-				return nil
-			}
-			return fmt.Errorf("the port belongs to process %s", got)
-		}
+	text, isText := reply.(string)
+	got := resp.ParseInfo(text)["process_id"]
+	switch {
+	case got == strconv.Itoa(pid):
+		return nil
+	case got != "":
+		return fmt.Errorf("the port belongs to process %s", got)
+	case isText:
+		return errors.New("INFO names no process_id")
+	case strings.HasPrefix(fmt.Sprint(reply), "NOAUTH"):
+		return nil // an argument of Start gave it a password: it is up, and the port has to be taken on trust
+	default:
+		return fmt.Errorf("INFO was answered with %q", fmt.Sprint(reply))
 	}
-	return errors.New("INFO names no process_id")
-}
-
-// bulk reads one bulk string reply.
-func bulk(r *bufio.Reader) (string, error) {
-	head, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	head = strings.TrimSpace(head)
-	if strings.HasPrefix(head, "-NOAUTH") {
-		return "", errPassword
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
-	if err != nil || !strings.HasPrefix(head, "$") {
-		return "", fmt.Errorf("INFO was answered with %q", head)
-	}
-	body := make([]byte, n)
-	_, err = io.ReadFull(r, body)
-	return string(body), err
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 // call is the command that a master is executing.
@@ -34,8 +36,8 @@ func (m *Master) serve(c *conn, life int) {
 	peer := server.NewPeer(bufio.NewWriterSize(out, 512))
 	subscribed := false
 	for {
-		args, err := ReadCommand(in)
-		if errors.Is(err, errProtocol) {
+		args, err := resp.ReadCommand(in)
+		if errors.Is(err, resp.ErrCommand) {
 			peer.WriteError("ERR Protocol error")
 			peer.Flush()
 			out.send()

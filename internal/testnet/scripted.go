@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 // Scripted is a server that answers HELLO and INFO, and then every command as the test says.
@@ -40,7 +40,7 @@ func (s *Scripted) Serve(c net.Conn) {
 	go out.run()
 	defer out.close()
 	for {
-		args, err := simnet.ReadCommand(in)
+		args, err := resp.ReadCommand(in)
 		if err != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -62,7 +63,7 @@ func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 		}
 	}
 	unconfirmed = co.unconfirmed() // each open release has its vote now
-	for _, l := range []link{co.conn.link, co.conn.successor, co.spare.link} {
+	for _, l := range []link.Link{co.conn.link, co.conn.successor, co.spare.link} {
 		if l != nil {
 			fx.close = append(fx.close, l)
 		}

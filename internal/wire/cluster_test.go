@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -106,26 +105,4 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	assert.NotEqual(t, identity, v.RunID())
 	require.ErrorAs(t, v.Err, &young)
 	assert.Greater(t, young.Left, 59*time.Minute)
-}
-
-func TestAClusterThatCannotBeReached(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	c := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{addr}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second,
-		DialTimeout: time.Second,
-	})
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	n, err := wrap(c)
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	r.slack = time.Second
-	v := r.ask(acquire("a", "me"), within(patient)).result()
-	assert.Equal(t, wire.Failed, v.Verdict)
-	assert.True(t, v.Unsent)
-	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
-	assert.True(t, n.Suspect())
 }

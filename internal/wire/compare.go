@@ -1,10 +1,11 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -16,10 +17,10 @@ func (o *Op) isQuestion() bool { return o == askRole || o == askServer }
 
 // learnServer reads the reply to askServer, which precedes the replies to the batch. A proxy may keep the connection
 // while it replaces the server.
-func (s *settlement) learnServer(c *Call, r reply) {
-	text, _ := r.value.(string)
-	id := parseInfo(text)["run_id"]
-	s.state.servers.see(observation{runID: id, asked: c.flight.sent, answered: s.now})
+func (s *settlement) learnServer(c *Call, r link.Reply) {
+	text, _ := r.Value.(string)
+	id := resp.ParseInfo(text)["run_id"]
+	s.state.servers.see(link.Observation{RunID: id, Asked: c.flight.sent, Answered: s.now})
 	if id != "" && id != s.server.RunID {
 		changed := *s.server
 		changed.RunID, changed.Up = id, s.now
@@ -27,18 +28,9 @@ func (s *settlement) learnServer(c *Call, r reply) {
 	}
 }
 
-// reach makes a connection only to see which server it reaches. The caller must close it with done.
-func (d *dialer) reach(ctx context.Context) (runID string, done func(), err error) {
-	s, err := d.attempt(ctx, d.attemptTimeout(), d.greet)
-	if err != nil {
-		return "", nil, err
-	}
-	return s.identity.RunID, s.close, nil
-}
-
 // saw records the server that a connection reached.
-func (co *core) saw(x observation) (fx effects) {
-	fx.now = x.answered
+func (co *core) saw(x link.Observation) (fx effects) {
+	fx.now = x.Answered
 	co.state.servers.see(x)
 	co.noteServers(&fx)
 	return fx
@@ -49,7 +41,7 @@ func (co *core) noteServers(fx *effects) {
 	switch {
 	case co.closing.closed:
 	case co.conn.link != nil:
-		co.noteBar(co.conn.link.server(), fx)
+		co.noteBar(co.conn.link.Server(), fx)
 	case co.state.servers.several != nil || errors.As(co.conn.barred, new(*node.SeveralServersError)):
 		co.noteBar(nil, fx)
 	}
@@ -57,8 +49,8 @@ func (co *core) noteServers(fx *effects) {
 
 // beginCompare begins to compare the server that l has reached with those that other connections reach, unless there is
 // nothing to compare. fx.comparison is closed when that has ended.
-func (co *core) beginCompare(l link) (fx effects) {
-	if co.state.servers.use(l.server().RunID) && co.reaches && !co.closing.closed {
+func (co *core) beginCompare(l link.Link) (fx effects) {
+	if co.state.servers.use(l.Server().RunID) && co.reaches && !co.closing.closed {
 		fx.comparison = make(chan struct{})
 	}
 	return fx
@@ -82,8 +74,8 @@ func (co *core) checkServers(now time.Time, fx *effects) {
 func (co *core) serversChecked(runID string, now time.Time) (fx effects) {
 	fx.now = now
 	one := co.state.servers.checked(runID, now)
-	if l := co.conn.link; l != nil && one && l.server().RunID != runID {
-		l.change(l.server())
+	if l := co.conn.link; l != nil && one && l.Server().RunID != runID {
+		l.Change(l.Server())
 	}
 	co.noteServers(&fx)
 	co.wakeForCheck(&fx)
@@ -99,14 +91,14 @@ func (co *core) wakeForCheck(fx *effects) {
 }
 
 // saw records the server that a connection reached.
-func (p *pipe) saw(x observation) {
+func (p *pipe) saw(x link.Observation) {
 	p.act(func(co *core) effects { return co.saw(x) })
 }
 
 // compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
 // limited time for the result: if there are several servers, not even the first grant may count. took is how long it
 // took to make l, and patience how long it might take.
-func (p *pipe) compareFirst(l link, took, patience time.Duration) {
+func (p *pipe) compareFirst(l link.Link, took, patience time.Duration) {
 	done := p.beginCompare(l)
 	if done == nil || took > compareWait {
 		return
@@ -123,7 +115,7 @@ func (p *pipe) compareFirst(l link, took, patience time.Duration) {
 
 // beginCompare begins the comparison, unless there is nothing to compare, and returns a channel that is closed when it
 // has ended.
-func (p *pipe) beginCompare(l link) (done chan struct{}) {
+func (p *pipe) beginCompare(l link.Link) (done chan struct{}) {
 	p.mu.Lock()
 	fx := p.core.beginCompare(l)
 	p.unlock(&fx)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/link"
 )
 
 // Every pair of state and event is either in the table below, with the state that follows, or panics.
@@ -43,7 +45,7 @@ func TestTheStatesOfAConnection(t *testing.T) {
 		require.Equal(t, want == connFresh || want == connProven, co.conn.link != nil)
 	}
 	in(connNone)
-	dial := func(l link, err error, now float64) {
+	dial := func(l link.Link, err error, now float64) {
 		t.Helper()
 		co.state.calls.push(anyCall(durable))
 		co.state.health.retryAt = at(now)
@@ -60,7 +62,7 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	task, _ := co.next(at(10))
 	require.Equal(t, doFlush, task.do)
 	co.wrote(task.link)
-	co.settle(task.link, []reply{{value: int64(1)}}, nil, nil, at(11))
+	co.settle(task.link, []link.Reply{{Value: int64(1)}}, nil, nil, at(11))
 	in(connProven)
 	co.driver.running = true
 	call := anyCall(func(c *Call) { c.Asked, c.Deadline = at(11), at(12) })
@@ -69,7 +71,7 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	require.NotNil(t, co.state.health.suspect)
 	in(connProven)
 	assert.True(t, co.tick(at(21)).startSpare)
-	co.settle(co.conn.link, []reply{{value: "OK"}}, nil, nil, at(22))
+	co.settle(co.conn.link, []link.Reply{{Value: "OK"}}, nil, nil, at(22))
 	in(connProven)
 	co.state.calls.written = releases(1)
 	co.settle(co.conn.link, nil, errBroken, nil, at(23))

@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -25,14 +26,14 @@ type core struct {
 // connection is what a pipe knows of its connection to the master.
 type connection struct {
 	state       connState
-	link        link          // nil: there is none
-	server      *Server       // that answered last; nil: none has
+	link        link.Link     // nil: there is none
+	server      *link.Server  // that answered last; nil: none has
 	roleAt      time.Time     // when the server's role was last asked over link
 	barred      error         // why the server that answered last gets no calls for a vote; nil: it gets them
 	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
-	writer      link          // the link that a goroutine writes to; nil: none
+	writer      link.Link     // the link that a goroutine writes to; nil: none
 	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
-	successor   link          // the spare connection that works while link stayed silent; nil: none
+	successor   link.Link     // the spare connection that works while link stayed silent; nil: none
 	successorAt time.Time     // when connecting successor began
 }
 
@@ -45,13 +46,13 @@ type closing struct {
 
 // effects are what a decision of the core leaves to be done.
 type effects struct {
-	now         time.Time  // when the decision was made
-	close       []link     // connections to close
-	reports     []error    // what onHealth must be called with, in order
-	deliveries  []delivery // votes to deliver
-	tickBy      time.Time  // when tick must run; zero: no need
-	sendAheadAt time.Time  // when sendAhead must run; zero: no need
-	idle        bool       // the replies that were received left nothing to do
+	now         time.Time   // when the decision was made
+	close       []link.Link // connections to close
+	reports     []error     // what onHealth must be called with, in order
+	deliveries  []delivery  // votes to deliver
+	tickBy      time.Time   // when tick must run; zero: no need
+	sendAheadAt time.Time   // when sendAhead must run; zero: no need
+	idle        bool        // the replies that were received left nothing to do
 
 	// The pipe does the rest before it unlocks the mutex: no goroutine may start once the core is closed.
 	startDriver bool          // start its goroutine

@@ -136,36 +136,6 @@ func TestCredentialsThatDoNotArriveEndTheAttempt(t *testing.T) {
 	})
 }
 
-func TestInvalidCredentials(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
-	option := node.WithCredentials((&vault{}).get)
-	for name, tt := range map[string]struct {
-		err  func() error
-		want string
-	}{
-		"nil": {
-			func() error { _, err := open("redis://h", node.WithCredentials(nil)); return err }, "nil credentials",
-		},
-		"a password, too": {
-			func() error { _, err := open("redis://:secret@h", option); return err }, "master h:6379: WithCredentials",
-		},
-		"a user, too": {
-			func() error { _, err := open("redis://secret@h", option); return err }, "leave one of them out",
-		},
-		"a wrapped client": {func() error { _, err := wrap(client, option); return err }, "CredentialsProviderContext"},
-		"nil, and a client": {
-			func() error { _, err := wrap(client, node.WithCredentials(nil)); return err }, "nil credentials",
-		},
-	} {
-		err := tt.err()
-		require.ErrorContains(t, err, tt.want, name)
-		assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
-		assert.NotContains(t, err.Error(), "secret")
-	}
-}
-
 // A real server whose user gets another password, and whose connections are closed, has the new password soon.
 func TestARotatedPasswordOfARealServer(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,7 @@
 // Package wire is the client's side of one Redis master.
 //
 // Users describe a master with package node; [New] makes the [Node] that talks to it. Package quorum submits calls to
-// it, package redlock reads its [Stats], and package doctor uses its [Connection].
+// it, package redlock reads its [Stats], and package doctor uses its connections.
 //
 // # How it works
 //
@@ -26,6 +26,6 @@
 //
 // The parts that decide need no goroutine, no lock and no clock. The [core] has a method for each event, and a table of
 // the states of its connection ([connState]). It consists of [inflight], [health], [window], [lateDelivery], [rights]
-// and [outbox], and of the [settlement] of replies. The [pipe] guards it with its mutex, and acts. Below
-// are the connections: [session] over a connection of its own, [wrapped] over a client of go-redis.
+// and [outbox], and of the [settlement] of replies. The [pipe] guards it with its mutex, and acts. Below are the
+// connections, in package link.
 package wire

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/link"
+)
 
 // driver is what the core knows of the goroutine that writes calls and receives replies. It starts with the first call
 // and runs until the pipe is closed: a new goroutine each time would grow its stack again, which costs an eighth of a
@@ -13,11 +17,11 @@ type driver struct {
 // task is what the driver must do next, without the mutex.
 type task struct {
 	do         action
-	link       link
-	patience   time.Duration // for a connection, see [dialer.open]; how long the spare one may be silent
+	link       link.Link
+	patience   time.Duration // for a connection, see [link.Master]; how long the spare one may be silent
 	writerDone chan struct{} // to wait for
 
-	silent      link // for doProve: the main connection
+	silent      link.Link // for doProve: the main connection
 	silentSince time.Time
 }
 
@@ -75,13 +79,13 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 			co.use(conn.successor, conn.successorAt, now, &fx)
 			conn.successor = nil
 		}
-		state := conn.link.state()
-		if state == linkUnverified {
+		state := conn.link.State()
+		if state == link.Unverified {
 			s.calls.ping(now)
 			co.beginWrite(now)
 			return task{do: doVerify, link: conn.link}, fx
 		}
-		if state != linkEnded {
+		if state != link.Ended {
 			break
 		}
 		fx.close = append(fx.close, conn.link) // the master may be fine: the next connection carries the calls
@@ -100,12 +104,12 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 }
 
 // use makes l the pipe's connection. The server's role was asked over it at roleAt or later.
-func (co *core) use(l link, roleAt, now time.Time, fx *effects) {
+func (co *core) use(l link.Link, roleAt, now time.Time, fx *effects) {
 	co.conn.link, co.state.window.rtt = l, minRTT{}
 	co.conn.roleAt = roleAt
-	co.noteBar(l.server(), fx)
-	co.state.servers.use(l.server().RunID)
-	if report := co.state.rights.handshake(l.server().scripts, now); report != nil {
+	co.noteBar(l.Server(), fx)
+	co.state.servers.use(l.Server().RunID)
+	if report := co.state.rights.handshake(l.Server().Scripts, now); report != nil {
 		fx.reports = append(fx.reports, report)
 	}
 }
@@ -124,7 +128,7 @@ func (co *core) rest(fx *effects) {
 }
 
 // connected records what became of an attempt to connect. It reports whether the driver has more to do.
-func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool) {
+func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok bool) {
 	fx.now = now
 	switch {
 	case co.closing.closed: // err shows nothing of the master
@@ -151,13 +155,14 @@ func (co *core) connected(l link, err error, now time.Time) (fx effects, ok bool
 func (co *core) send(now time.Time, fx *effects) task {
 	l := co.conn.link
 	co.checkServers(now, fx)
-	batch, dropped := co.state.calls.load(l.server(), co.state.bar(l.server()), co.state.rights, now)
+	server := l.Server()
+	batch, dropped := co.state.calls.load(server, co.state.bar(server), co.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
 	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
 		return task{do: doNothing}
 	}
 	co.batches.count(len(batch))
-	if co.asksRole(l, now) {
+	if l.Streams() && server.Role != "" && now.Sub(co.conn.roleAt) >= roleInterval { // others ask by themselves
 		batch = co.state.calls.ask(askRole, len(batch), now)
 		co.conn.roleAt = now
 	}
@@ -166,7 +171,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 		co.state.servers.doubt = false
 	}
 	for _, c := range batch {
-		l.put(c.bytes())
+		l.Put(c.bytes())
 	}
 	co.beginWrite(now)
 	if co.state.health.suspect != nil { // the next proof is due unless the master answers, even if no vote is due
@@ -183,7 +188,7 @@ func (co *core) beginWrite(now time.Time) {
 }
 
 // wrote records that a goroutine has written to a connection.
-func (co *core) wrote(l link) (fx effects) {
+func (co *core) wrote(l link.Link) (fx effects) {
 	if co.conn.writer == l {
 		co.conn.writer = nil
 		if co.conn.writerDone != nil {
@@ -197,18 +202,18 @@ func (co *core) wrote(l link) (fx effects) {
 
 // settle records what the driver received from l. Only the driver calls it, so only the driver removes calls from the
 // written ones. The deliveries are in scratch, as far as it has room.
-func (co *core) settle(l link, replies []reply, err error, scratch []delivery, now time.Time) (fx effects) {
+func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []delivery, now time.Time) (fx effects) {
 	fx.now = now
 	s := &co.state
 	if n := min(len(replies), len(s.calls.written)); n > 0 {
 		co.conn.silentSince = now
 		s.window.rtt.measure(now.Sub(s.calls.written[n-1].flight.sent), now)
 	}
-	out := settlement{state: s, server: l.server(), now: now, deliveries: scratch}
+	out := settlement{state: s, server: l.Server(), now: now, deliveries: scratch}
 	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))
 	s.calls.retry(out.retry)
 	if out.changed {
-		l.change(out.server)
+		l.Change(out.server)
 	}
 	switch {
 	case out.ended:

@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -285,14 +284,4 @@ func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
 		require.ErrorAs(t, v.Err, &young)
 		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO")+2*comparing)
 	})
-}
-
-func TestTrusted(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	refused := &node.IdentityError{Err: errors.New("NOPERM")}
-	require.NoError(t, wire.Server{Up: now.Add(-time.Minute)}.Trusted(59*time.Second, now))
-	require.ErrorIs(t, wire.Server{Err: refused}.Trusted(time.Second, now), refused)
-	err := wire.Server{Up: now.Add(-time.Minute)}.Trusted(time.Minute, now)
-	require.EqualError(t, err, "restarted a moment ago and may have forgotten locks: it may vote in 0s")
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -17,7 +18,7 @@ const (
 // longer returns the time to wait after another failure, with err, given that before it; 0: there was none.
 func longer(backoff time.Duration, err error) time.Duration {
 	most := retryMax
-	if hungUp(err) {
+	if link.HungUp(err) {
 		most = hangUpMax
 	}
 	return min(max(2*backoff, retryMin), most)

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -49,7 +51,7 @@ func (f *inflight) retry(calls []*Call) {
 // for a vote if bar is not nil. Until load returns a call for the first time, the master has certainly not executed it;
 // from then on it may have.
 func (f *inflight) load(
-	server *Server, bar error, missing rights, now time.Time,
+	server *link.Server, bar error, missing rights, now time.Time,
 ) (batch []*Call, dropped []delivery) {
 	first, taken := len(f.written), 0
 	for _, c := range f.queue {
@@ -88,14 +90,14 @@ func (f *inflight) load(
 }
 
 // dropReason returns why a call must not be sent any more, or not to this server; nil if it may be sent.
-func (c *Call) dropReason(server *Server, now time.Time) error {
+func (c *Call) dropReason(server *link.Server, now time.Time) error {
 	switch {
 	case c.Canceled != nil && c.Canceled.Load(), !c.Durable && !c.due().After(now):
 		return node.ErrDropped
 	case c.Ended != nil && c.Ended():
 		return node.ErrDropped
 	case c.RequireTrusted:
-		return server.restarted(c.Window, now)
+		return server.Restarted(c.Window, now)
 	}
 	return nil
 }
@@ -141,6 +143,9 @@ func (f *inflight) expire(
 	}
 	return expired, next
 }
+
+// errNotConnected is the error of a request for which no connection was made in time.
+var errNotConnected = fmt.Errorf("connecting: %w", node.ErrTimeout)
 
 // connected makes the votes of the queue due later by the time for which each call waited for the connection. It
 // returns when the next vote is due; the zero time if none is.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -16,7 +17,7 @@ var (
 	undoScript = NewScript("return 1")
 	anAcquire  = Command("acquire", nil, "set", "a", "me").UndoneBy(undoScript)
 	aRelease   = undoScript.Op("release", nil, []string{"a"})
-	aServer    = &Server{RunID: "A", Up: epoch}
+	aServer    = &link.Server{RunID: "A", Up: epoch}
 )
 
 var callCount atomic.Int64
@@ -116,7 +117,7 @@ func TestInflightWaitsForTheRecheckOfARight(t *testing.T) {
 	t.Parallel()
 	var f inflight
 	var missing rights
-	require.NotNil(t, missing.handshake(scriptRight{err: errBroken}, at(8)))
+	require.NotNil(t, missing.handshake(link.ScriptRight{Err: errBroken}, at(8)))
 	first, second := anyCall(durable), anyCall()
 	f.push(anyCall(voted))
 	batch, _ := f.load(aServer, nil, missing, at(9))
@@ -131,7 +132,7 @@ func TestInflightWaitsForTheRecheckOfARight(t *testing.T) {
 	batch, _ = f.load(aServer, nil, missing, at(9))
 	assert.Empty(t, batch, "the reply to the recheck is awaited")
 
-	isRecheck, over := missing.rechecked(f.written[1], reply{err: errBroken}, at(9))
+	isRecheck, over := missing.rechecked(f.written[1], link.Reply{Err: errBroken}, at(9))
 	assert.True(t, isRecheck)
 	assert.Nil(t, over)
 	batch, dropped = f.load(aServer, nil, missing, at(9.1))

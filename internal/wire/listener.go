@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -25,7 +27,7 @@ const (
 type listener struct {
 	ctx     context.Context
 	clock   clock.Clock
-	connect func(context.Context) (subscription, error)
+	connect func(context.Context) (link.Subscription, error)
 	spawn   func(func() error)
 	report  func(error)
 	changed chan struct{} // has room for one: wanted has changed
@@ -42,7 +44,7 @@ type listener struct {
 }
 
 func newListener(
-	ctx context.Context, clk clock.Clock, connect func(context.Context) (subscription, error),
+	ctx context.Context, clk clock.Clock, connect func(context.Context) (link.Subscription, error),
 ) *listener {
 	return &listener{
 		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1), retry: make(chan struct{}, 1),
@@ -120,7 +122,7 @@ func (ls *listener) reportFailure(err error) {
 	reason := "ended"
 	var unreachable *connectFailure
 	switch {
-	case IsReply(err):
+	case replyerr.Is(err):
 		reason = reasonOf(err)
 	case errors.As(err, &unreachable), ls.failures < endedOften:
 		return
@@ -180,7 +182,7 @@ func (ls *listener) serve() error {
 	if err != nil {
 		return &connectFailure{err}
 	}
-	unwatch := context.AfterFunc(ls.ctx, sub.close)
+	unwatch := context.AfterFunc(ls.ctx, sub.Close)
 	defer unwatch()
 	subscribed := make(map[string]bool)
 	broken := make(chan error, 1) // gets the error with which reading ended
@@ -188,13 +190,13 @@ func (ls *listener) serve() error {
 		add, drop, idle := ls.diff(subscribed)
 		var err error
 		if len(add) > 0 {
-			err = sub.subscribe(add)
+			err = sub.Subscribe(add)
 		}
 		if len(drop) > 0 && err == nil && !idle {
-			err = sub.unsubscribe(drop)
+			err = sub.Unsubscribe(drop)
 		}
 		if idle || err != nil {
-			sub.close()
+			sub.Close()
 			if reading {
 				<-broken //nolint:errcheck // the subscription was closed here
 			}
@@ -210,7 +212,7 @@ func (ls *listener) serve() error {
 		select {
 		case <-ls.changed:
 		case err := <-broken:
-			sub.close()
+			sub.Close()
 			return err
 		}
 	}
@@ -237,15 +239,13 @@ func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle b
 }
 
 // read passes on messages until the connection fails or is closed, with the error that it returns.
-func (ls *listener) read(sub subscription) error {
+func (ls *listener) read(sub link.Subscription) error {
 	for {
-		e, err := sub.receive()
+		channel, text, err := sub.Receive()
 		if err != nil {
 			return err
 		}
-		if e.kind != unsubscribed {
-			ls.notify(e.channel, e.text)
-		}
+		ls.notify(channel, text)
 	}
 }
 

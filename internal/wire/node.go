@@ -1,24 +1,20 @@
 package wire
 
 import (
-	"cmp"
 	"context"
-	"io"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/target"
 	"github.com/redlock-go/redlock/node"
 )
 
 // Node is the client's side of one Redis master. It belongs to at most one Locker, which binds and closes it.
 type Node struct {
-	target    *target.Target
-	user      string
-	clustered bool
-	connect   func(context.Context) *Connection
-	own       io.Closer // the client of a wrapped Cluster, if the node made it; else nil
-	pipe      *pipe
-	listener  *listener
+	target   *target.Target
+	master   *link.Master
+	pipe     *pipe
+	listener *listener
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -26,49 +22,33 @@ type Node struct {
 
 // New returns the Node of a master that a user described. It does not connect.
 func New(of *node.Node) *Node {
-	n := &Node{target: target.Of(of)}
+	t := target.Of(of)
+	n := &Node{target: t}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	if n.target.URL != nil {
-		n.open()
-	} else {
-		n.wrap()
+	n.pipe = newPipe(t.Clock, func(patience time.Duration) (link.Link, error) { return n.master.Open(n.ctx, patience) })
+	n.master = link.New(t, n.pipe.saw)
+	if reach := n.master.Reach; reach != nil {
+		n.pipe.reach, n.pipe.core.reaches = func() (string, func(), error) { return reach(n.ctx) }, true
 	}
+	n.listener = newListener(n.ctx, t.Clock, n.master.Subscribe)
 	return n
-}
-
-// open makes the parts of a node with connections of its own.
-func (n *Node) open() {
-	t := n.target
-	d := &dialer{options: t.URL, dial: t.Dial, clock: t.Clock}
-	n.pipe = newPipe(t.Clock, func(patience time.Duration) (link, error) { return d.open(n.ctx, patience) })
-	n.pipe.reach, n.pipe.core.reaches = func() (string, func(), error) { return d.reach(n.ctx) }, true
-	n.listener, n.connect = newListener(n.ctx, t.Clock, d.subscribe), d.examine
-	d.saw = n.pipe.saw
-	if t.URL.CredentialsProviderContext == nil {
-		n.user = cmp.Or(t.URL.Username, "default")
-	}
-}
-
-// wrap makes the parts of a node that uses the client of its user, which has timeouts of its own.
-func (n *Node) wrap() {
-	t := n.target
-	w := newWrapped(t.Client, t.Clock)
-	n.pipe = newPipe(t.Clock, func(time.Duration) (link, error) { return w.newLink(n.ctx) })
-	n.listener, n.connect = newListener(n.ctx, t.Clock, w.subscribe), w.examine
-	n.clustered = w.cluster != nil
-	if w.client != t.Client && w.cluster != nil {
-		n.own = w.cluster
-	}
-	if w.single != nil && w.single.Options().CredentialsProviderContext == nil {
-		n.user = cmp.Or(w.single.Options().Username, "default")
-	}
 }
 
 // Name returns the name of the node.Node.
 func (n *Node) Name() string { return n.target.Name }
 
+// Zone returns the parameter zone of the master's URL; "" if there is none.
+func (n *Node) Zone() string { return n.target.Zone }
+
+// User returns the user of the master's URL or of the wrapped client, "default" if there is none, or "" if
+// [node.WithCredentials] names it for each connection.
+func (n *Node) User() string { return n.master.User }
+
 // Clustered reports whether the node is a Cluster, so that the keys of one script must be in one of its slots.
-func (n *Node) Clustered() bool { return n.clustered }
+func (n *Node) Clustered() bool { return n.master.Clustered }
+
+// Connect returns a connection of its own to the master. Closing the node ends it.
+func (n *Node) Connect() *link.Connection { return n.master.Connect(n.ctx) }
 
 // Bind must be called once, before the first Submit. A second call returns ErrBound. The node starts its goroutines
 // with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls onHealth with the failure when
@@ -108,8 +88,6 @@ func (n *Node) Close(deadline time.Time) (unconfirmed int) {
 	unconfirmed = n.pipe.close(deadline)
 	n.cancel()
 	n.listener.close()
-	if n.own != nil {
-		_ = n.own.Close()
-	}
+	n.master.Close()
 	return unconfirmed
 }

@@ -6,9 +6,10 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 // Op is one operation on a master: a command or a script, and a function that reads its reply. It is immutable, and may
@@ -49,8 +50,8 @@ func Command(name string, read func(reply any) Vote, args ...any) *Op {
 	if read == nil {
 		read = readSet
 	}
-	o := newOp(name, read, size(args))
-	o.out = appendCommand(o.out, args)
+	o := newOp(name, read, resp.Size(args))
+	o.out = resp.AppendCommand(o.out, args)
 	return o
 }
 
@@ -73,21 +74,29 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 		read = ReadNumber
 	}
 	o := newOp(name, read, s.size(keys, args))
-	out := append(appendHead(o.out, '*', 3+len(keys)+len(args)), evalsha...)
-	out = appendString(out, s.sha)
+	out := append(resp.AppendHead(o.out, 3+len(keys)+len(args)), evalsha...)
+	out = resp.AppendString(out, s.sha)
 	tail := len(out)
-	var digits [20]byte
-	out = appendNumber(out, strconv.AppendInt(digits[:0], int64(len(keys)), 10))
+	out = resp.AppendInt(out, int64(len(keys)))
 	for _, k := range keys {
-		out = appendString(out, k)
+		out = resp.AppendString(out, k)
 	}
-	o.out, o.script, o.tail = appendArgs(out, args), s, tail
+	o.out, o.script, o.tail = resp.AppendArgs(out, args), s, tail
 	return o
+}
+
+// Arguments returns the command of the operation, with the text of its script.
+func (o *Op) Arguments() []any {
+	encoded := o.out
+	if o.script != nil {
+		encoded = o.text()
+	}
+	return resp.Commands(encoded)[0]
 }
 
 // size returns an upper bound of the encoded size of the operation with the digest.
 func (s *Script) size(keys []string, args []any) int {
-	n := len(evalsha) + len(s.sha) + 32 + size(args)
+	n := len(evalsha) + len(s.sha) + 32 + resp.Size(args)
 	for _, k := range keys {
 		n += len(k) + 10
 	}
@@ -136,7 +145,7 @@ func (o *Op) UndoneBy(s *Script) *Op {
 func (o *Op) text() []byte {
 	head := o.out[:bytes.IndexByte(o.out, '\n')+1] // the number of arguments does not change
 	b := append(make([]byte, 0, len(o.out)+len(o.script.text)+16), head...)
-	b = appendString(appendString(b, "eval"), o.script.text)
+	b = resp.AppendString(resp.AppendString(b, "eval"), o.script.text)
 	return append(b, o.out[o.tail:]...)
 }
 

@@ -198,7 +198,6 @@ func TestErrorsWrapTheirReason(t *testing.T) {
 	for _, err := range []error{
 		&node.RefusalError{Err: reason}, &node.IdentityError{Err: reason}, &node.SuspectError{Err: reason},
 		&node.RightError{Err: reason},
-		&credentialsError{reason},
 	} {
 		assert.ErrorIs(t, err, reason)
 		assert.ErrorContains(t, err, "a reason")

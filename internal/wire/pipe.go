@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
 )
 
 // pipe is the ordered stream of calls to one master: it drives a [core].
@@ -13,14 +14,14 @@ import (
 // acts: it writes, reads, connects, and applies the [effects]. No other code may use the core.
 type pipe struct {
 	clock       clock.Clock
-	open        func(patience time.Duration) (link, error)    // makes a connection, see [dialer.open]
-	reach       func() (runID string, done func(), err error) // see [dialer.reach]; nil: not possible
-	spawn       func(func() error)                            // starts a goroutine
-	onHealth    func(error)                                   // see [Node.Bind]
-	tickAlarm   *clock.Alarm                                  // calls tick when something is due
-	windowAlarm *clock.Alarm                                  // calls sendAhead when the window opens
-	work        chan struct{}                                 // wakes the driver; closed with the pipe
-	scratch     []delivery                                    // the driver's, reused
+	open        func(patience time.Duration) (link.Link, error) // makes a connection, see [link.Master]
+	reach       func() (runID string, done func(), err error)   // see [link.Master]; nil: not possible
+	spawn       func(func() error)                              // starts a goroutine
+	onHealth    func(error)                                     // see [Node.Bind]
+	tickAlarm   *clock.Alarm                                    // calls tick when something is due
+	windowAlarm *clock.Alarm                                    // calls sendAhead when the window opens
+	work        chan struct{}                                   // wakes the driver; closed with the pipe
+	scratch     []delivery                                      // the driver's, reused
 	votes       votes
 
 	mu        sync.Mutex
@@ -29,7 +30,7 @@ type pipe struct {
 	reporting bool    // a goroutine calls it
 }
 
-func newPipe(clk clock.Clock, open func(patience time.Duration) (link, error)) *pipe {
+func newPipe(clk clock.Clock, open func(patience time.Duration) (link.Link, error)) *pipe {
 	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1)}
 	p.tickAlarm = clock.NewAlarm(clk, p.tick)
 	p.windowAlarm = clock.NewAlarm(clk, p.sendAhead)
@@ -63,7 +64,7 @@ func (p *pipe) unlock(fx *effects) {
 // apply does the rest of what a decision left to be done. It must be called without the mutex.
 func (p *pipe) apply(fx *effects) {
 	for _, l := range fx.close {
-		l.close()
+		l.Close()
 	}
 	if !fx.tickBy.IsZero() {
 		p.tickAlarm.By(fx.tickBy)
@@ -179,10 +180,10 @@ func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
 		more = p.connect(t.patience)
 		return p.clock.Now(), more
 	case doVerify:
-		p.finishWrite(t.link, t.link.verify())
+		p.finishWrite(t.link, t.link.Verify())
 		return now, true // it receives next
 	case doFlush:
-		p.finishWrite(t.link, t.link.flush())
+		p.finishWrite(t.link, t.link.Flush())
 		return now, true // it receives next
 	}
 	return p.clock.Now(), true
@@ -204,9 +205,9 @@ func (p *pipe) connect(patience time.Duration) (more bool) {
 }
 
 // finishWrite ends a write to a connection.
-func (p *pipe) finishWrite(l link, err error) {
+func (p *pipe) finishWrite(l link.Link, err error) {
 	if err != nil {
-		l.close() // the receiver settles what was written
+		l.Close() // the receiver settles what was written
 	}
 	p.mu.Lock()
 	fx := p.core.wrote(l)
@@ -216,8 +217,8 @@ func (p *pipe) finishWrite(l link, err error) {
 
 // receive waits for replies and delivers the resulting votes. It returns when the replies arrived, and whether they
 // left nothing to do.
-func (p *pipe) receive(l link) (now time.Time, idle bool) {
-	replies, err := l.receive()
+func (p *pipe) receive(l link.Link) (now time.Time, idle bool) {
+	replies, err := l.Receive()
 	now = p.clock.Now()
 	p.mu.Lock()
 	fx := p.core.settle(l, replies, err, p.scratch, now)
@@ -236,7 +237,7 @@ func (p *pipe) sendAhead() {
 	p.unlock(&fx)
 	p.apply(&fx)
 	if t.do == doFlush {
-		p.finishWrite(t.link, t.link.flush())
+		p.finishWrite(t.link, t.link.Flush())
 	}
 }
 

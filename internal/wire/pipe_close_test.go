@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -19,9 +20,9 @@ type slowLink struct {
 	flushed bool
 }
 
-func (l *slowLink) close() { close(l.closed) }
+func (l *slowLink) Close() { close(l.closed) }
 
-func (l *slowLink) flush() error {
+func (l *slowLink) Flush() error {
 	<-l.closed
 	time.Sleep(time.Second)
 	l.flushed = true
@@ -158,7 +159,7 @@ func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 			p.beginClose(at(20))
 			assert.False(t, p.closing.closed)
 			p.spare.lane = &lane{}
-			p.settleSpare(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
+			p.settleSpare(fakeLink{}, 1, []link.Reply{{Value: int64(1)}}, nil, at(9))
 			assert.False(t, p.closing.closed)
 			p.nextSpare(at(9))
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -17,7 +18,7 @@ import (
 func newCore() *core { return &newPipe(clock.System, nil).core }
 
 // connect gives a core a connection that has carried no answer yet; none if l is nil.
-func (co *core) connect(l link) {
+func (co *core) connect(l link.Link) {
 	if l != nil {
 		co.conn.state, co.conn.link = connFresh, l
 	}
@@ -25,14 +26,20 @@ func (co *core) connect(l link) {
 
 // fakeLink is a link that does nothing.
 type fakeLink struct {
-	link
+	link.Link
 	stream bool
+	role   string // of the server
 }
 
-func (fakeLink) put([]byte)       {}
-func (fakeLink) state() linkState { return linkUsable }
-func (fakeLink) server() *Server  { return aServer }
-func (l fakeLink) streams() bool  { return l.stream }
+func (fakeLink) Put([]byte)        {}
+func (fakeLink) State() link.State { return link.Usable }
+func (l fakeLink) Server() *link.Server {
+	if l.role == "" {
+		return aServer
+	}
+	return &link.Server{RunID: "A", Up: epoch, Role: l.role}
+}
+func (l fakeLink) Streams() bool { return l.stream }
 
 func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 	t.Parallel()
@@ -95,7 +102,7 @@ func TestASpareIsUsedUntilItEnds(t *testing.T) {
 	p.spare.running, p.spare.link = true, l
 	for _, err := range []error{nil, errBroken} {
 		p.spare.lane, p.spare.sent = &lane{}, releases(1)
-		fx, left := p.settleSpare(l, 1, []reply{{value: int64(1)}}, err, at(9))
+		fx, left := p.settleSpare(l, 1, []link.Reply{{Value: int64(1)}}, err, at(9))
 		assert.Zero(t, left)
 		assert.Equal(t, at(9), fx.now)
 		assert.Equal(t, err != nil, p.spare.link == nil)
@@ -106,16 +113,16 @@ func TestASpareIsUsedUntilItEnds(t *testing.T) {
 // A batch without any answer says nothing of its calls, so the next connection waits.
 func TestASpareWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	answer := []reply{{value: int64(1)}}
+	answer := []link.Reply{{Value: int64(1)}}
 	for name, c := range map[string]struct {
 		n       int
-		replies []reply
+		replies []link.Reply
 		want    time.Time
 	}{
 		"no answer":           {4, nil, at(9).Add(retryMin)},
 		"an answer":           {4, answer, time.Time{}},
 		"no answer, one call": {1, nil, time.Time{}},
-		"nothing was sent":    {1, []reply{{result: notSent, err: errBroken}}, at(9).Add(retryMin)},
+		"nothing was sent":    {1, []link.Reply{{Result: link.NotSent, Err: errBroken}}, at(9).Add(retryMin)},
 	} {
 		p := newCore()
 		p.spare.lane, p.spare.sent = &lane{reason: reason{cause: owedUnanswered}}, releases(c.n)
@@ -138,11 +145,11 @@ func TestAFailedProofBacksOff(t *testing.T) {
 
 // closingLink is a link whose close calls a function.
 type closingLink struct {
-	link
+	link.Link
 	whileClosing func()
 }
 
-func (l closingLink) close() { l.whileClosing() }
+func (l closingLink) Close() { l.whileClosing() }
 
 // The last report must be true, whichever goroutine is first after the decisions.
 func TestReportsAreMadeInTheOrderOfTheDecisions(t *testing.T) {
@@ -159,7 +166,7 @@ func TestReportsAreMadeInTheOrderOfTheDecisions(t *testing.T) {
 	recovers := closingLink{whileClosing: func() {
 		p.act(func(*core) effects { return effects{reports: []error{nil}} })
 	}}
-	p.act(func(*core) effects { return effects{reports: []error{errBroken}, close: []link{recovers}} })
+	p.act(func(*core) effects { return effects{reports: []error{errBroken}, close: []link.Link{recovers}} })
 	assert.Equal(t, []error{errBroken, nil, node.ErrBusy}, reported)
 }
 
@@ -205,16 +212,38 @@ func TestAPipeRefusesACallForWhichARightIsMissing(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	require.NoError(t, p.refusal(anyCall()))
-	require.NotNil(t, p.state.rights.handshake(scriptRight{err: errBroken}, at(8.5)))
+	require.NotNil(t, p.state.rights.handshake(link.ScriptRight{Err: errBroken}, at(8.5)))
 	require.ErrorIs(t, p.refusal(anyCall()), errBroken)
 	assert.NoError(t, p.refusal(anyCall(durable)))
+}
+
+// A link that never streams asks by itself, and a server that did not tell its role is not asked again.
+func TestWhichBatchIsPrecededByTheQuestionForTheRole(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		link  fakeLink
+		after time.Duration // the last question
+		asks  bool
+	}{
+		"it is due":                {fakeLink{stream: true, role: "master"}, roleInterval, true},
+		"it is early":              {fakeLink{stream: true, role: "master"}, roleInterval - 1, false},
+		"the link asks by itself":  {fakeLink{role: "master"}, roleInterval, false},
+		"the server tells no role": {fakeLink{stream: true}, roleInterval, false},
+	} {
+		p := newCore()
+		p.connect(c.link)
+		p.conn.roleAt = at(8)
+		p.state.calls.push(anyCall())
+		p.send(at(8).Add(c.after), &effects{})
+		assert.Equal(t, c.asks, p.state.calls.written[0].Op == askRole, name)
+	}
 }
 
 func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name            string
-		link            link
+		link            link.Link
 		written, queued int
 		trip            time.Duration
 		ahead           bool
@@ -270,7 +299,7 @@ func TestTheStatsOfAPipe(t *testing.T) {
 	needless := anyCall(durable, voted, func(c *Call) { c.OnlyIfWritten = new(atomic.Bool) })
 	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
 	p.state.health.fail(errBroken, at(9))
-	p.state.rights.handshake(scriptRight{err: errBroken}, at(9))
+	p.state.rights.handshake(link.ScriptRight{Err: errBroken}, at(9))
 	p.conn.server = aServer
 	s := statsOf()
 	assert.Equal(t, errBroken, s.Suspect)
@@ -289,7 +318,7 @@ func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 		p := newCore()
 		p.closing.closed, p.conn.state = true, connDialing
 		fx, _ := connected(p)
-		assert.Equal(t, []link{l}, fx.close)
+		assert.Equal(t, []link.Link{l}, fx.close)
 		assert.Nil(t, p.conn.link)
 		assert.Nil(t, p.spare.link)
 	}
@@ -339,7 +368,7 @@ func TestASpareSendsOrphans(t *testing.T) {
 	assert.Equal(t, batches{1, 2}, p.batches)
 	next, _, fx := p.nextSpare(at(9))
 	assert.Equal(t, doRest, next.do)
-	assert.Equal(t, []link{fakeLink{}}, fx.close)
+	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
 	p.state.outbox.orphan(anyCall(expiringAt(at(9)), voted))
 	next, _, _ = p.nextSpare(at(9))
 	assert.Equal(t, doRest, next.do, "the keys have expired")
@@ -355,7 +384,7 @@ func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
 	p.spare.running, p.spare.link, p.spare.began = true, fakeLink{}, at(7.9)
 	next, _, fx := p.nextSpare(at(9))
 	assert.Equal(t, doConnect, next.do)
-	assert.Equal(t, []link{fakeLink{}}, fx.close)
+	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
 	_, ok := p.spareConnected(fakeLink{}, nil, 0, at(9.1))
 	assert.True(t, ok)
 	next, _, fx = p.nextSpare(at(9.1))
@@ -445,7 +474,7 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 	for name, f := range map[string]func(p *core) effects{
 		"a write has ended": func(p *core) effects { return p.wrote(l) },
 		"a reply has arrived": func(p *core) effects {
-			return p.settle(l, []reply{{value: int64(1)}}, nil, nil, at(9.01))
+			return p.settle(l, []link.Reply{{Value: int64(1)}}, nil, nil, at(9.01))
 		},
 	} {
 		p := newCore()
@@ -472,7 +501,7 @@ func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
 
 func TestAnAnswerOverASpare(t *testing.T) {
 	t.Parallel()
-	for name, main := range map[string]link{"alone": nil, "next to a main connection": fakeLink{}} {
+	for name, main := range map[string]link.Link{"alone": nil, "next to a main connection": fakeLink{}} {
 		p := newCore()
 		p.connect(main)
 		p.state.health.fail(errBroken, at(8))
@@ -481,7 +510,7 @@ func TestAnAnswerOverASpare(t *testing.T) {
 		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
 		p.state.outbox.take(at(9))
 		p.spare.sent = []*Call{retried}
-		fx, _ := p.settleSpare(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
+		fx, _ := p.settleSpare(fakeLink{}, 1, []link.Reply{{Value: int64(1)}}, nil, at(9))
 		assert.Equal(t, main == nil, p.state.health.suspect == nil, "%s: the main connection decides", name)
 		assert.Equal(t, main == nil, slices.Contains(fx.reports, nil))
 		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
@@ -517,7 +546,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		c.change(p)
 		fx := p.proved(next, at(9))
 		if c.replaced {
-			assert.Equal(t, []link{older}, fx.close, name)
+			assert.Equal(t, []link.Link{older}, fx.close, name)
 			assert.Same(t, newer, p.conn.successor, name)
 			assert.Nil(t, p.spare.link)
 			assert.Equal(t, at(9), p.state.health.retryAt, name)
@@ -536,7 +565,7 @@ func TestAReplyEndsTheSilence(t *testing.T) {
 	p := newCore()
 	p.connect(fakeLink{})
 	p.conn.silentSince, p.state.calls.written = at(8), releases(2)
-	p.settle(p.conn.link, []reply{{value: int64(1)}}, nil, nil, at(9))
+	p.settle(p.conn.link, []link.Reply{{Value: int64(1)}}, nil, nil, at(9))
 	assert.Equal(t, at(9), p.conn.silentSince)
 	p.settle(p.conn.link, nil, errBroken, nil, at(10))
 	assert.Equal(t, at(9), p.conn.silentSince)
@@ -547,17 +576,17 @@ func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(p *core)
-		replies []reply
+		replies []link.Reply
 		suspect bool
 	}{
 		"it never carried an answer":    {func(*core) {}, nil, true},
 		"it carried an answer before":   {func(p *core) { p.conn.state = connProven }, nil, false},
-		"it carried an answer just now": {func(*core) {}, []reply{{value: int64(1)}}, false},
+		"it carried an answer just now": {func(*core) {}, []link.Reply{{Value: int64(1)}}, false},
 		"only a PING was sent over it": {func(p *core) {
 			p.state.calls.written = nil
 			p.state.calls.ping(at(9))
 		}, nil, false},
-		"its end was reported by a call": {func(*core) {}, []reply{{result: inDoubt, err: errBroken}}, true},
+		"its end was reported by a call": {func(*core) {}, []link.Reply{{Result: link.InDoubt, Err: errBroken}}, true},
 	} {
 		p := newCore()
 		p.connect(fakeLink{})
@@ -573,7 +602,7 @@ func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
 // endedLink is a link that the master has ended.
 type endedLink struct{ fakeLink }
 
-func (*endedLink) state() linkState { return linkEnded }
+func (*endedLink) State() link.State { return link.Ended }
 
 // The replies of a silent master may arrive when its connection has been closed for a successor, which carries the next
 // call. If another connection were made instead, no silence of that one would be proved.
@@ -587,7 +616,7 @@ func TestASuccessorFollowsAConnectionThatEnded(t *testing.T) {
 	p.state.calls.push(releases(1)...)
 	next, fx := p.next(at(9))
 	assert.NotEqual(t, doConnect, next.do)
-	assert.Equal(t, []link{main}, fx.close)
+	assert.Equal(t, []link.Link{main}, fx.close)
 	assert.Same(t, successor, p.conn.link)
 	assert.Nil(t, p.conn.successor)
 }

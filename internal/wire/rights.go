@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/node"
 )
@@ -27,13 +25,9 @@ type missingRight struct {
 	inFlight *Call     // the recheck that has no reply yet; nil: none
 }
 
-// anyScript calls a script that changes nothing. By its digest, no server has it: one that answers NOSCRIPT allows this
-// user to run scripts. A refused operation itself must not be sent again later: its caller was told that it was not
-// executed.
-var anyScript = (&Script{text: "return 1", sha: noScript}).Op("rights", nil, nil)
-
-// noScript has the form of a script's digest, but is the digest of no script.
-const noScript = "0000000000000000000000000000000000000000"
+// anyScript calls a script that changes nothing. By its digest, no server has it. A refused operation itself must not
+// be sent again later: its caller was told that it was not executed.
+var anyScript = (&Script{text: "return 1", sha: link.NoScript}).Op("rights", nil, nil)
 
 // missing returns the right without which op must not be sent; nil if the master is not known to refuse one.
 func (rs rights) missing(op *Op) *missingRight {
@@ -91,7 +85,7 @@ func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
 // learn records the missing right, if any, that the error reply err to the script of c reports. It returns an error if
 // the right was not known to be missing.
 func (rs *rights) learn(c *Call, err error, now time.Time) (found *node.RightError) {
-	inScript, command := parseRefusal(err)
+	inScript, command := replyerr.Refusal(err)
 	if !command || inScript && !c.Op.script.undoes.Load() {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
@@ -124,15 +118,15 @@ func (rs rights) executed(c *Call) (over *node.RightError) {
 
 // handshake records the result of a new connection's check of the right to run scripts. It returns what onHealth must
 // report; nil if nothing changed.
-func (rs *rights) handshake(r scriptRight, now time.Time) *node.RefusalError {
+func (rs *rights) handshake(r link.ScriptRight, now time.Time) *node.RefusalError {
 	old := (*rs)[nil]
 	switch {
-	case r.err != nil:
-		m := &missingRight{err: &node.RightError{Err: r.err}, recheck: anyScript, retryAt: now.Add(rightsInterval)}
+	case r.Err != nil:
+		m := &missingRight{err: &node.RightError{Err: r.Err}, recheck: anyScript, retryAt: now.Add(rightsInterval)}
 		if rs.set(nil, m) {
 			return &node.RefusalError{Err: m.err}
 		}
-	case r.allowed && old != nil && !old.text:
+	case r.Allowed && old != nil && !old.text:
 		delete(*rs, nil)
 		return &node.RefusalError{Err: old.err, Over: true}
 	}
@@ -141,17 +135,17 @@ func (rs *rights) handshake(r scriptRight, now time.Time) *node.RefusalError {
 
 // rechecked handles the reply r to c if c is a recheck, and reports whether it is. If the user has the right again,
 // over is the error that the master no longer returns.
-func (rs rights) rechecked(c *Call, r reply, now time.Time) (isRecheck bool, over *node.RightError) {
+func (rs rights) rechecked(c *Call, r link.Reply, now time.Time) (isRecheck bool, over *node.RightError) {
 	for scope, m := range rs {
 		if m.inFlight != c {
 			continue
 		}
 		m.inFlight = nil
-		noScript := !m.text && replyerr.HasPrefix(r.err, "NOSCRIPT")
+		noScript := !m.text && replyerr.HasPrefix(r.Err, "NOSCRIPT")
 		switch {
-		case r.result != answered:
+		case r.Result != link.Answered:
 			m.retryAt = now
-		case r.err == nil, noScript && m.recheck == anyScript:
+		case r.Err == nil, noScript && m.recheck == anyScript:
 			delete(rs, scope)
 			return true, m.err
 		case noScript:
@@ -162,42 +156,4 @@ func (rs rights) rechecked(c *Call, r reply, now time.Time) (isRecheck bool, ove
 		return true, nil
 	}
 	return false, nil
-}
-
-// parseRefusal parses an error reply. command reports whether the user may not run a command, or the server does not
-// know it. inScript reports whether the error happened inside a script. The texts differ between versions of Redis.
-func parseRefusal(err error) (inScript, command bool) {
-	answer, ok := err.(redis.Error) //nolint:errorlint // a reply is not wrapped
-	if !ok {
-		return false, false
-	}
-	text, _, _ := strings.Cut(answer.Error(), "redlock:fence:") // a lock's name may read like a refusal
-	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(text, p) {
-				return true
-			}
-		}
-		return false
-	}
-	inScript = has("in script", "executing the script", "called from")
-	command = has("to run the '", "can't run this command", "nknown command", "nknown Redis command")
-	return inScript, command
-}
-
-// scriptRight is the result of a handshake's check of the right to run scripts. The zero value: unknown.
-type scriptRight struct {
-	allowed bool  // the master allows scripts
-	err     error // it refuses them, with this error; nil: it does not
-}
-
-// rightOf reads the reply to anyScript. A reply that neither refuses nor allows scripts leaves the right unknown.
-func rightOf(err error) scriptRight {
-	_, command := parseRefusal(err)
-	switch {
-	case command:
-		return scriptRight{err: err}
-	default:
-		return scriptRight{allowed: replyerr.HasPrefix(err, "NOSCRIPT")}
-	}
 }

@@ -5,17 +5,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 const (
-	noCommand     = replyError("NOPERM this user has no permissions to run the 'evalsha' command")
-	noEvalsha     = replyError("ERR unknown command 'evalsha', with args beginning with: ")
-	noInScript    = replyError("ERR The user executing the script can't run this command or subcommand")
-	words70       = replyError("ERR ACL failure in script: User me has no permissions to run the 'del' command")
-	words72       = replyError("NOPERM ACL failure in script: User me has no permissions to run the 'del' command")
-	noDel         = replyError("ERR Unknown Redis command called from script")
-	noKey         = replyError("NOPERM this user has no permissions to access one of the keys used as arguments")
-	noKeyInScript = replyError("ERR The user executing the script can't access at least one of the keys mentioned")
+	noCommand     = resp.Error("NOPERM this user has no permissions to run the 'evalsha' command")
+	noEvalsha     = resp.Error("ERR unknown command 'evalsha', with args beginning with: ")
+	noInScript    = resp.Error("ERR The user executing the script can't run this command or subcommand")
+	words70       = resp.Error("ERR ACL failure in script: User me has no permissions to run the 'del' command")
+	words72       = resp.Error("NOPERM ACL failure in script: User me has no permissions to run the 'del' command")
+	noDel         = resp.Error("ERR Unknown Redis command called from script")
+	noKey         = resp.Error("NOPERM this user has no permissions to access one of the keys used as arguments")
+	noKeyInScript = resp.Error("ERR The user executing the script can't access at least one of the keys mentioned")
 )
 
 func TestRightsLearnFromRefusals(t *testing.T) {
@@ -62,22 +65,22 @@ func TestRightsAreRechecked(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		byHandshake bool // the recheck is EVALSHA of no script, otherwise the release
-		reply       reply
+		reply       link.Reply
 		allowed     bool
 		retry       float64
 	}{
-		"refused again":        {true, reply{err: noCommand}, false, 11},
-		"lost":                 {true, reply{result: inDoubt, err: errBroken}, false, 10},
-		"allowed":              {true, reply{err: replyError("NOSCRIPT No matching script.")}, true, 0},
-		"the release, allowed": {false, reply{value: int64(0)}, true, 0},
-		"it needs its text":    {false, reply{err: replyError("NOSCRIPT No matching script.")}, false, 10},
+		"refused again":        {true, link.Reply{Err: noCommand}, false, 11},
+		"lost":                 {true, link.Reply{Result: link.InDoubt, Err: errBroken}, false, 10},
+		"allowed":              {true, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")}, true, 0},
+		"the release, allowed": {false, link.Reply{Value: int64(0)}, true, 0},
+		"it needs its text":    {false, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")}, false, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var rs rights
 			if c.byHandshake {
-				require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
-				require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(9)), "it is known")
+				require.NotNil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)))
+				require.Nil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)), "it is known")
 			} else {
 				require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
 			}
@@ -116,7 +119,7 @@ func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
 	var rs rights
 	learned := rs.learn(anyCall(durable), noInScript, at(9))
 	require.NotNil(t, learned)
-	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	require.NotNil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)))
 	assert.Nil(t, rs.executed(anyCall()), "a command")
 	assert.Equal(t, learned, rs.executed(anyCall(durable)))
 	assert.Len(t, rs, 1, "scripts are still refused")
@@ -127,7 +130,7 @@ func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
 	recheck, _, _ := rs.check(anAcquire, at(10))
 	require.NotNil(t, recheck)
 	assert.Nil(t, rs.executed(anyCall(durable)))
-	_, over := rs.rechecked(recheck, reply{err: noInScript}, at(10))
+	_, over := rs.rechecked(recheck, link.Reply{Err: noInScript}, at(10))
 	assert.Nil(t, over)
 	assert.Error(t, rs.refused(anAcquire, at(10)))
 }
@@ -135,18 +138,18 @@ func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
 func TestANewConnectionRestoresRights(t *testing.T) {
 	t.Parallel()
 	var rs rights
-	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
-	assert.Nil(t, rs.handshake(scriptRight{}, at(10)), "the handshake shows nothing")
+	require.NotNil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)))
+	assert.Nil(t, rs.handshake(link.ScriptRight{}, at(10)), "the handshake shows nothing")
 	require.Error(t, rs.refused(anAcquire, at(9.9)))
-	report := rs.handshake(scriptRight{allowed: true}, at(10))
+	report := rs.handshake(link.ScriptRight{Allowed: true}, at(10))
 	require.NotNil(t, report)
 	assert.True(t, report.Over)
 	require.NoError(t, rs.refused(anAcquire, at(9.9)))
 
 	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), noCommand, at(10)))
-	assert.Nil(t, rs.handshake(scriptRight{allowed: true}, at(10)), "it says nothing about EVAL")
+	assert.Nil(t, rs.handshake(link.ScriptRight{Allowed: true}, at(10)), "it says nothing about EVAL")
 	assert.Error(t, rs.refused(anAcquire, at(10)))
-	assert.Equal(t, [][]any{{"evalsha", noScript, "0"}}, decodeCommands(anyScript.out))
+	assert.Equal(t, [][]any{{"evalsha", link.NoScript, "0"}}, resp.Commands(anyScript.out))
 	assert.Equal(t, []any{"eval", "return 1", "0"}, anyScript.Arguments())
 }
 
@@ -154,11 +157,11 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 func TestALostRecheckOfARightIsRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	var rs rights
-	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	require.NotNil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)))
 	recheck, _, _ := rs.check(anAcquire, at(10))
-	require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(10.5)))
+	require.Nil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(10.5)))
 	require.NoError(t, rs.refused(anAcquire, at(10.6)), "the recheck decides")
-	rs.rechecked(recheck, reply{result: inDoubt, err: errBroken}, at(10.6))
+	rs.rechecked(recheck, link.Reply{Result: link.InDoubt, Err: errBroken}, at(10.6))
 	again, wait, _ := rs.check(anAcquire, at(10.6))
 	assert.NotNil(t, again)
 	assert.True(t, wait)
@@ -173,8 +176,8 @@ func TestARecheckWithItsTextThatIsAnsweredByNOSCRIPT(t *testing.T) {
 		for _, due := range []float64{10, 11} {
 			recheck, _, _ := rs.check(anAcquire, at(due))
 			require.NotNil(t, recheck, name)
-			assert.Equal(t, "eval", decodeCommands(recheck.bytes())[0][0], name)
-			rs.rechecked(recheck, reply{err: replyError("NOSCRIPT No matching script.")}, at(due))
+			assert.Equal(t, "eval", resp.Commands(recheck.bytes())[0][0], name)
+			rs.rechecked(recheck, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")}, at(due))
 			require.Error(t, rs.refused(anAcquire, at(due+0.9)), "%s: not at once", name)
 		}
 	}

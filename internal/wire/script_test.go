@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -140,4 +142,26 @@ func TestReadNumber(t *testing.T) {
 			require.Error(t, v.Err)
 		})
 	}
+}
+
+// Arguments returns what runs on a master without the script.
+func TestArgumentsOfAnOperation(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []any{"set", "k", "v"}, wire.Command("x", nil, "set", "k", "v").Arguments())
+	s := wire.NewScript("return 1")
+	assert.Equal(t, []any{"eval", "return 1", "1", "k", "7"}, s.Op("x", nil, []string{"k"}, 7).Arguments())
+	assert.Equal(t, "12", s.Op("x", nil, make([]string, 12)).Arguments()[2])
+}
+
+// FuzzScript checks that an operation of a script has its keys and arguments, with the digest as with the text.
+func FuzzScript(f *testing.F) {
+	f.Add("set", "a", []byte("me"), int64(-1))
+	f.Add("", "\r\n$3\r\n", []byte{0, 255}, int64(1)<<62)
+	f.Fuzz(func(t *testing.T, text, key string, value []byte, n int64) {
+		op := wire.NewScript(text).Op("x", nil, []string{key, key}, value, n)
+		byHash := resp.Commands(wire.Encoded(op))[0]
+		require.Equal(t, "evalsha", byHash[0])
+		require.Equal(t, []any{"2", key, key, string(value), fmt.Sprint(n)}, byHash[2:])
+		require.Equal(t, [][]any{append([]any{"eval", text}, byHash[2:]...)}, resp.Commands(wire.EncodedText(op)))
+	})
 }

@@ -3,7 +3,9 @@ package wire
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -21,7 +23,7 @@ type state struct {
 // settlement turns the replies to some calls into votes, and records what they show of the master.
 type settlement struct {
 	state  *state
-	server *Server
+	server *link.Server
 	now    time.Time
 
 	deliveries []delivery
@@ -41,26 +43,26 @@ type settlement struct {
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
 // and the remaining calls will get no reply. settleAll returns how many calls are settled.
-func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settled int) {
+func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (settled int) {
 	if len(replies) > len(calls) {
-		replies, err = replies[:len(calls)], errUnasked
+		replies, err = replies[:len(calls)], link.ErrUnasked
 	}
 	for i, c := range calls {
-		var r reply
+		var r link.Reply
 		switch {
 		case i < len(replies):
 			r = replies[i]
 		case err != nil:
-			r = reply{result: inDoubt, err: err}
+			r = link.Reply{Result: link.InDoubt, Err: err}
 		default:
 			return i
 		}
-		if r.result == answered && replyerr.HasPrefix(r.err, "ERR Protocol error") {
+		if r.Result == link.Answered && replyerr.HasPrefix(r.Err, "ERR Protocol error") {
 			// The server closes the connection after this reply. It did not execute the request, but would close the
 			// next connection, too, if the request were repeated there.
-			err = r.err
+			err = r.Err
 			if c.Durable {
-				r.result = inDoubt
+				r.Result = link.InDoubt
 			}
 		}
 		before := s.answered
@@ -76,8 +78,8 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 }
 
 // settleOne settles one call with what became of it.
-func (s *settlement) settleOne(c *Call, r reply) {
-	if r.result == answered {
+func (s *settlement) settleOne(c *Call, r link.Reply) {
+	if r.Result == link.Answered {
 		if !s.answered {
 			s.answered = true
 			s.state.late.answered(s.server.RunID, s.state.health.suspect != nil, s.now)
@@ -92,7 +94,7 @@ func (s *settlement) settleOne(c *Call, r reply) {
 		}
 		return
 	}
-	s.ended, s.err = true, r.err
+	s.ended, s.err = true, r.Err
 	switch c.Op {
 	case ping:
 		s.onlyPing = true
@@ -100,25 +102,25 @@ func (s *settlement) settleOne(c *Call, r reply) {
 	case askRole, askServer:
 		return
 	}
-	if r.result == inDoubt && !s.lost {
+	if r.Result == link.InDoubt && !s.lost {
 		s.lost, s.lostSince = true, c.flight.sent
 	}
 	switch {
 	case s.rechecked(c, r):
-	case c.Durable && r.result == inDoubt:
+	case c.Durable && r.Result == link.InDoubt:
 		c.flight.repeated = true
 		s.unanswered = append(s.unanswered, c)
 	case c.Durable:
 		s.retry = append(s.retry, c)
-	case r.result == notSent:
-		s.vote(c, unsent(r.err))
+	case r.Result == link.NotSent:
+		s.vote(c, unsent(r.Err))
 	default:
-		s.vote(c, unknown(r.err))
+		s.vote(c, unknown(r.Err))
 	}
 }
 
 // rechecked settles c if it is a recheck of a missing right, and reports whether it is.
-func (s *settlement) rechecked(c *Call, r reply) bool {
+func (s *settlement) rechecked(c *Call, r link.Reply) bool {
 	isRecheck, regained := s.state.rights.rechecked(c, r, s.now)
 	s.restored(regained)
 	return isRecheck
@@ -132,17 +134,17 @@ func (s *settlement) restored(regained *node.RightError) {
 }
 
 // reply settles a call that the master replied to.
-func (s *settlement) reply(c *Call, r reply) {
+func (s *settlement) reply(c *Call, r link.Reply) {
 	switch {
-	case r.err == nil:
-		v := c.Op.read(r.value)
-		_, large := r.value.(oversized)
+	case r.Err == nil:
+		v := c.Op.read(r.Value)
+		_, large := r.Value.(resp.Oversized)
 		if bad, ok := v.Err.(*badReplyError); ok && !large { //nolint:errorlint // it is never wrapped
 			s.mistrust(c, v, bad)
 			return
 		}
 		s.accept(c, v)
-	case c.Op.script != nil && !c.flight.asText && replyerr.HasPrefix(r.err, "NOSCRIPT"):
+	case c.Op.script != nil && !c.flight.asText && replyerr.HasPrefix(r.Err, "NOSCRIPT"):
 		c.flight.asText = true
 		c.postpone(s.now.Sub(c.flight.sent))
 		if c.Canceled != nil && c.Canceled.Load() {
@@ -151,7 +153,7 @@ func (s *settlement) reply(c *Call, r reply) {
 		}
 		s.retry = append(s.retry, c)
 	default:
-		s.refuse(c, r.err)
+		s.refuse(c, r.Err)
 	}
 }
 
@@ -183,7 +185,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if several := s.state.servers.several; several != nil && c.Op.anyRole && v.Err == nil {
 		v.Err = several
 	}
-	s.vote(c, s.server.guard(v, c, bar))
+	s.vote(c, guard(s.server, v, c, bar))
 	if !c.Durable {
 		return
 	}
@@ -197,6 +199,26 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.KeyTTL, s.now); ok {
 		s.state.outbox.owe(owedLate, c, at, s.now)
 	}
+}
+
+// guard turns a grant of the server to c that does not count into Unknown: the operation was executed, so it must be
+// released. bar is why no vote counts. The window must have passed when c was sent, not only when the reply is read,
+// which may be much later.
+func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
+	if v.Verdict != Granted {
+		return v
+	}
+	var err error
+	if c.votes() {
+		err = bar
+	}
+	if err == nil && c.Window > 0 {
+		err = server.Trusted(c.Window, c.flight.sent)
+	}
+	if err != nil {
+		v.Verdict, v.Guarded, v.Err = Unknown, true, err
+	}
+	return v
 }
 
 // refuse settles a call that the master answered with an error: it did not execute the call.

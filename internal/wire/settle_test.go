@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/node"
 )
 
 // settled settles calls that were sent at 9 with replies that arrived at 10. If err is not nil, the connection has
 // ended.
-func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, int) {
+func settled(s *state, calls []*Call, err error, replies ...link.Reply) (settlement, int) {
 	for _, c := range calls {
 		c.flight.sent = at(9)
 	}
@@ -24,79 +26,79 @@ func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, 
 
 func TestSettlementOfOneReply(t *testing.T) {
 	t.Parallel()
-	readOnly := replyError("READONLY You can't write against a read only replica.")
-	noScript := replyError("NOSCRIPT No matching script.")
-	tooLarge := replyError("ERR Protocol error: invalid bulk length")
+	readOnly := resp.Error("READONLY You can't write against a read only replica.")
+	noScript := resp.Error("NOSCRIPT No matching script.")
+	tooLarge := resp.Error("ERR Protocol error: invalid bulk length")
 	var yes, no atomic.Bool
 	yes.Store(true)
 	for name, c := range map[string]struct {
 		call       *Call
-		reply      reply
+		reply      link.Reply
 		want       *Vote // without the server; nil: none yet
 		retry      bool  // it is written again, at the head of the queue
 		unanswered bool  // it goes to the outbox
 		ended      bool  // the connection must be closed
 		strange    bool  // the reply is not one of the operation
 	}{
-		"a grant":  {call: anyCall(), reply: reply{value: "OK"}, want: &Vote{Verdict: Granted}},
-		"a denial": {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
+		"a grant":  {call: anyCall(), reply: link.Reply{Value: "OK"}, want: &Vote{Verdict: Granted}},
+		"a denial": {call: anyCall(), reply: link.Reply{}, want: &Vote{Verdict: Denied}},
 		"a grant that is guarded": {
-			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: reply{value: "OK"},
+			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: link.Reply{Value: "OK"},
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: 51 * time.Second}},
 		},
 		"a grant that was sent within the window": { // which has passed when the reply arrives
-			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: reply{value: "OK"},
+			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: link.Reply{Value: "OK"},
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: time.Millisecond}},
 		},
 		"a strange reply": {
-			call: anyCall(), reply: reply{value: int64(1)}, want: ptr(badReply(int64(1))), ended: true, strange: true,
+			call: anyCall(), reply: link.Reply{Value: int64(1)}, want: ptr(badReply(int64(1))), ended: true, strange: true,
 		},
-		"an error":           {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
-		"a call with a vote": {call: anyCall(voted), reply: reply{value: "OK"}},
+		"an error":           {call: anyCall(), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
+		"a call with a vote": {call: anyCall(voted), reply: link.Reply{Value: "OK"}},
 		"not sent": {
-			call: anyCall(), reply: reply{result: notSent, err: errBroken}, want: ptr(unsent(errBroken)), ended: true,
+			call: anyCall(), reply: link.Reply{Result: link.NotSent, Err: errBroken}, want: ptr(unsent(errBroken)), ended: true,
 		},
 		"in doubt": {
-			call: anyCall(), reply: reply{result: inDoubt, err: errBroken}, want: ptr(unknown(errBroken)), ended: true,
+			call: anyCall(), reply: link.Reply{Result: link.InDoubt, Err: errBroken}, want: ptr(unknown(errBroken)), ended: true,
 		},
-		"too large": {call: anyCall(), reply: reply{err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
+		"too large": {call: anyCall(), reply: link.Reply{Err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
 
 		"a release": {
-			call: anyCall(durable), reply: reply{value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1},
+			call: anyCall(durable), reply: link.Reply{Value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1},
 		},
 		"a release of nothing": {
-			call: anyCall(durable), reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
+			call: anyCall(durable), reply: link.Reply{Value: int64(0)}, want: &Vote{Verdict: Denied},
 		},
 		"a repeated release of nothing": {
-			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: int64(0)},
+			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: link.Reply{Value: int64(0)},
 			want: &Vote{Verdict: Granted},
 		},
 		"a repeated denial of a change": {
 			call: anyCall(durable, func(c *Call) {
 				c.flight.repeated, c.Keeps = true, true
 			}),
-			reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
+			reply: link.Reply{Value: int64(0)}, want: &Vote{Verdict: Denied},
 		},
 		"a repeated release, and a strange reply": {
-			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: "x"},
+			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: link.Reply{Value: "x"},
 			unanswered: true, ended: true,
 		},
-		"a refused release": {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a refused release": {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
 		"a release not sent": {
-			call: anyCall(durable), reply: reply{result: notSent, err: errBroken}, retry: true, ended: true,
+			call: anyCall(durable), reply: link.Reply{Result: link.NotSent, Err: errBroken}, retry: true, ended: true,
 		},
 		"a release in doubt": {
-			call: anyCall(durable), reply: reply{result: inDoubt, err: errBroken}, unanswered: true, ended: true,
+			call: anyCall(durable), reply: link.Reply{Result: link.InDoubt, Err: errBroken}, unanswered: true, ended: true,
 		},
 		"a release that is too large": {
-			call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true,
+			call: anyCall(durable), reply: link.Reply{Err: tooLarge}, unanswered: true, ended: true,
 		},
-		"an unknown script": {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
+		"an unknown script": {call: anyCall(durable), reply: link.Reply{Err: noScript}, retry: true},
 		"an unknown script, still needed": {
-			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: reply{err: noScript}, retry: true,
+			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: link.Reply{Err: noScript}, retry: true,
 		},
 		"an unknown script, and no need": {
-			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: reply{err: noScript},
+			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: link.Reply{Err: noScript},
 			want: ptr(unsent(node.ErrDropped)),
 		},
 	} {
@@ -116,8 +118,8 @@ func TestSettlementOfOneReply(t *testing.T) {
 			assert.Equal(t, c.retry, len(out.retry) == 1)
 			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.flight.repeated)
 			assert.Equal(t, c.ended, out.ended)
-			assert.Equal(t, c.reply.result == answered && !c.unanswered && !c.strange, out.answered)
-			assert.Equal(t, c.reply.result == inDoubt || c.unanswered, out.lost)
+			assert.Equal(t, c.reply.Result == link.Answered && !c.unanswered && !c.strange, out.answered)
+			assert.Equal(t, c.reply.Result == link.InDoubt || c.unanswered, out.lost)
 		})
 	}
 }
@@ -126,7 +128,7 @@ func ptr(v Vote) *Vote { return &v }
 
 func TestSettlementOfABatch(t *testing.T) {
 	t.Parallel()
-	ok := reply{value: "OK"}
+	ok := link.Reply{Value: "OK"}
 	batch := func() []*Call { return []*Call{anyCall(), anyCall(durable), anyCall()} }
 	t.Run("some replies", func(t *testing.T) {
 		t.Parallel()
@@ -157,11 +159,11 @@ func TestSettlementOfABatch(t *testing.T) {
 	})
 	t.Run("too many replies", func(t *testing.T) {
 		t.Parallel()
-		out, n := settled(new(state), batch(), nil, ok, reply{value: int64(1)}, ok, ok)
+		out, n := settled(new(state), batch(), nil, ok, link.Reply{Value: int64(1)}, ok, ok)
 		assert.Equal(t, 3, n)
 		assert.Len(t, out.deliveries, 3, "all have their reply")
 		assert.True(t, out.ended)
-		assert.ErrorIs(t, out.err, errUnasked)
+		assert.ErrorIs(t, out.err, link.ErrUnasked)
 		assert.False(t, out.lost)
 	})
 	t.Run("nothing but the end, behind a PING", func(t *testing.T) {
@@ -179,15 +181,15 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	t.Parallel()
 	s := state{late: lost()}
 	release := anyCall(durable)
-	_, _ = settled(&s, []*Call{release}, nil, reply{value: int64(0)})
+	_, _ = settled(&s, []*Call{release}, nil, link.Reply{Value: int64(0)})
 	assert.Equal(t, lateDraining, s.late.state, "the master has answered")
 	assert.Equal(t, at(10.5), s.outbox.next(false))
 	require.Equal(t, []*Call{release}, s.outbox.take(at(10.5)))
 
 	later := anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
-	_, _ = settled(&s, []*Call{later}, nil, reply{value: int64(1)})
+	_, _ = settled(&s, []*Call{later}, nil, link.Reply{Value: int64(1)})
 	assert.Zero(t, s.outbox.next(false), "it cannot have overtaken anything")
-	_, _ = settled(&s, []*Call{anyCall()}, nil, reply{value: "OK"})
+	_, _ = settled(&s, []*Call{anyCall()}, nil, link.Reply{Value: "OK"})
 	assert.Zero(t, s.outbox.next(false), "it is no release")
 }
 
@@ -196,7 +198,7 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	t.Parallel()
 	var s state
 	release, known := anyCall(durable), anyCall(expiringAt(at(20)))
-	busy := reply{err: replyError("BUSY Redis is busy running a script.")}
+	busy := link.Reply{Err: resp.Error("BUSY Redis is busy running a script.")}
 	out, _ := settled(&s, []*Call{release, known}, nil, busy, busy)
 	assert.Equal(t, at(70), release.expiresAt())
 	assert.Equal(t, at(20), known.expiresAt())
@@ -206,10 +208,10 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 
 	retry := s.outbox.take(at(10.5))
 	require.Equal(t, []*Call{release}, retry, "one is tried")
-	out, _ = settled(&s, retry, nil, reply{value: int64(1)})
+	out, _ = settled(&s, retry, nil, link.Reply{Value: int64(1)})
 	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")
 	assert.Empty(t, out.reports)
-	out, _ = settled(&s, s.calls.queue, nil, reply{value: int64(1)})
+	out, _ = settled(&s, s.calls.queue, nil, link.Reply{Value: int64(1)})
 	require.Len(t, out.reports, 1)
 	assert.True(t, out.reports[0].(*node.RefusalError).Over) //nolint:errorlint // it is not wrapped
 }
@@ -219,7 +221,7 @@ func TestARefusedReleaseThatOvertookItsAcquireIsNotGivenUpEarly(t *testing.T) {
 	t.Parallel()
 	s := state{late: lost()}
 	release, later := anyCall(durable), anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
-	busy := reply{err: replyError("BUSY Redis is busy running a script.")}
+	busy := link.Reply{Err: resp.Error("BUSY Redis is busy running a script.")}
 	settled(&s, []*Call{release, later}, nil, busy, busy)
 	require.Equal(t, lateDraining, s.late.state)
 	require.True(t, s.late.until.After(at(10)))
@@ -234,7 +236,7 @@ func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
 		"the text":  anyCall(func(c *Call) { c.Op, c.flight.asText = aRelease, true }),
 		"a command": anyCall(),
 	} {
-		out, _ := settled(new(state), []*Call{c}, nil, reply{err: replyError("NOSCRIPT No matching script.")})
+		out, _ := settled(new(state), []*Call{c}, nil, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")})
 		assert.Empty(t, out.retry, name)
 		require.Len(t, out.deliveries, 1, name)
 		assert.Equal(t, Failed, out.deliveries[0].vote.Verdict, name)
@@ -245,7 +247,8 @@ func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
 func TestACallThatWasNotSentIsRetried(t *testing.T) {
 	t.Parallel()
 	release := anyCall(durable)
-	out, _ := settled(new(state), []*Call{release}, nil, reply{result: notSent, err: replyError("ERR Protocol error: x")})
+	unsent := link.Reply{Result: link.NotSent, Err: resp.Error("ERR Protocol error: x")}
+	out, _ := settled(new(state), []*Call{release}, nil, unsent)
 	assert.Equal(t, []*Call{release}, out.retry)
 	assert.Empty(t, out.unanswered)
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -37,12 +38,6 @@ const (
 	agreeingChecks = 3
 )
 
-// An observation is a reply to INFO server.
-type observation struct {
-	runID           string // "": unknown
-	asked, answered time.Time
-}
-
 // servers is what a pipe knows of the servers that connections to its address have reached.
 type servers struct {
 	several  *node.SeveralServersError // the proof that there are several; nil: none
@@ -60,7 +55,7 @@ type servers struct {
 
 // seenServer is a server with its last observation.
 type seenServer struct {
-	observation
+	link.Observation
 	since time.Time // the end of its first observation
 }
 
@@ -77,38 +72,38 @@ func (s *servers) use(runID string) (compare bool) {
 }
 
 // see records an observation over any connection.
-func (s *servers) see(x observation) {
-	switch x.runID {
+func (s *servers) see(x link.Observation) {
+	switch x.RunID {
 	case "":
 		return
-	case s.seen[0].runID:
-	case s.seen[1].runID:
+	case s.seen[0].RunID:
+	case s.seen[1].RunID:
 		s.seen[0], s.seen[1] = s.seen[1], s.seen[0]
 	default:
 		kept := s.seen[0]
-		if s.main != "" && s.seen[1].runID == s.main {
+		if s.main != "" && s.seen[1].RunID == s.main {
 			kept = s.seen[1]
 		}
-		s.seen[0], s.seen[1] = seenServer{since: x.answered}, kept
+		s.seen[0], s.seen[1] = seenServer{since: x.Answered}, kept
 	}
 	this, other := &s.seen[0], &s.seen[1]
-	this.observation = x
-	if s.several == nil && other.runID != "" && this.since.Before(other.asked) && !x.asked.Before(other.answered) {
-		s.several = &node.SeveralServersError{RunIDs: [2]string{this.runID, other.runID}}
+	this.Observation = x
+	if s.several == nil && other.RunID != "" && this.since.Before(other.Asked) && !x.Asked.Before(other.Answered) {
+		s.several = &node.SeveralServersError{RunIDs: [2]string{this.RunID, other.RunID}}
 		s.only, s.checks, s.backoff = "", 0, severalMin
-		s.retryAt = x.answered.Add(shortened(s.backoff))
+		s.retryAt = x.Answered.Add(shortened(s.backoff))
 	}
 	s.setDoubt()
 }
 
 // setDoubt sets doubt if the latest server that was seen is not that of the pipe's connection.
 func (s *servers) setDoubt() {
-	s.doubt = s.several == nil && s.main != "" && s.seen[0].runID != "" && s.seen[0].runID != s.main
+	s.doubt = s.several == nil && s.main != "" && s.seen[0].RunID != "" && s.seen[0].RunID != s.main
 }
 
 // settled reports whether the comparison is over after a connection to runID. first marks its first connection.
 func (s *servers) settled(runID string, first bool) bool {
-	return s.several != nil || s.seen[1].runID == "" || first && runID == s.main
+	return s.several != nil || s.seen[1].RunID == "" || first && runID == s.main
 }
 
 // due reports whether the node must check whether there are still several servers.
@@ -140,9 +135,9 @@ func (s *servers) checked(runID string, now time.Time) (one bool) {
 func shortened(d time.Duration) time.Duration { return d - rand.N(d/2) }
 
 // bar returns why no grant of a server counts, whatever it was asked; nil if grants count.
-func (s *state) bar(server *Server) error {
+func (s *state) bar(server *link.Server) error {
 	if s.servers.several != nil {
 		return s.servers.several
 	}
-	return server.notMaster()
+	return server.NotMaster()
 }

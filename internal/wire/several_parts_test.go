@@ -6,35 +6,36 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
 // seen is an observation of a server that was asked and answered at these seconds.
-func seen(runID string, asked, answered float64) observation {
-	return observation{runID, at(asked), at(answered)}
+func seen(runID string, asked, answered float64) link.Observation {
+	return link.Observation{RunID: runID, Asked: at(asked), Answered: at(answered)}
 }
 
 func TestTheProofThatThereAreSeveralServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		observations []observation
+		observations []link.Observation
 		several      bool
 	}{
-		"one":                          {[]observation{seen("A", 0, 1), seen("A", 2, 3), seen("A", 4, 5)}, false},
-		"a restart":                    {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("B", 4, 5)}, false},
-		"two restarts":                 {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("C", 4, 5)}, false},
-		"the first answers again":      {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)}, true},
-		"at once":                      {[]observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 3, 5)}, true},
-		"it was asked before":          {[]observation{seen("A", 0, 1), seen("B", 2, 4), seen("A", 3, 5)}, false},
-		"it was not seen before":       {[]observation{seen("A", 0, 3), seen("B", 2, 4), seen("A", 5, 6)}, false},
-		"it was seen at the same time": {[]observation{seen("A", 0, 2), seen("B", 2, 4), seen("A", 5, 6)}, false},
+		"one":                          {[]link.Observation{seen("A", 0, 1), seen("A", 2, 3), seen("A", 4, 5)}, false},
+		"a restart":                    {[]link.Observation{seen("A", 0, 1), seen("B", 2, 3), seen("B", 4, 5)}, false},
+		"two restarts":                 {[]link.Observation{seen("A", 0, 1), seen("B", 2, 3), seen("C", 4, 5)}, false},
+		"the first answers again":      {[]link.Observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)}, true},
+		"at once":                      {[]link.Observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 3, 5)}, true},
+		"it was asked before":          {[]link.Observation{seen("A", 0, 1), seen("B", 2, 4), seen("A", 3, 5)}, false},
+		"it was not seen before":       {[]link.Observation{seen("A", 0, 3), seen("B", 2, 4), seen("A", 5, 6)}, false},
+		"it was seen at the same time": {[]link.Observation{seen("A", 0, 2), seen("B", 2, 4), seen("A", 5, 6)}, false},
 		"it was not seen before, but is next": {
-			[]observation{seen("A", 0, 3), seen("B", 2, 4), seen("B", 5, 6), seen("A", 7, 8)}, true,
+			[]link.Observation{seen("A", 0, 3), seen("B", 2, 4), seen("B", 5, 6), seen("A", 7, 8)}, true,
 		},
 		"one of three, that of the requests": {
-			[]observation{seen("M", 0, 1), seen("B", 2, 3), seen("C", 4, 5), seen("M", 6, 7)}, true,
+			[]link.Observation{seen("M", 0, 1), seen("B", 2, 3), seen("C", 4, 5), seen("M", 6, 7)}, true,
 		},
-		"unknown": {[]observation{seen("A", 0, 1), seen("", 2, 3), seen("A", 4, 5)}, false},
+		"unknown": {[]link.Observation{seen("A", 0, 1), seen("", 2, 3), seen("A", 4, 5)}, false},
 	} {
 		s := servers{main: "M"}
 		for _, x := range c.observations {
@@ -67,7 +68,7 @@ func TestWhenTheServerOfTheRequestsIsAskedAgain(t *testing.T) {
 func TestWhenThereIsOneServerAgain(t *testing.T) {
 	t.Parallel()
 	var s servers
-	for _, x := range []observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)} {
+	for _, x := range []link.Observation{seen("A", 0, 1), seen("B", 2, 3), seen("A", 4, 5)} {
 		assert.False(t, s.due(at(9)))
 		s.see(x)
 	}

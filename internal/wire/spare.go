@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/link"
+)
 
 const (
 	// thawGrace is how long a master that was frozen may take to answer over its main connection, once it has answered
@@ -20,7 +24,7 @@ const (
 // Its failures do not make the master suspect.
 type spare struct {
 	running bool          // the goroutine runs
-	link    link          // nil: there is none
+	link    link.Link     // nil: there is none
 	began   time.Time     // when connecting link began
 	timeout time.Duration // how long link may be silent
 	lane    *lane         // the lane of the calls that are sent
@@ -96,7 +100,7 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
 	for _, c := range sp.sent {
 		c.flight.sent = now
-		sp.link.put(c.bytes())
+		sp.link.Put(c.bytes())
 	}
 	co.batches.count(len(sp.sent))
 	return task{do: doFlush, link: sp.link, patience: sp.timeout}, len(sp.sent), fx
@@ -107,7 +111,7 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 //
 // A master that answered the handshake has executed all that it received before, so the TTLs of the orphans' keys are
 // running. Only the network may still deliver an acquire, for as long as lateDelivery explains.
-func (co *core) spareConnected(l link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
+func (co *core) spareConnected(l link.Link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
 	if err != nil || co.closing.closed {
 		switch {
 		case err == nil:
@@ -141,7 +145,7 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 		fx.close = append(fx.close, t.silent)
 		return fx
 	case co.conn.link != nil: // beginCompare took the spare connection for the main one
-		co.state.servers.use(co.conn.link.server().RunID)
+		co.state.servers.use(co.conn.link.Server().RunID)
 	}
 	if co.state.health.suspect != nil {
 		h.retryAt = later(h.retryAt, now.Add(retryMin))
@@ -161,10 +165,10 @@ func (co *core) endSpare(now time.Time, fx *effects) {
 }
 
 // settleSpare records the replies to a batch of n calls. It returns how many calls of the batch are not settled.
-func (co *core) settleSpare(l link, n int, replies []reply, err error, now time.Time) (fx effects, left int) {
+func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error, now time.Time) (fx effects, left int) {
 	fx.now = now
 	s, sp := &co.state, &co.spare
-	out := settlement{state: s, server: l.server(), now: now}
+	out := settlement{state: s, server: l.Server(), now: now}
 	sp.sent = dropFirst(sp.sent, out.settleAll(sp.sent, replies, err))
 	if out.answered {
 		sp.backoff = 0
@@ -218,9 +222,9 @@ func (p *pipe) spareOnce() bool {
 	case doProve:
 		p.prove(t)
 	case doFlush:
-		silent := p.clock.AfterFunc(t.patience, t.link.close)
+		silent := p.clock.AfterFunc(t.patience, t.link.Close)
 		defer silent.Stop()
-		_ = t.link.flush() // receive reports the error
+		_ = t.link.Flush() // receive reports the error
 		for left := n; left > 0; silent.Reset(t.patience) {
 			left = p.receiveSpare(t.link, n)
 		}
@@ -253,8 +257,8 @@ func (p *pipe) prove(t task) {
 
 // receiveSpare receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
 // are not settled.
-func (p *pipe) receiveSpare(l link, n int) (left int) {
-	replies, err := l.receive()
+func (p *pipe) receiveSpare(l link.Link, n int) (left int) {
+	replies, err := l.Receive()
 	now := p.clock.Now()
 	p.act(func(co *core) (fx effects) {
 		fx, left = co.settleSpare(l, n, replies, err, now)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/histogram"
+	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -19,7 +20,7 @@ type Stats struct {
 	// scripts that would release them; nil if it gets some.
 	Barred error
 	// Server answered last; nil if none has answered yet.
-	Server *Server
+	Server *link.Server
 	// Votes has the number of votes by [Verdict], without those that Dropped counts, and without denials that refuse
 	// nothing.
 	Votes [Granted + 1]int64

@@ -3,7 +3,6 @@ package wire_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -23,8 +22,10 @@ type opaque struct{ net.Conn }
 
 var errNoDeadline = errors.New("deadlines are not supported")
 
-func (opaque) SetDeadline(time.Time) error      { return errNoDeadline }
-func (opaque) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (opaque) SetDeadline(time.Time) error { return errNoDeadline }
+
+func (opaque) SetReadDeadline(time.Time) error { return errNoDeadline }
+
 func (opaque) SetWriteDeadline(time.Time) error { return errNoDeadline }
 
 // tunnel dials connections that are opaque.
@@ -161,62 +162,6 @@ func TestListenWorksOverATunnel(t *testing.T) {
 	})
 }
 
-// The server closed all idle connections in the pool of a wrapped client. go-redis cannot check those of a simulated
-// network, just as it cannot check TLS connections.
-func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
-	t.Parallel()
-	for name, adjust := range map[string]func(*redis.Options){
-		"a stack":                nil,
-		"a queue":                func(o *redis.Options) { o.PoolFIFO = true },
-		"a pool for pipelines":   func(o *redis.Options) { o.PipelinePoolSize = 5 },
-		"a queue for pipelines":  func(o *redis.Options) { o.PipelinePoolSize, o.PoolFIFO = 5, true },
-		"a pool for one command": func(o *redis.Options) { o.PoolSize = 1 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
-				r.m.Delay(time.Millisecond, 0)
-				for i := range 3 {
-					fill(t, c)
-					time.Sleep(5 * time.Second)
-					r.m.Reset()
-					time.Sleep(5 * time.Second)
-					for range 5 { // in turn, over whatever connections the pool has
-						v := r.ask(acquire(token(i), "me")).result()
-						assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-						v = r.ask(release(token(i), "me")).result()
-						assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-					}
-				}
-				assert.Empty(t, r.healthReports())
-			})
-		})
-	}
-}
-
-// fill makes a client's pools open as many connections as they may.
-func fill(t *testing.T, c *redis.Client) {
-	t.Helper()
-	all := func(n int, ping func() error) {
-		done := make(chan error, n)
-		for range n {
-			go func() { done <- ping() }()
-		}
-		for range n {
-			<-done
-		}
-	}
-	for range 2 { // the first time the pools drop what has ended
-		all(c.Options().PoolSize, func() error { return c.Ping(t.Context()).Err() })
-		all(max(c.Options().PoolSize, c.Options().PipelinePoolSize), func() error {
-			p := c.Pipeline()
-			p.Ping(t.Context())
-			_, err := p.Exec(t.Context())
-			return err
-		})
-	}
-	require.EqualValues(t, c.Options().PoolSize, c.PoolStats().IdleConns)
-}
-
 // A wrapped client that is silent delays a call no longer than the call's deadline.
 func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
@@ -234,64 +179,4 @@ func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 		)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
-}
-
-// Whatever idle connections there are, the PING of the first call is one of them, and works.
-func TestHowManyPINGsTheFirstCallOfAWrappedClientCosts(t *testing.T) {
-	t.Parallel()
-	for _, pipelines := range []int{-1, 3} { // the size of their pool
-		for name, use := range map[string]func(ctx context.Context, c *redis.Client) error{
-			"no connection": func(context.Context, *redis.Client) error { return nil },
-			"an idle one for commands": func(ctx context.Context, c *redis.Client) error {
-				return c.Set(ctx, "x", "x", 0).Err()
-			},
-			"an idle one for pipelines": func(ctx context.Context, c *redis.Client) error {
-				p := c.Pipeline()
-				p.Set(ctx, "x", "x", 0)
-				_, err := p.Exec(ctx)
-				return err
-			},
-		} {
-			t.Run(fmt.Sprint(name, pipelines), func(t *testing.T) {
-				inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = pipelines },
-					func(t *testing.T, r *rig, client *redis.Client) {
-						require.NoError(t, use(t.Context(), client))
-						require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-						assert.Equal(t, 1, r.m.Count("PING"))
-						for range 10 {
-							time.Sleep(900 * time.Millisecond)
-							require.Equal(t, wire.Denied, r.ask(acquire("a", "me")).result().Verdict)
-						}
-						assert.Equal(t, 1, r.m.Count("PING"), "a client that is in use is not verified")
-					})
-			})
-		}
-	}
-}
-
-// The PING over an idle connection finds a silent server before the first call is sent.
-func TestAWrappedClientThatWasSilentBeforeItsFirstCall(t *testing.T) {
-	t.Parallel()
-	for pipelines, use := range map[int]func(ctx context.Context, c *redis.Client) error{
-		-1: func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() },
-		3: func(ctx context.Context, c *redis.Client) error {
-			p := c.Pipeline()
-			p.Ping(ctx)
-			_, err := p.Exec(ctx)
-			return err
-		},
-	} {
-		t.Run(fmt.Sprint(pipelines), func(t *testing.T) {
-			inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = pipelines },
-				func(t *testing.T, r *rig, c *redis.Client) {
-					require.NoError(t, use(t.Context(), c))
-					r.m.Freeze()
-					v := r.ask(acquire("a", "me"), within(10*time.Second)).result()
-					require.ErrorIs(t, v.Err, node.ErrTimeout)
-					assert.True(t, v.Unsent)
-					assert.Equal(t, time.Second, v.Took, "the client's ReadTimeout")
-					r.m.Thaw()
-				})
-		})
-	}
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/link"
 )
 
 // Verdict is the kind of a vote.
@@ -59,7 +61,7 @@ type Vote struct {
 	// Data is what a reading operation read, or what a denial contains about the holder.
 	Data any
 	// Server identifies the process that answered; nil if none did.
-	Server *Server
+	Server *link.Server
 	// Took is the time from the request to this vote.
 	Took time.Duration
 	// Err is the reason for Failed and Unknown.

@@ -2,12 +2,13 @@ package wire_test
 
 import (
 	"bufio"
-	"strings"
+	"bytes"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func fuzzReplies(f *testing.F, check func(t *testing.T, reply any)) {
 	f.Helper()
 	addReplies(f)
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		if reply, err := wire.ReadReply(bufio.NewReader(strings.NewReader(string(sent)))); err == nil {
+		if reply, _, err := resp.Read(bufio.NewReader(bytes.NewReader(sent)), resp.MaxReply); err == nil {
 			check(t, reply)
 		}
 	})

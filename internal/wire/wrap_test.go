@@ -2,105 +2,19 @@ package wire_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
-
-func TestWrapTakesAClientAsItIs(t *testing.T) {
-	t.Parallel()
-	const off, addr = time.Duration(-1), "10.0.0.1:6379"
-	failover := func() redis.UniversalClient {
-		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}})
-	}
-	for what, c := range map[string]struct {
-		client redis.UniversalClient
-		opts   []node.Option
-		name   string
-		err    string
-	}{
-		"no retries":         {client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1}), name: addr},
-		"retries by default": {client: redis.NewClient(&redis.Options{Addr: addr, Password: "hunter2"}), name: addr},
-		"a read timeout off": {client: redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: off}), name: addr},
-		"a failover client":  {client: failover(), name: "sentinel"},
-		"a name of its own":  {client: failover(), opts: []node.Option{node.WithName("m")}, name: "m"},
-		"a cluster": {
-			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}}),
-			name:   "10.0.0.1:1+10.0.0.2:1",
-		},
-		"a ring": {
-			client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), err: "*redis.Ring",
-		},
-		"nil":           {client: nil, err: "needs a client"},
-		"a nil client":  {client: (*redis.Client)(nil), err: "needs a client"},
-		"a nil cluster": {client: (*redis.ClusterClient)(nil), err: "needs a client"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			if c.err != "needs a client" {
-				defer c.client.Close()
-			}
-			n, err := wrap(c.client, c.opts...)
-			if c.err != "" {
-				require.ErrorContains(t, err, c.err)
-				assert.Nil(t, n)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, c.name, n.Name())
-			_, cluster := c.client.(*redis.ClusterClient)
-			assert.Equal(t, cluster, n.Clustered())
-			assert.Zero(t, n.Close(time.Now()))
-		})
-	}
-}
-
-// A client that repeats SET NX by itself takes its own key for another client's.
-func TestAWrappedClientRepeatsNothing(t *testing.T) {
-	t.Parallel()
-	for what, adjust := range map[string]func(*redis.Options){
-		"by default":                 func(o *redis.Options) { o.MaxRetries = 0 },
-		"retries":                    func(o *redis.Options) { o.MaxRetries = 1 },
-		"fewer than none":            func(o *redis.Options) { o.MaxRetries = -2 },
-		"none, and no read timeout":  func(o *redis.Options) { o.ReadTimeout = -1 },
-		"none, and no deadline":      func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -2, -2 },
-		"retries, no timeout at all": func(o *redis.Options) { o.MaxRetries, o.ReadTimeout, o.WriteTimeout = 3, -1, -1 },
-	} {
-		t.Run(what, func(t *testing.T) {
-			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
-				before := *c.Options()
-				r.warm()
-				sets := r.m.Count("SET")
-				r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "SET") })
-				assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-				time.Sleep(time.Minute)
-				assert.Equal(t, sets+1, r.m.Count("SET"))
-				r.m.HangUp(nil)
-				assert.Equal(t, before.MaxRetries, c.Options().MaxRetries, "other users of the client have what they set")
-				assert.Equal(t, before.ReadTimeout, c.Options().ReadTimeout)
-				assert.Equal(t, before.WriteTimeout, c.Options().WriteTimeout)
-				r.eventually(10*time.Second, "it works again", func() bool {
-					return r.ask(acquire("b", "me")).result().Verdict == wire.Granted
-				})
-				r.m.Freeze()
-				r.ask(acquire("c", "me")).result()
-				began := time.Now()
-				r.node.Close(began)
-				require.NoError(t, r.group.Wait())
-				assert.LessOrEqual(t, time.Since(began), 3*time.Second+100*time.Millisecond, "there is a ReadTimeout")
-			})
-		})
-	}
-}
 
 // worlds are the two kinds of nodes.
 var worlds = map[string]func(*testing.T, func(*testing.T, *rig)){
@@ -117,11 +31,7 @@ func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testin
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
-		o := &redis.Options{
-			Addr: w.Addr(0), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, PoolSize: 3, PipelinePoolSize: -1,
-			DialTimeout: 500 * time.Millisecond, ReadTimeout: time.Second, WriteTimeout: time.Second,
-			DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		}
+		o := testnet.ClientOptions(w.Addr(0), w.Dial)
 		if adjust != nil {
 			adjust(o)
 		}
@@ -151,39 +61,8 @@ func TestAWrappedClientVotes(t *testing.T) {
 	})
 }
 
-// The server process is replaced, and the wrapped client does not notice.
-func TestAWrappedClientNoticesARestart(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
-		r.m.Info("uptime_in_seconds", "86400")
-		r.m.Restart()
-		began := time.Now()
-		for time.Since(began) <= guarded {
-			_ = c.Ping(context.Background()).Err() // the client's owner uses it, so it has a new connection
-			v := r.ask(acquire(time.Now().String(), "me"), window(guarded)).result()
-			require.NotEqual(t, wire.Granted, v.Verdict, "%v after the restart", time.Since(began))
-			time.Sleep(200 * time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
-	})
-}
-
 func TestAWrappedClientsFailures(t *testing.T) {
 	t.Parallel()
-	t.Run("refused", func(t *testing.T) {
-		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-			r.m.Refuse()
-			v := r.ask(acquire("a", "me")).result()
-			assert.Equal(t, wire.Failed, v.Verdict)
-			assert.True(t, v.Unsent)
-			assert.True(t, r.node.Suspect())
-			r.m.Accept()
-			r.eventually(
-				2*time.Second, "the node works", func() bool { return r.ask(acquire("a", "me")).result().Verdict == wire.Granted },
-			)
-		})
-	})
 	t.Run("frozen", func(t *testing.T) {
 		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 			r.warm()
@@ -211,60 +90,6 @@ func TestAWrappedClientsFailures(t *testing.T) {
 			r.ask(release("a", "me"), durably).result()
 			time.Sleep(10 * time.Second)
 		})
-	})
-	t.Run("no password", func(t *testing.T) {
-		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-			r.m.RequirePassword("secret")
-			v := r.ask(acquire("a", "me")).result()
-			assert.Equal(t, wire.Failed, v.Verdict)
-			assert.True(t, node.Permanent(v.Err), "%v", v.Err)
-		})
-	})
-}
-
-// The password is changed while the client runs. go-redis returns the refusal of the handshake, but leaves the commands
-// of the batch without an error, as if they had been answered.
-func TestARefusedHandshakeIsNoGrant(t *testing.T) {
-	inBubbleWrapped(t, func(o *redis.Options) {
-		o.Password = "old"
-		o.ConnMaxIdleTime = time.Second
-	}, func(t *testing.T, r *rig, c *redis.Client) {
-		r.m.RequirePassword("old")
-		r.warm()
-		r.m.RequirePassword("new")
-		time.Sleep(10 * time.Second) // so that the next batch needs a new connection
-		for _, op := range []*wire.Op{acquire("a", "me"), release("a", "me")} {
-			v := r.ask(op).result()
-			assert.Equal(t, wire.Failed, v.Verdict)
-			assert.True(t, v.Unsent)
-			assert.True(t, node.Permanent(v.Err), "%v", v.Err)
-			time.Sleep(10 * time.Second)
-		}
-		assert.Equal(t, 1, r.m.Count("SET"))
-	})
-}
-
-func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
-		v := r.ask(acquire("a", "me"), window(guarded)).result()
-		assert.Equal(t, wire.Unknown, v.Verdict)
-		var identity *node.IdentityError
-		require.ErrorAs(t, v.Err, &identity)
-		assert.True(t, node.Permanent(v.Err))
-		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict, "with the guard off")
-	})
-}
-
-// An INFO that fails for another reason may be allowed.
-func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-		r.m.ReplyTimes(2, "LOADING Redis is loading the dataset in memory", "INFO")
-		v := r.ask(acquire("a", "me"), window(guarded)).result()
-		assert.Equal(t, wire.Unknown, v.Verdict, "the server is unknown")
-		require.ErrorContains(t, v.Err, "LOADING")
-		assert.False(t, node.Permanent(v.Err))
-		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
@@ -91,7 +91,7 @@ func (m *wrongMaster) serve(c net.Conn) {
 	}
 	in := bufio.NewReader(c)
 	for {
-		args, err := simnet.ReadCommand(in)
+		args, err := resp.ReadCommand(in)
 		if err != nil {
 			return
 		}
@@ -241,26 +241,6 @@ func TestAWrappedClientThatPanics(t *testing.T) {
 	}
 }
 
-// The batches of a Cluster run in goroutines of its client, one for each server.
-func TestAWrappedClusterThatPanics(t *testing.T) {
-	t.Parallel()
-	inShards(t, func(t *testing.T, s *shards) {
-		require.Equal(t, wire.Granted, s.vote(0).Verdict)
-		s.client.OnNewNode(func(c *redis.Client) { c.AddHook(panicking(func([]redis.Cmder) { panic("a server") })) })
-		require.NoError(t, s.client.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
-			c.AddHook(panicking(func([]redis.Cmder) { panic("a server") }))
-			return nil
-		}))
-		for range 20 {
-			v := s.vote(0)
-			require.NotEqual(t, wire.Granted, v.Verdict)
-			require.ErrorContains(t, v.Err, "panicked: a server")
-			time.Sleep(100 * time.Millisecond)
-		}
-		assert.Equal(t, []string{"suspect"}, s.healthReports())
-	})
-}
-
 // panicking is a hook that runs before each batch.
 type panicking func(cmds []redis.Cmder)
 
@@ -308,31 +288,4 @@ func FuzzServer(f *testing.F) {
 		l.stop()
 		n.Close(time.Now())
 	})
-}
-
-// repeating is an endless text.
-type repeating string
-
-func (r repeating) Read(p []byte) (n int, _ error) {
-	for n < len(p) {
-		n += copy(p[n:], r)
-	}
-	return n, nil
-}
-
-// A reply takes memory, garbage too, in proportion to its bound, whatever it consists of.
-func TestTheMemoryOfOneReply(t *testing.T) {
-	const most = 8 * wire.MaxReply
-	for _, unit := range []string{
-		"*0\r\n", "*1\r\n", "*-1\r\n", "*2\r\n:1\r\n", "*1000\r\n:256\r\n", "$0\r\n\r\n", "$1\r\na\r\n", "+\r\n", "+a\r\n",
-		"-\r\n", ":1000\r\n", "$100000\r\n", "+" + strings.Repeat("a", 1000), "-" + strings.Repeat("a", 1000),
-	} {
-		for _, head := range []string{"", "*60000\r\n", "*20000\r\n", "$1048000\r\n", strings.Repeat("*1000\r\n", 7)} {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, _ = wire.ReadReply(buffered(io.MultiReader(strings.NewReader(head), repeating(unit))))
-			runtime.ReadMemStats(&after)
-			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(most), "%.20q, %.20q", head, unit)
-		}
-	}
 }

@@ -1,0 +1,140 @@
+package link_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+// A Connection executes commands and subscribes, over one network connection that ends with the node.
+func TestAConnectionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	server := redisproc.ForTest(t, 1)[0]
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	ctx, end := context.WithCancel(t.Context())
+	open := opened(t, server.URL())
+	for name, m := range map[string]*link.Master{"opened": open, "wrapped": wrapped(t, client)} {
+		c := m.Connect(ctx)
+		id, err := c.Do(ctx, "client", "id")
+		require.NoError(t, err, name)
+		again, err := c.Do(ctx, "client", "id")
+		require.NoError(t, err, name)
+		assert.Equal(t, id, again, "%s: one connection", name)
+		missing, err := c.Do(ctx, "get", "x")
+		require.NoError(t, err, name)
+		assert.Nil(t, missing)
+		answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"echo", "x"}})
+		assert.Equal(t, "PONG", answers[0].Reply)
+		assert.True(t, replyerr.Is(answers[1].Err), "%v", answers[1].Err)
+		assert.Equal(t, "x", answers[2].Reply)
+		assert.Equal(t, map[string]string{"opened": "127.0.0.1", "wrapped": ""}[name], c.Remote())
+		c.Close()
+
+		s := m.Connect(ctx)
+		require.NoError(t, s.Subscribe(ctx, "redlock:x"), name)
+		s.Close()
+	}
+	c := open.Connect(ctx)
+	_, err := c.Do(ctx, "ping")
+	require.NoError(t, err)
+	end()
+	require.Eventually(t, func() bool {
+		_, err = c.Do(context.Background(), "ping")
+		return err != nil
+	}, 10*time.Second, time.Millisecond, "the connection ends with its context")
+	assert.False(t, replyerr.Is(err))
+	c.Close()
+}
+
+// The same on a server in this process.
+func TestAConnectionToAnEmbeddedServer(t *testing.T) {
+	t.Parallel()
+	m, err := embedded.Open()
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1, Protocol: 2})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	ctx := t.Context()
+	node, end := context.WithCancel(ctx)
+	master := opened(t, m.URL())
+	for remote, m := range map[string]*link.Master{"127.0.0.1": master, "": wrapped(t, client)} {
+		c := m.Connect(node)
+		assert.Empty(t, c.Remote(), "the first command dials")
+		missing, err := c.Do(ctx, "get", "x")
+		require.NoError(t, err)
+		assert.Nil(t, missing)
+		answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"get", "x"}, {"echo", "x"}})
+		assert.Equal(t, link.Answer{Reply: "PONG"}, answers[0])
+		assert.True(t, replyerr.Is(answers[1].Err), "%v", answers[1].Err)
+		assert.Equal(t, link.Answer{}, answers[2])
+		assert.Equal(t, link.Answer{Reply: "x"}, answers[3])
+		assert.Equal(t, remote, c.Remote())
+		c.Close()
+		_, err = c.Do(ctx, "ping")
+		require.Error(t, err)
+		assert.False(t, replyerr.Is(err))
+	}
+
+	s := master.Connect(node)
+	require.NoError(t, s.Subscribe(ctx, "redlock:x"))
+	open := master.Connect(node)
+	_, err = open.Do(ctx, "ping")
+	require.NoError(t, err)
+	end()
+	require.Eventually(t, func() bool {
+		_, err = open.Do(context.Background(), "ping")
+		return err != nil
+	}, 10*time.Second, time.Millisecond, "the connection ends with its context")
+	require.Error(t, master.Connect(node).Subscribe(context.Background(), "redlock:x"))
+}
+
+// go-redis does not set a handshake's error on the commands of a pipeline.
+func TestEveryAnswerHasTheErrorOfTheHandshake(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	m.RequireAuth("right")
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1, Protocol: 2, Password: "wrong"})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	c := wrapped(t, client).Connect(t.Context())
+	for _, answer := range c.DoAll(t.Context(), [][]any{{"ping"}, {"get", "x"}}) {
+		assert.ErrorContains(t, answer.Err, "WRONGPASS")
+	}
+	c.Close()
+}
+
+func TestABrokenConnectionOfItsOwnIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		m, master := w.Master(0), opened(t, w.Master(0).URL(), node.WithDialer(w.Dial))
+		c := master.Connect(t.Context())
+		defer c.Close()
+		_, err := c.Do(t.Context(), "ping")
+		require.NoError(t, err)
+		m.Reset()
+		for range 2 {
+			_, err = c.Do(t.Context(), "ping")
+			require.Error(t, err)
+		}
+		m.Refuse()
+		refused := master.Connect(t.Context())
+		defer refused.Close()
+		_, err = refused.Do(t.Context(), "ping")
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
+}

@@ -1,0 +1,89 @@
+package link
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
+	t.Parallel()
+	d := new(dialer)
+	assert.Equal(t, connectTimeout, d.attemptTimeout())
+	d.observeDial(connectTimeout, nil)
+	assert.Equal(t, 4*connectTimeout, d.attemptTimeout())
+	d.observeDial(connectTimeoutMax/2, nil)
+	assert.Equal(t, connectTimeoutMax, d.attemptTimeout(), "otherwise it could grow at each attempt")
+	d.observeDial(connectTimeout/8, nil)
+	assert.Equal(t, connectTimeout, d.attemptTimeout())
+	d.observeDial(0, errBroken)
+	assert.Equal(t, connectTimeout, d.attemptTimeout(), "not a timeout")
+	d.observeDial(0, node.ErrTimeout)
+	assert.Equal(t, 2*connectTimeout, d.attemptTimeout())
+	for range 20 {
+		d.observeDial(0, node.ErrTimeout)
+	}
+	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
+
+	d = new(dialer)
+	d.known.last.RunID = "A"
+	d.observeDial(0, node.ErrTimeout)
+	assert.Equal(t, connectTimeout, d.attemptTimeout(), "an attempt has succeeded before")
+}
+
+func TestTheContextOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{clock: clock.System}
+		over, cancel := d.withTimeout(t.Context(), time.Second)
+		defer cancel()
+		ended, cancel := d.withTimeout(t.Context(), time.Second)
+		cancel()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(over), context.DeadlineExceeded)
+		assert.ErrorIs(t, context.Cause(ended), context.Canceled)
+	})
+}
+
+// fakeConn is a connection that has broken.
+type fakeConn struct {
+	net.Conn
+	err    error // of Read and Write
+	linger int
+	closed bool
+}
+
+func (c *fakeConn) Read([]byte) (int, error) { return 0, c.err }
+
+func (c *fakeConn) Write([]byte) (int, error) { return 0, c.err }
+
+func (c *fakeConn) SetWriteDeadline(time.Time) error { return nil }
+
+func (c *fakeConn) Close() error { c.closed = true; return nil }
+
+func (c *fakeConn) SetLinger(seconds int) error {
+	c.linger = seconds
+	return nil
+}
+
+// What the kernel has not sent must not arrive after a release that went over a later connection.
+func TestClosingAConnectionDiscardsWhatWasNotSent(t *testing.T) {
+	t.Parallel()
+	c := &fakeConn{linger: -1}
+	dial := func(context.Context, string, string) (net.Conn, error) { return c, nil }
+	d := &dialer{options: &redis.Options{}, dial: dial}
+	conn, err := d.connect(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, c, conn)
+	assert.Zero(t, c.linger)
+}

@@ -1,0 +1,139 @@
+package link
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The socket of an idle connection is checked, whatever its read deadline is.
+func TestTheStateOfAnIdleSession(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	for name, end := range map[string]func(server, client net.Conn){
+		"data":               func(server, _ net.Conn) { _, _ = server.Write([]byte("x")) },
+		"closed by a server": func(server, _ net.Conn) { _ = server.Close() },
+		"closed":             func(_, client net.Conn) { _ = client.Close() },
+	} {
+		client, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		server, err := l.Accept()
+		require.NoError(t, err)
+		s := newSession(client, Server{})
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(-time.Second)))
+		s.used = time.Now().Add(-2 * idleAfter)
+		assert.Equal(t, Usable, s.State(), name)
+		assert.Greater(t, time.Until(s.readBy), maxSilence/2)
+		end(server, client)
+		assert.Eventually(t, func() bool { return s.State() == Ended }, time.Minute, time.Millisecond, name)
+		s.used = time.Now()
+		assert.Equal(t, Usable, s.State(), "it was just used")
+		s.replace.Store(true)
+		assert.Equal(t, Ended, s.State())
+		_, _ = client.Close(), server.Close()
+	}
+}
+
+// deadlined is a connection that swallows what is written, replies to every read, and records its deadlines.
+type deadlined struct {
+	net.Conn
+	read, write []time.Duration // from now on
+}
+
+func (*deadlined) Write(p []byte) (int, error) { return len(p), nil }
+
+func (*deadlined) Read(p []byte) (int, error) { return copy(p, "+OK\r\n"), nil }
+
+func (c *deadlined) SetReadDeadline(t time.Time) error {
+	c.read = append(c.read, time.Until(t))
+	return nil
+}
+
+func (c *deadlined) SetWriteDeadline(t time.Time) error {
+	c.write = append(c.write, time.Until(t))
+	return nil
+}
+
+// A deadline is set again only when it would be shorter than the longest silence by more than the slack.
+func TestTheDeadlinesOfASession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &deadlined{}
+		s := newSession(c, Server{})
+		for i, wait := range []time.Duration{0, deadlineSlack, 1, deadlineSlack} {
+			time.Sleep(wait)
+			s.Put(nil)
+			require.NoError(t, s.Flush())
+			replies, err := s.Receive()
+			require.NoError(t, err)
+			require.Equal(t, []Reply{{Value: "OK"}}, replies)
+			want := slices.Repeat([]time.Duration{maxSilence}, []int{1, 1, 2, 2}[i])
+			assert.Equal(t, want, c.read)
+			assert.Equal(t, want, c.write)
+		}
+	})
+}
+
+// The rest of a reply may not come. The replies before it are delivered.
+func TestASessionDoesNotWaitForTheRestOfAReply(t *testing.T) {
+	t.Parallel()
+	for name, rest := range map[string]string{
+		"a line": "+", "a length": "$1", "an end": "$1\r\nx\r", "text": "$9\r\nx\r\n", "a list": "*2\r\n:1\r\n",
+		"a list in a list": "*2\r\n:1\r\n*1\r\n",
+		"a long list":      "*2147483647\r\n",
+		"a long text":      "$9223372036854775807\r\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := net.Pipe()
+			s := newSession(client, Server{})
+			whole := []string{
+				"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "$2\r\nab\r\n", "*2\r\n*0\r\n$0\r\n\r\n", "-ERR\r\n",
+			}
+			for range whole {
+				s.Put(nil)
+			}
+			s.Put(nil)
+			go func() {
+				_, _ = server.Write([]byte(strings.Join(whole, "") + rest))
+			}()
+			began := time.Now()
+			replies, err := s.Receive()
+			require.NoError(t, err, name)
+			assert.Len(t, replies, len(whole), name)
+			assert.Zero(t, time.Since(began), name)
+			_, _ = client.Close(), server.Close()
+		})
+	}
+}
+
+// The beginning of a reply without a request must not become a part of the next reply.
+func TestASessionEndsAtTheBeginningOfAnUnaskedReply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		s := newSession(client, Server{})
+		s.Put(nil)
+		go func() {
+			_, _ = server.Write([]byte(":0\r\n+O"))
+		}()
+		replies, err := s.Receive()
+		require.ErrorIs(t, err, ErrUnasked)
+		assert.Len(t, replies, 1)
+		_, _ = client.Close(), server.Close()
+	})
+}
+
+func TestAWriteToABrokenSessionFails(t *testing.T) {
+	t.Parallel()
+	s := newSession(&fakeConn{err: errBroken}, Server{})
+	require.ErrorIs(t, s.Flush(), errBroken)
+	assert.ErrorIs(t, s.Verify(), errBroken)
+}

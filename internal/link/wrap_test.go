@@ -1,0 +1,199 @@
+package link_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+// guarded is the restart window of these tests.
+const guarded = 10 * time.Second
+
+func set(name string) []any { return []any{"set", name, "me", "nx"} }
+
+// trusted returns why a grant of the server that answered last does not count; nil if it does.
+func trusted(l link.Link, window time.Duration) error { return l.Server().Trusted(window, time.Now()) }
+
+// A client that repeats SET NX by itself takes its own key for another client's.
+func TestAWrappedClientRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for what, adjust := range map[string]func(*redis.Options){
+		"by default":                 func(o *redis.Options) { o.MaxRetries = 0 },
+		"retries":                    func(o *redis.Options) { o.MaxRetries = 1 },
+		"fewer than none":            func(o *redis.Options) { o.MaxRetries = -2 },
+		"none, and no read timeout":  func(o *redis.Options) { o.ReadTimeout = -1 },
+		"none, and no deadline":      func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -2, -2 },
+		"retries, no timeout at all": func(o *redis.Options) { o.MaxRetries, o.ReadTimeout, o.WriteTimeout = 3, -1, -1 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inBubbleWrapped(t, adjust, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+				before := *c.Options()
+				l := dial(t, wrapped(t, c))
+				require.Equal(t, link.Reply{Value: "OK"}, send(l, set("warm"))[0])
+				m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "SET") })
+				assert.Equal(t, link.InDoubt, send(l, set("a"))[0].Result)
+				time.Sleep(time.Minute)
+				assert.Equal(t, 2, m.Count("SET"))
+				m.HangUp(nil)
+				assert.Equal(t, before.MaxRetries, c.Options().MaxRetries, "other users of the client have what they set")
+				assert.Equal(t, before.ReadTimeout, c.Options().ReadTimeout)
+				assert.Equal(t, before.WriteTimeout, c.Options().WriteTimeout)
+				assert.Equal(t, link.Reply{Value: "OK"}, verified(t, l, set("b")...))
+				m.Freeze()
+				began := time.Now()
+				assert.Equal(t, link.InDoubt, send(l, set("c"))[0].Result)
+				assert.LessOrEqual(t, time.Since(began), 3*time.Second+100*time.Millisecond, "there is a ReadTimeout")
+				m.Thaw()
+			})
+		})
+	}
+}
+
+// The server process is replaced, and the wrapped client does not notice.
+func TestAWrappedClientNoticesARestart(t *testing.T) {
+	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+		l := dial(t, wrapped(t, c))
+		require.Equal(t, link.Reply{Value: "OK"}, send(l, set("a"))[0])
+		require.NoError(t, trusted(l, guarded))
+		assert.Equal(t, m.RunID(), l.Server().RunID)
+		m.Info("uptime_in_seconds", "86400")
+		m.Restart()
+		began := time.Now()
+		for time.Since(began) <= guarded {
+			_ = c.Ping(t.Context()).Err() // the client's owner uses it, so it has a new connection
+			if r := send(l, []any{"get", "b"})[0]; r.Result == link.Answered {
+				require.Error(t, trusted(l, guarded), "%v after the restart", time.Since(began))
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, link.Reply{Value: "OK"}, send(l, set("b"))[0])
+		assert.NoError(t, trusted(l, guarded))
+	})
+}
+
+func TestAWrappedClientThatCannotConnect(t *testing.T) {
+	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+		master := wrapped(t, c)
+		m.Refuse()
+		require.ErrorIs(t, refused(t, master), syscall.ECONNREFUSED)
+		m.Accept()
+		time.Sleep(2 * time.Second) // the pool tries again once a second
+		require.NoError(t, refused(t, master))
+		m.RequirePassword("secret")
+		err := refused(t, master)
+		assert.True(t, node.Permanent(err), "%v", err)
+	})
+}
+
+// The password is changed while the client runs. go-redis returns the refusal of the handshake, but leaves the commands
+// of the batch without an error, as if they had been answered.
+func TestARefusedHandshakeIsNoReply(t *testing.T) {
+	inBubbleWrapped(t, func(o *redis.Options) {
+		o.Password = "old"
+		o.ConnMaxIdleTime = time.Second
+	}, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+		m.RequirePassword("old")
+		l := dial(t, wrapped(t, c))
+		require.Equal(t, link.Reply{Value: "OK"}, send(l, set("warm"))[0])
+		m.RequirePassword("new")
+		for range 2 {
+			time.Sleep(10 * time.Second) // so that the next batch needs a new connection
+			for _, r := range send(l, set("a"), []any{"get", "a"}) {
+				assert.Equal(t, link.NotSent, r.Result)
+				assert.True(t, node.Permanent(r.Err), "%v", r.Err)
+			}
+		}
+		assert.Equal(t, 1, m.Count("SET"))
+	})
+}
+
+func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
+	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+		m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
+		l := dial(t, wrapped(t, c))
+		require.Equal(t, link.Reply{Value: "OK"}, send(l, set("a"))[0])
+		err := trusted(l, guarded)
+		require.ErrorAs(t, err, new(*node.IdentityError))
+		assert.True(t, node.Permanent(err))
+	})
+}
+
+// An INFO that fails for another reason may be allowed.
+func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
+	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+		m.ReplyTimes(2, "LOADING Redis is loading the dataset in memory", "INFO")
+		l := dial(t, wrapped(t, c))
+		send(l, set("a"))
+		err := trusted(l, guarded)
+		require.ErrorContains(t, err, "LOADING")
+		assert.False(t, node.Permanent(err))
+		send(l, set("b"))
+		assert.NoError(t, trusted(l, guarded))
+	})
+}
+
+// The server of a wrapped client that does not answer PING with PONG is not Redis.
+func TestAWrappedServerThatIsNotRedis(t *testing.T) {
+	t.Parallel()
+	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	c := redis.NewClient(&redis.Options{
+		Addr: testnet.Serve(t, srv.Serve), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	require.ErrorIs(t, refused(t, wrapped(t, c)), node.ErrNotRedis)
+}
+
+func TestAClusterThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, nobody.Close())
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{nobody.Addr().String()}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second,
+		DialTimeout: time.Second,
+	})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	err = refused(t, wrapped(t, c))
+	require.Error(t, err)
+	assert.False(t, node.Permanent(err), "%v", err)
+}
+
+func TestTheUserOfAMaster(t *testing.T) {
+	t.Parallel()
+	credentials := func(context.Context) (user, password string, err error) { return "", "", nil }
+	client := func(o *redis.Options) redis.UniversalClient {
+		o.Addr = "10.0.0.1:6379"
+		c := redis.NewClient(o)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	for want, masters := range map[string][]*link.Master{
+		"default": {opened(t, "redis://10.0.0.1"), opened(t, "redis://:pw@10.0.0.1"), wrapped(t, client(&redis.Options{}))},
+		"me":      {opened(t, "redis://me:pw@10.0.0.1"), wrapped(t, client(&redis.Options{Username: "me", Password: "pw"}))},
+		"": {
+			opened(t, "redis://10.0.0.1", node.WithCredentials(credentials)),
+			wrapped(t, client(&redis.Options{CredentialsProviderContext: credentials})),
+		},
+	} {
+		for i, m := range masters {
+			assert.Equal(t, want, m.User, i)
+			assert.False(t, m.Clustered)
+		}
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	assert.True(t, wrapped(t, cluster).Clustered)
+}

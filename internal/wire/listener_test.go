@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/link"
+)
+
+// fakeSubscription is a subscription that has ended.
+type fakeSubscription struct {
+	closed atomic.Bool
+}
+
+func (f *fakeSubscription) Subscribe([]string) error { return nil }
+
+func (f *fakeSubscription) Unsubscribe([]string) error { return nil }
+
+func (f *fakeSubscription) Receive() (channel, text string, err error) { return "", "", errBroken }
+
+func (f *fakeSubscription) Close() { f.closed.Store(true) }
+
+func TestAListenerClosesItsSubscriptions(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(stop, cancel func()){
+		"it stops":                func(stop, _ func()) { stop() },
+		"the node's context ends": func(_, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var mu sync.Mutex
+				var made []*fakeSubscription
+				ls := newListener(ctx, clock.System, func(context.Context) (link.Subscription, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					sub := &fakeSubscription{}
+					made = append(made, sub)
+					return sub, nil
+				})
+				var reports []string
+				ls.report = func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					reports = append(reports, err.Error())
+				}
+				var all sync.WaitGroup
+				ls.spawn = func(f func() error) { all.Go(func() { _ = f() }) }
+				stop := ls.listen("a", func(string) {})
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				mu.Lock()
+				assert.InDelta(t, 80, len(made), 30, "it waits, longer and longer, before it replaces a connection")
+				assert.Equal(t, []string{"no subscription: broken"}, reports)
+				before := len(made)
+				mu.Unlock()
+				ls.retryNow()
+				synctest.Wait()
+				mu.Lock()
+				assert.Len(t, made, before+1, "the master answers again")
+				mu.Unlock()
+				end(stop, cancel)
+				all.Wait()
+				for _, sub := range made {
+					assert.True(t, sub.closed.Load())
+				}
+			})
+		})
+	}
+}
