@@ -104,7 +104,7 @@ func (c *call) join() waitqueue.Instruction {
 		width = c.target.Slots
 	}
 	return c.locker.queues.Join(&c.waiter, waitqueue.Request{
-		Key: waitqueue.KeyOf(c.target.Names), Names: c.target.Names, Kind: k.Name, Owner: c.target.Owner,
+		Names: c.target.Names, Kind: k.Name, Owner: c.target.Owner,
 		Holder: c.owner(), Width: width, Slotted: k.Slotted(), Try: c.try, Policy: c.cfg.queuePolicy(k),
 	})
 }

@@ -26,7 +26,7 @@ func Gather(votes []wire.Vote, need int) Holding {
 // read while the queues are locked, when the lock is handed over.
 func (l *Locker) BlockQueues() (unblock func()) {
 	request := waitqueue.Request{
-		Key: waitqueue.KeyOf([]string{"blocked"}), Names: []string{"blocked"}, Width: 1,
+		Names: []string{"blocked"}, Width: 1,
 		Policy: blockingLock{}.Policy(),
 	}
 	var holder, next waitqueue.Waiter

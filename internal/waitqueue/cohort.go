@@ -13,7 +13,7 @@ import "time"
 // the lock, a cooldown follows, in which this process does not ask for it.
 const (
 	minBudget   = 20 * time.Millisecond
-	maxPasses   = 10_000
+	maxPasses   = 10_000 // bounds the chain of locks that an extension follows, which the first of them asked for
 	minCooldown = time.Millisecond
 	maxRest     = 50 * time.Millisecond  // bounds what the cooldown leaves to one other process
 	maxCooldown = 150 * time.Millisecond // bounds what it leaves to all of them
@@ -66,19 +66,19 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
 // that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far fewer turns than
-// others. holders is how many of them must follow each other until all have had the lock; see rounds.
-func (c cohort) cooldown(now time.Time, holders int) time.Duration {
-	return max(minCooldown, 2*c.round, min(time.Duration(holders)*min(c.age(now), maxRest), maxCooldown))
+// others. rounds is how many of them must follow each other until all have had the lock; see [rounds].
+func (c cohort) cooldown(now time.Time, rounds int) time.Duration {
+	return max(minCooldown, 2*c.round, min(time.Duration(rounds)*min(c.age(now), maxRest), maxCooldown))
 }
 
-// mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.
-func (c cohort) mayKeep(lock, waiter Policy, now time.Time) bool {
-	return lock.Cohort && waiter.Cohort && c.passes < maxPasses && c.age(now) < c.budget(lock.TTL)
+// mayKeep reports whether this process may pass a lock to a waiter before other processes can have it.
+func (c cohort) mayKeep(from Lock, to Policy, now time.Time) bool {
+	return from.Policy().Cohort && to.Cohort && c.passes < maxPasses && c.age(now) < c.budget(from.Policy().TTL)
 }
 
 // mayReuseLease reports whether a lock may be passed to a waiter with its lease. Both policies must allow it, and three
 // quarters of the TTL must be left.
-func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bool {
-	return c.mayKeep(lock, waiter, now) && lock.ReuseLease && waiter.ReuseLease &&
-		lock.TTL == waiter.TTL && lease.Validity(now) > lock.TTL*3/4
+func (c cohort) mayReuseLease(from Lock, to Policy, now time.Time) bool {
+	p := from.Policy()
+	return c.mayKeep(from, to, now) && p.ReuseLease && to.ReuseLease && p.TTL == to.TTL && from.Validity(now) > p.TTL*3/4
 }

@@ -17,13 +17,16 @@ func aged(age, round time.Duration, passes int) cohort {
 	return cohort{since: start.Add(-age).Sub(epoch), round: round, passes: passes}
 }
 
-// valid is a lock whose lease lasts that long.
-type valid time.Duration
+// leased is a lock whose lease lasts that long.
+type leased struct {
+	policy   Policy
+	validity time.Duration
+}
 
-func (valid) Policy() Policy                     { return mutex }
-func (v valid) Validity(time.Time) time.Duration { return time.Duration(v) }
-func (valid) Publish()                           {}
-func (valid) Release()                           {}
+func (l leased) Policy() Policy                   { return l.policy }
+func (l leased) Validity(time.Time) time.Duration { return l.validity }
+func (leased) Publish()                           {}
+func (leased) Release()                           {}
 
 func TestCohortBegins(t *testing.T) {
 	t.Parallel()
@@ -67,7 +70,7 @@ func TestMayKeep(t *testing.T) {
 		"the lock does not allow it": {aged(0, 0, 0), other, mutex, false},
 		"the waiter does not":        {aged(0, 0, 0), mutex, other, false},
 	} {
-		assert.Equal(t, tt.want, tt.cohort.mayKeep(tt.lock, tt.waiter, start), name)
+		assert.Equal(t, tt.want, tt.cohort.mayKeep(leased{policy: tt.lock}, tt.waiter, start), name)
 	}
 }
 
@@ -78,21 +81,21 @@ func TestMayReuseLease(t *testing.T) {
 		change(&p)
 		return p
 	}
-	young, most := aged(19*time.Millisecond, 0, 0), valid(mutex.TTL*3/4+1)
+	young, most := aged(19*time.Millisecond, 0, 0), mutex.TTL*3/4+1
 	for name, tt := range map[string]struct {
 		cohort       cohort
 		lock, waiter Policy
-		lease        Lock
+		lease        time.Duration
 		want         bool
 	}{
 		"most of the lease is left":  {young, mutex, mutex, most, true},
-		"a quarter is used up":       {young, mutex, mutex, valid(mutex.TTL * 3 / 4), false},
+		"a quarter is used up":       {young, mutex, mutex, mutex.TTL * 3 / 4, false},
 		"the budget is used up":      {aged(20*time.Millisecond, 0, 0), mutex, mutex, most, false},
 		"the lock does not allow it": {young, with(func(p *Policy) { p.ReuseLease = false }), mutex, most, false},
 		"the waiter does not":        {young, mutex, with(func(p *Policy) { p.ReuseLease = false }), most, false},
 		"no cohort":                  {young, with(func(p *Policy) { p.Cohort = false }), mutex, most, false},
 		"the waiter's TTL differs":   {young, mutex, with(func(p *Policy) { p.TTL++ }), most, false},
 	} {
-		assert.Equal(t, tt.want, tt.cohort.mayReuseLease(tt.lock, tt.waiter, start, tt.lease), name)
+		assert.Equal(t, tt.want, tt.cohort.mayReuseLease(leased{tt.lock, tt.lease}, tt.waiter, start), name)
 	}
 }

@@ -15,15 +15,15 @@ type Contention struct {
 	// Random returns a random number in [0, n). Nil stands for math/rand/v2.
 	Random func(n int64) int64
 
-	splits       int // number of split votes in a row
-	firstDenials int // number of attempts in a row that only the first master denied while a majority was free
+	splits       int // number of split votes since a lock was last held
+	firstDenials int // number of attempts since then that only the first master denied while a majority was free
 }
 
 // Result is what a waiter knows after an attempt that failed. The zero value is an attempt that failed without a
 // denial, or after which the masters did not say which lock is held.
 type Result struct {
 	Attempts    int  // how many attempts the waiter has made
-	Denied      bool // the attempt was denied, and the masters reported the locks that they hold
+	Denied      bool // the attempt was denied, and a probe told which locks the masters hold
 	FirstDenied bool // only the master that was asked first denied; no other was asked
 	Masters     Masters
 }
@@ -62,11 +62,11 @@ const maxJitter = 10 * time.Millisecond
 //     master denies again, what it holds is stale, and the next attempt asks all masters at once.
 //   - No lock has a majority. Contenders split the vote, and remove their keys without a message. All of them try again
 //     soon, at random times. There may be another reason, such as masters that are out of memory, so the bound doubles
-//     with each split in a row.
+//     with each split.
 func (c *Contention) Next(r Result) Plan {
 	delay := c.backoff(r.Attempts)
 	if !r.Denied {
-		return Plan{Delay: delay} // do not rely on the first master: it might deny although no lock is held
+		return Plan{Delay: delay} // without a first master: it might deny although no lock is held
 	}
 	m, jitter := r.Masters, c.random(min(maxJitter, c.RetryMin))
 	switch {
@@ -78,7 +78,8 @@ func (c *Contention) Next(r Result) Plan {
 		return Plan{Delay: min(delay, jitter<<min(c.splits, 30)), First: true}
 	}
 	c.splits, c.firstDenials = 0, 0
-	expiry := nth(m.TTLs, max(1, c.Majority-m.Free-m.Pending)) // the pending masters may be free by then
+	// So many more masters must become free, if the pending ones are.
+	expiry := nth(m.TTLs, max(1, c.Majority-m.Free-m.Pending))
 	return Plan{Delay: min(delay, max(expiry, jitter)), First: true, Held: true, Expiry: expiry}
 }
 

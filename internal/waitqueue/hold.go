@@ -18,9 +18,16 @@ type Hold struct {
 	queue  *queue
 	cohort cohort
 	slot   int32 // the semaphore's slot that the lock has; 0 for every other kind
-	held   bool  // not lost, passed on or released
-	lost   bool  // lost, and not yet released
+	state  holdState
 }
+
+type holdState uint8
+
+const (
+	ended holdState = iota // it was released, or its lease was passed on
+	held
+	lost // it is about to be released
+)
 
 // Means is how a lock goes to the next holder.
 type Means uint8
@@ -35,7 +42,7 @@ const (
 )
 
 // HandOver returns how the lock goes to the next holder, and gives its lease to the next waiter if the policies allow
-// that. Unless it did, the caller must release the lock next.
+// that. After ByMessage and Silently the caller must release the lock next.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	h.do(func(q *queue) (e effects) {
 		switch {
@@ -53,8 +60,8 @@ func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 // reporting that the lock is held.
 func (h *Hold) Lost() {
 	h.do(func(q *queue) effects {
-		if h.held {
-			h.held, h.lost = false, true
+		if h.state == held {
+			h.state = lost
 			q.lost++
 		}
 		return effects{}
@@ -72,7 +79,7 @@ func (h *Hold) Released(now time.Time, silent bool) {
 // every race.
 func (h *Hold) Published(subscribers int, released time.Time) {
 	h.do(func(q *queue) effects {
-		if live := q.all.byKey[q.key]; live != nil {
+		if live := q.all.byKey[q.key]; live != nil { // the queue may be gone, and another one made for the lock
 			q = live
 		}
 		return q.published(h, subscribers, released)

@@ -30,7 +30,7 @@ func TestNamesThatAreNotUsedAreForgotten(t *testing.T) {
 				for i := range names {
 					r := r
 					r.Names = []string{fmt.Sprint(i)}
-					r.Key, r.Kind = KeyOf(r.Names), kind
+					r.Kind = kind
 					w := new(Waiter)
 					qs.Join(w, r)
 					h := new(Hold)
@@ -50,10 +50,10 @@ func TestNamesThatAreNotUsedAreForgotten(t *testing.T) {
 				}
 				now = now.Add(time.Second)
 				var last Waiter
-				qs.Join(&last, Request{Names: []string{"another"}, Key: KeyOf([]string{"another"}), Width: 1})
+				qs.Join(&last, Request{Names: []string{"another"}, Width: 1})
 				last.Leave()
 				require.Empty(t, qs.byKey)
-				require.LessOrEqual(t, len(qs.yields.of), minSweep)
+				require.LessOrEqual(t, len(qs.cooldowns.byKey), minSweep)
 			})
 		}
 	}

@@ -97,6 +97,26 @@ func TestAMessageWakesOnlyAfterADenial(t *testing.T) {
 	p.pauses(w)
 }
 
+// The caller that watches may be another one than that whose attempt failed last.
+func TestTheAttemptThatFailedLastDecidesWhetherAMessageWakes(t *testing.T) {
+	t.Parallel()
+	for _, denied := range []bool{true, false} {
+		p := newProcess(t)
+		first, second := p.join(reader("x")), p.join(reader("x"))
+		last := map[bool]error{true: errHeld, false: errLost}
+		p.failed(first, last[!denied], !denied)
+		p.failed(second, last[denied], denied)
+		p.probes(first, last[denied])
+		p.pause(first)
+		p.subscriptions[0].message()
+		if denied {
+			p.asks(first, 0)
+		} else {
+			p.pauses(first)
+		}
+	}
+}
+
 func TestAMessageAfterTheLastCallerChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

@@ -248,7 +248,7 @@ func (a *actor) steps(i int) (all []step) {
 func (a *actor) join() {
 	a.joined = true
 	a.next = a.world.qs.Join(&a.w, Request{
-		Key: KeyOf([]string{"x"}), Names: []string{"x"}, Width: a.world.width, Policy: a.policy(),
+		Names: []string{"x"}, Width: a.world.width, Policy: a.policy(),
 		Slotted: a.world.width > 1 && a.world.width < Unbounded,
 	})
 }
@@ -322,7 +322,7 @@ func (w *world) key() string {
 			}
 		}
 		if a.hold != nil {
-			fmt.Fprint(&b, a.hold.held, a.hold.cohort.passes)
+			fmt.Fprint(&b, a.hold.state, a.hold.cohort.passes)
 		}
 	}
 	return b.String()

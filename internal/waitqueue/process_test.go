@@ -100,7 +100,7 @@ func newProcess(t *testing.T) *process {
 // mutex is the request of a Lock on a name.
 func mutex(name string) waitqueue.Request {
 	return waitqueue.Request{
-		Key: waitqueue.KeyOf([]string{name}), Names: []string{name}, Kind: "mutex", Width: 1,
+		Names: []string{name}, Kind: "mutex", Width: 1,
 		Policy: waitqueue.Policy{Cohort: true, ReuseLease: true, TTL: time.Minute},
 	}
 }
@@ -198,10 +198,10 @@ func (p *process) pauses(w *waitqueue.Waiter) {
 }
 
 // failed has an attempt of the waiter fail.
-func (p *process) failed(w *waitqueue.Waiter, err error, heldElsewhere bool) {
+func (p *process) failed(w *waitqueue.Waiter, err error, denied bool) {
 	p.t.Helper()
 	p.asks(w, 0)
-	p.tell(w, w.Failed(err, heldElsewhere))
+	p.tell(w, w.Failed(err, denied))
 }
 
 // probes checks that the waiter is to probe, after an attempt that failed with an error.

@@ -6,7 +6,7 @@ import "time"
 //
 // A release that is news to one caller may be of use to another. So no caller uses news up: it remains until an attempt
 // that began later was denied. The queue counts what may have freed the lock. A caller with the turn asks, unless it
-// was denied since; the one that watches asks again.
+// was denied since; the one that watches asks again. Urgent news also ends the pause of the one that watches.
 type queue struct {
 	all *Queues
 	key queueKey
@@ -26,9 +26,10 @@ type queue struct {
 	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a denial
 	urgent uint64 // the last of these that ends the pause of the watcher
 	reason error  // why the last attempt failed; nil: none has since the last grant
+	denied bool   // it failed because it was denied, so a message of a release helps
 
-	kind   string // the kind of the lock that is held
-	holder string // who got it last, for errors
+	kind   string // the kind of the lock that this process acquired last, for errors
+	holder string // who acquired it
 	slots  *slots // of a semaphore
 
 	cooldown cooldown // for the processes that waited for the lock at its last release
@@ -53,20 +54,16 @@ func (q *queue) do(happens func(q *queue) effects) {
 //   - Nothing remains that a queue without callers, or without holders, does not need.
 func (q *queue) advance() (e effects) {
 	if w := q.watcher; w != nil && w.state == pausing {
-		if w.heldElsewhere && q.subscription != nil && q.subscription.Take() {
+		if q.denied && q.subscription != nil && q.subscription.Take() {
 			q.note(true)
 		}
 		if w.again || w.asked < q.urgent {
 			w.ask(due)
 		}
 	}
-	for q.turns < min(q.limit, q.width-q.holds) {
-		w := q.firstWaiting()
-		if w == nil {
-			break
-		}
-		if publish := q.giveTurn(w); publish != nil {
-			e.publish = publish
+	for w := q.callers.first; w != nil && q.turns < min(q.limit, q.width-q.holds); w = q.callers.next(w) {
+		if w.state == waiting {
+			q.giveTurn(w, &e)
 		}
 	}
 	if q.callers.first == nil {
@@ -85,45 +82,24 @@ func (q *queue) note(urgent bool) {
 	}
 }
 
-// firstWaiting returns the first caller that waits for its turn; nil if there is none.
-func (q *queue) firstWaiting() *Waiter {
-	w := q.callers.first
-	for w != nil && w.state != waiting {
-		w = q.callers.next(w)
-	}
-	return w
-}
-
-// giveTurn gives the turn to a caller. One that was denied since the last news watches. It returns the lock whose
-// silent release is to be published now; nil if there is none.
-func (q *queue) giveTurn(w *Waiter) (publish Lock) {
+// giveTurn gives the turn to a caller. One that was denied since the last news watches.
+func (q *queue) giveTurn(w *Waiter, e *effects) {
 	w.turn = true
 	q.turns++
 	q.tryLocks.remove(w)
 	if w.asked == q.news {
 		q.watcher = w
 		w.apply(watch)
-		return nil
+		return
 	}
-	if s := q.silence; s != nil {
-		now := q.all.Now()
-		if s.cohort.mayKeep(s.lock.Policy(), w.Policy, now) {
-			w.cohort = s.cohort.next()
-			w.ask(turn)
-			return nil
-		}
-		publish, q.silence = s.lock, nil
-		q.beginCooldown(s.cohort, now)
-	}
-	if w.Try || !q.mustYield(w, q.holds+q.turns) {
+	if q.continueCohort(w, e) || w.Try || !q.makeYield(w, q.holds+q.turns) {
 		w.ask(turn)
 	}
-	return publish
 }
 
-// askAside makes a caller ask beyond the width of the queue, without a turn.
+// askAside makes a caller ask without a turn, beyond the width of the queue: its owner may hold the lock already.
 func (q *queue) askAside(w *Waiter) {
-	if w.Try || q.holds > 0 || !q.mustYield(w, 1) {
+	if w.Try || q.holds > 0 || !q.makeYield(w, 1) {
 		w.ask(turn)
 	}
 }
@@ -131,8 +107,8 @@ func (q *queue) askAside(w *Waiter) {
 // join adds a caller. If the state of the queue answers its TryLock, the caller fails.
 func (q *queue) join(w *Waiter) effects {
 	if w.Try && !w.asksAtOnce() {
-		if w.err = q.tryAnswer(w); w.err != nil {
-			w.apply(fail)
+		if w.err = q.tryError(w); w.err != nil {
+			w.apply(refuse)
 			return effects{}
 		}
 	}
@@ -147,10 +123,10 @@ func (q *queue) join(w *Waiter) effects {
 	return q.advance()
 }
 
-// tryAnswer returns the error of a TryLock that need not wait: this process holds all of the lock, or the masters
-// denied it and the first caller watches. nil: the TryLock waits for its turn, or for such an answer. Of a lock that
-// was lost it waits for the release.
-func (q *queue) tryAnswer(w *Waiter) error {
+// tryError returns the error of a TryLock that need not wait: this process holds all of the lock, or an attempt failed
+// and its caller watches. nil: the TryLock waits for its turn, or for such an error. A lock that was lost does not
+// count: the TryLock waits for its release.
+func (q *queue) tryError(w *Waiter) error {
 	switch {
 	case q.holds-q.lost >= q.width:
 		return q.heldError(w.Names)
@@ -165,22 +141,14 @@ func (q *queue) failTryLocks(err error) {
 	for w := q.tryLocks.first; w != nil; w = q.tryLocks.first {
 		q.remove(w)
 		w.err = err
-		w.apply(fail)
+		w.apply(refuse)
 	}
 }
 
 // heldError returns the error of a TryLock while this process holds the lock.
 func (q *queue) heldError(names []string) error { return q.all.HeldError(names[0], q.kind, q.holder) }
 
-// waitReason returns why a caller waits; nil: unknown.
-func (q *queue) waitReason(w *Waiter) error {
-	if q.holds >= q.width {
-		return q.heldError(w.Names)
-	}
-	return q.reason
-}
-
-// remove removes a caller from the queue.
+// remove removes a caller from the queue, with its turn. If it watches, no caller does afterwards.
 func (q *queue) remove(w *Waiter) {
 	q.callers.remove(w)
 	q.tryLocks.remove(w)
@@ -203,31 +171,30 @@ func (q *queue) leave(w *Waiter) (e effects) {
 	if w.state == gone {
 		return effects{}
 	}
-	inherit := w.inherit
-	if inherit == nil && w.slot > 0 {
-		q.slots.refuse(w.slot)
+	if w.inherit == nil && w.slot > 0 {
+		q.slots.giveBack(w.slot)
 	}
 	w.apply(leave)
 	q.remove(w)
 	e = q.advance()
-	e.release = inherit
+	e.release = w.inherit
 	return e
 }
 
 // failed puts a caller whose attempt failed back into the line. The TryLocks there fail with the same error, since they
 // must not overtake it.
-func (q *queue) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
-	w.heldElsewhere, w.cohort = heldElsewhere, cohort{}
-	w.apply(denied)
+func (q *queue) failed(w *Waiter, err error, denied bool) (e effects) {
+	w.cohort = cohort{}
+	w.apply(failed)
 	q.endTurn(w)
-	q.limit, q.reason = 1, err
+	q.limit, q.reason, q.denied = 1, err, denied
 	q.failTryLocks(err)
 	publish := q.takeUnpublished()
 	if w.again {
 		q.askAside(w)
 	}
 	e = q.advance()
-	if !heldElsewhere && publish != nil { // otherwise the holder publishes its release
+	if !denied && publish != nil { // the one that has the lock, or is about to, publishes its release
 		e.publish = publish
 	}
 	return e
@@ -238,7 +205,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 	watched := w == q.watcher
 	w.apply(take)
 	q.remove(w)
-	*h = Hold{queue: q, cohort: c, slot: int32(w.slot), held: true}
+	*h = Hold{queue: q, cohort: c, slot: int32(w.slot), state: held}
 	q.kind, q.holder = w.Kind, w.Holder
 	if w.inherit == nil {
 		q.holds++
@@ -256,7 +223,8 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 }
 
 // grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. Of permits,
-// only one may have become free since a denial; more callers ask only after one is granted at once.
+// each that is granted at once lets one more caller ask. One that was waited for does not: no other may have become
+// free.
 func (q *queue) grow(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)
@@ -270,7 +238,7 @@ func (q *queue) grow(watched bool) {
 	}
 }
 
-// ownerHolds makes all callers of an owner ask, since the owner may hold the lock.
+// ownerHolds makes all callers of an owner ask, since the owner may hold the lock. Those that ask already ask again.
 func (q *queue) ownerHolds(owner string) {
 	for w := q.callers.first; w != nil; w = q.callers.next(w) {
 		switch {
@@ -293,7 +261,8 @@ func (q *queue) released(h *Hold, now time.Time, silent bool) effects {
 		q.beginCooldown(h.cohort, now)
 	}
 	if q.holds < q.width && q.width < Unbounded {
-		q.note(q.inShare(q.holds + 1))
+		urgent := q.inShare(q.holds + 1)
+		q.note(urgent)
 	}
 	return q.advance()
 }
@@ -301,10 +270,10 @@ func (q *queue) released(h *Hold, now time.Time, silent bool) effects {
 // endHold ends a hold.
 func (q *queue) endHold(h *Hold) {
 	q.holds--
-	if h.lost {
+	if h.state == lost {
 		q.lost--
 	}
-	h.held, h.lost = false, false
+	h.state = ended
 	if q.slots != nil {
 		q.slots.release(int(h.slot))
 	}
@@ -313,9 +282,10 @@ func (q *queue) endHold(h *Hold) {
 // published records how many other processes received the message of a release.
 func (q *queue) published(h *Hold, subscribers int, released time.Time) effects {
 	if q.subscription != nil {
-		subscribers-- // this queue itself
+		subscribers-- // this process, as far as this queue knows
 	}
-	if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
+	q.cooldown.others = max(0, subscribers)
+	if q.cooldown.others > 0 {
 		q.beginCooldown(h.cohort, released)
 	}
 	return q.advance()
@@ -324,7 +294,7 @@ func (q *queue) published(h *Hold, subscribers int, released time.Time) effects 
 // messages follows release messages that may be news.
 func (q *queue) messages() {
 	q.do(func(q *queue) effects {
-		if q.watcher == nil {
+		if q.watcher == nil { // no caller needs the message, and the queue may be gone
 			return effects{}
 		}
 		return q.advance()
@@ -337,10 +307,10 @@ func (q *queue) clean(e *effects) {
 	if q.holds > 0 {
 		return
 	}
-	if q.all.byKey[q.key] == q {
+	if q.all.byKey[q.key] == q { // it may be gone: its last lock was released, and the count of the message came late
 		delete(q.all.byKey, q.key)
 	}
-	q.all.yields.set(q.key, q.cooldown, q.all.Now)
+	q.all.cooldowns.set(q.key, q.cooldown, q.all.Now)
 	if publish := q.takeUnpublished(); publish != nil {
 		e.publish = publish
 	}

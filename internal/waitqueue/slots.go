@@ -10,9 +10,9 @@ import (
 // rarely ask for each other's.
 type slots struct {
 	total  int
-	home   *int         // the slot with which the search begins, modulo total; all semaphores of a Locker have one
+	home   *int         // the slot with which the search begins, modulo total; all semaphores of a Locker share it
 	used   map[int]bool // the slots that this process holds or asks for
-	recent []int        // free slots that this process held, the last one at the end
+	recent []int        // slots that this process released and does not use, the last one at the end
 }
 
 // choose chooses one of the candidates, or any slot if candidates is nil. It returns 0 if this process uses all of
@@ -58,9 +58,12 @@ func (s *slots) oneOf(candidates []int) int {
 
 // refuse records that the masters did not grant a slot. The home moves, because another process may have the same one.
 func (s *slots) refuse(slot int) {
-	delete(s.used, slot)
+	s.giveBack(slot)
 	*s.home = newHome()
 }
+
+// giveBack records that a caller that had chosen a slot gave up.
+func (s *slots) giveBack(slot int) { delete(s.used, slot) }
 
 func newHome() int { return rand.IntN(math.MaxInt32) }
 

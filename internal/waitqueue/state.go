@@ -10,7 +10,7 @@ const (
 	waiting               // it waits for its turn
 	yielding              // it has the turn, and lets other processes ask first
 	asking                // it asks the masters
-	probing               // it watches, after a denial: it finds out who holds the lock
+	probing               // it watches, after a failure: it finds out who holds the lock
 	pausing               // it watches: it waits for a release, or for the back-off, before it asks again
 	given                 // it was given the lease of a lock, which it has not taken yet
 	gone                  // it has the lock or an error, or has given up
@@ -24,23 +24,23 @@ const (
 	call   event = iota // it calls
 	turn                // it may ask the masters
 	yield               // it has the turn, and must yield first
-	watch               // it has the turn, and was denied already
+	watch               // it has the turn, and failed since the last news
 	pause               // it knows how long to wait
 	due                 // its yielding or its pause is over
-	denied              // the masters denied its attempt
+	failed              // its attempt failed
 	give                // it is given a lease
 	take                // it has the lock
-	fail                // its TryLock gets an error
+	refuse              // its TryLock gets an error
 	leave               // it gives up
 	events
 )
 
 // transitions has the state that follows a state and an event. The events that it omits for a state cannot occur in it.
 var transitions = [states][events]state{
-	outside:  {call: waiting, fail: gone},
-	waiting:  {turn: asking, yield: yielding, watch: probing, give: given, fail: gone, leave: gone},
+	outside:  {call: waiting, refuse: gone},
+	waiting:  {turn: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
 	yielding: {due: asking, give: given, leave: gone},
-	asking:   {denied: waiting, take: gone, leave: gone},
+	asking:   {failed: waiting, take: gone, leave: gone},
 	probing:  {pause: pausing, leave: gone},
 	pausing:  {due: asking, give: given, leave: gone},
 	given:    {take: gone, leave: gone},
@@ -61,6 +61,6 @@ func (s state) String() string {
 
 func (e event) String() string {
 	return [events]string{
-		"call", "turn", "yield", "watch", "pause", "due", "denied", "give", "take", "fail", "leave",
+		"call", "turn", "yield", "watch", "pause", "due", "failed", "give", "take", "refuse", "leave",
 	}[e]
 }

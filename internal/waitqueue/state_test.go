@@ -10,10 +10,10 @@ import (
 func TestEveryTransition(t *testing.T) {
 	t.Parallel()
 	possible := map[state]map[event]state{
-		outside:  {call: waiting, fail: gone},
-		waiting:  {turn: asking, yield: yielding, watch: probing, give: given, fail: gone, leave: gone},
+		outside:  {call: waiting, refuse: gone},
+		waiting:  {turn: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
 		yielding: {due: asking, give: given, leave: gone},
-		asking:   {denied: waiting, take: gone, leave: gone},
+		asking:   {failed: waiting, take: gone, leave: gone},
 		probing:  {pause: pausing, leave: gone},
 		pausing:  {due: asking, give: given, leave: gone},
 		given:    {take: gone, leave: gone},

@@ -21,10 +21,10 @@ import (
 type Queues struct {
 	Config
 
-	mu     sync.Mutex // not held while effects run
-	byKey  map[queueKey]*queue
-	yields yields
-	home   int // of the slots of semaphores
+	mu        sync.Mutex // not held while effects run
+	byKey     map[queueKey]*queue
+	cooldowns cooldowns
+	home      int // where the search for a free slot of a semaphore begins
 }
 
 // Config is what Queues needs from its user.
@@ -50,27 +50,12 @@ type Subscription interface {
 	Stop()
 }
 
-// Key identifies what a lock locks: one name, or several.
-type Key struct {
-	names   string
-	several bool
-}
-
-// KeyOf returns the key of one name, or of several sorted names.
-func KeyOf(names []string) Key {
-	if len(names) > 1 {
-		return Key{fmt.Sprintf("%q", names), true}
-	}
-	return Key{names: names[0]}
-}
-
 // Unbounded is the Width of a lock that any number of callers may hold.
 const Unbounded = math.MaxInt32
 
 // Request is the lock that a caller wants, and how the caller waits for it.
 type Request struct {
-	Key   Key
-	Names []string // the names that Key stands for
+	Names []string // sorted; several of a LockAll
 	Kind  string   // the kind of lock, for errors
 	Owner string   // the owner of a reentrant lock; "" for every other kind
 	// Holder names the caller, for the errors of others.
@@ -97,12 +82,24 @@ type queueKey struct {
 	several, slotted, reentrant bool
 }
 
-// Join adds a caller to the end of its queue, and returns what the caller is to do first. If the state of the queue
-// answers a TryLock, that is to fail. w must be the zero Waiter, or one that has left its queue.
+// key returns the key of the queue of the request.
+func (r *Request) key() queueKey {
+	names, several := r.Names[0], len(r.Names) > 1
+	if several {
+		names = fmt.Sprintf("%q", r.Names) // other names have another text
+	}
+	return queueKey{
+		names: names, several: several, width: int32(r.Width), slotted: r.Slotted, reentrant: r.Owner != "",
+	}
+}
+
+// Join adds a caller to the end of its queue, and returns what the caller is to do first. A TryLock that need not wait
+// is told to fail. w must be the zero Waiter, or one that has left its queue.
 func (qs *Queues) Join(w *Waiter, r Request) Instruction {
 	*w = Waiter{Request: r}
+	key := r.key() // without the mutex: the text of many names is long
 	qs.mu.Lock()
-	w.queue = qs.queueFor(&w.Request)
+	w.queue = qs.queueFor(key, r.Width)
 	e := w.queue.join(w)
 	do := w.instruction()
 	qs.mu.Unlock()
@@ -110,17 +107,16 @@ func (qs *Queues) Join(w *Waiter, r Request) Instruction {
 	return do
 }
 
-// queueFor returns the queue for a request. It makes one if there is none.
-func (qs *Queues) queueFor(r *Request) *queue {
-	key := queueKey{r.Key.names, int32(r.Width), r.Key.several, r.Slotted, r.Owner != ""}
+// queueFor returns the queue with a key. It makes one if there is none.
+func (qs *Queues) queueFor(key queueKey, width int) *queue {
 	if q := qs.byKey[key]; q != nil {
 		return q
 	}
-	q := &queue{all: qs, key: key, width: r.Width, limit: r.Width, news: 1, tryLocks: waitList{role: asTryLock}}
-	if r.Slotted {
-		q.slots = &slots{total: r.Width, home: &qs.home}
+	q := &queue{all: qs, key: key, width: width, limit: width, news: 1, tryLocks: waitList{role: asTryLock}}
+	if key.slotted {
+		q.slots = &slots{total: width, home: &qs.home}
 	}
-	q.cooldown = qs.yields.get(key, qs.Now)
+	q.cooldown = qs.cooldowns.get(key, qs.Now)
 	qs.byKey[key] = q
 	return q
 }

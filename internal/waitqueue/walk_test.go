@@ -69,7 +69,7 @@ func TestARandomWalk(t *testing.T) {
 // joining has a caller join a queue.
 func joining(qs *Queues, rnd *rand.Rand) *caller {
 	name := fmt.Sprint(rnd.IntN(2))
-	r := Request{Key: KeyOf([]string{name}), Names: []string{name}, Kind: "mutex", Width: 1, Policy: mutex}
+	r := Request{Names: []string{name}, Kind: "mutex", Width: 1, Policy: mutex}
 	switch rnd.IntN(6) {
 	case 0:
 		r.Kind, r.Policy = "writer", Policy{TTL: mutex.TTL}
@@ -136,7 +136,7 @@ func (c *caller) end(rnd *rand.Rand) bool {
 	switch {
 	case c.passed:
 		return false
-	case !c.hold.held && !c.lost:
+	case c.hold.state != held && !c.lost:
 		return true
 	case c.lost:
 		c.hold.Released(start, false)
@@ -188,7 +188,7 @@ func checkQueue(t *testing.T, q *queue, callers []*caller) {
 	}
 	holds, lost := 0, 0
 	for _, c := range callers {
-		if c.hold != nil && c.hold.queue == q && (c.hold.held || c.lost || c.passed) {
+		if c.hold != nil && c.hold.queue == q && (c.hold.state == held || c.lost || c.passed) {
 			holds++
 			if c.lost {
 				lost++
@@ -209,13 +209,13 @@ func checkQueue(t *testing.T, q *queue, callers []*caller) {
 // The times that have passed are removed, and never so often that it costs much.
 func TestYieldsAreSwept(t *testing.T) {
 	t.Parallel()
-	var y yields
+	var y cooldowns
 	key := func(i int) queueKey { return queueKey{names: fmt.Sprint(i)} }
 	for i := range 10_000 {
 		now := start.Add(time.Duration(i) * time.Second)
 		c := cooldown{others: 1, until: now.Add(time.Second)}
 		y.set(key(i), c, at(now))
-		require.LessOrEqual(t, len(y.of), minSweep+1)
+		require.LessOrEqual(t, len(y.byKey), minSweep+1)
 		require.Equal(t, c, y.get(key(i), at(now)))
 		require.Zero(t, y.get(key(i), at(c.until)))
 	}
@@ -230,9 +230,9 @@ func TestYieldsAreSwept(t *testing.T) {
 		}
 	}
 	require.Less(t, sweeps, 6)
-	require.Less(t, len(y.of), 10_000)
+	require.Less(t, len(y.byKey), 10_000)
 	require.Zero(t, y.get(key(-1), at(now.Add(time.Second))))
-	require.Empty(t, y.of, "a caller that joins sweeps, too")
+	require.Empty(t, y.byKey, "a caller that joins sweeps, too")
 	y.set(key(1), cooldown{others: 1, until: now.Add(time.Second)}, at(now))
 	y.set(key(1), cooldown{}, at(now))
 	require.Zero(t, y.get(key(1), at(now)), "no other process waits")

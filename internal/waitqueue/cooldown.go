@@ -1,0 +1,102 @@
+package waitqueue
+
+import (
+	"maps"
+	"time"
+)
+
+// cooldown is what the last release of a lock showed: how many other processes wait for the lock, and until when this
+// process leaves to them what is beyond its share.
+type cooldown struct {
+	others int
+	until  time.Time
+}
+
+// cooldowns has the cooldowns of the locks whose queues are gone.
+type cooldowns struct {
+	byKey   map[queueKey]cooldown
+	sweepAt time.Time // when sweep removes those that are over
+}
+
+// minSweep is the number of cooldowns up to which sweep removes none.
+const minSweep = 64
+
+// set records the cooldown of a lock, unless no other process waits for the lock. now is called only if it is needed.
+func (c *cooldowns) set(key queueKey, one cooldown, now func() time.Time) {
+	if one.others == 0 {
+		delete(c.byKey, key)
+		return
+	}
+	c.sweep(now())
+	if c.byKey == nil {
+		c.byKey = make(map[queueKey]cooldown)
+	}
+	c.byKey[key] = one
+}
+
+// sweep removes the cooldowns that are over. Few last longer than maxCooldown, which takes two slow rounds, so one
+// remains for about two sweeps, and the cost of sweep is constant on average.
+func (c *cooldowns) sweep(now time.Time) {
+	if len(c.byKey) <= minSweep || now.Before(c.sweepAt) {
+		return
+	}
+	maps.DeleteFunc(c.byKey, func(_ queueKey, one cooldown) bool { return !one.until.After(now) })
+	if len(c.byKey) == 0 {
+		c.byKey = nil // a map does not shrink
+	}
+	c.sweepAt = now.Add(maxCooldown)
+}
+
+// get returns the cooldown of a lock; the zero cooldown if it is over. now is called only if it is needed.
+func (c *cooldowns) get(key queueKey, now func() time.Time) cooldown {
+	if len(c.byKey) == 0 {
+		return cooldown{}
+	}
+	at := now()
+	c.sweep(at)
+	if one := c.byKey[key]; one.until.After(at) {
+		return one
+	}
+	return cooldown{}
+}
+
+// makeYield makes a caller yield if the permits that this process would have, with that of the caller, are beyond the
+// share. It reports whether it did.
+func (q *queue) makeYield(w *Waiter, permits int) bool {
+	if q.inShare(permits) || !q.cooldown.until.After(q.all.Now()) {
+		return false
+	}
+	w.waitUntil = q.cooldown.until
+	w.apply(yield)
+	return true
+}
+
+// endYielding ends the yielding of callers whose permits are now within the share.
+func (q *queue) endYielding() {
+	permits := q.holds
+	for w, left := q.callers.first, q.yielding; left > 0; w = q.callers.next(w) {
+		if w.turn {
+			permits++
+		}
+		if w.state != yielding {
+			continue
+		}
+		left--
+		if q.inShare(max(permits, 1)) { // one that asks at once has no turn
+			w.ask(due)
+		}
+	}
+}
+
+// inShare reports whether this number of permits is within this process's share. A process that does not wait is not
+// counted by the others, and so has no share.
+func (q *queue) inShare(permits int) bool {
+	return permits <= share(q.width, q.cooldown.others, q.subscription != nil)
+}
+
+// beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
+func (q *queue) beginCooldown(c cohort, now time.Time) {
+	if until := now.Add(c.cooldown(now, rounds(q.width, q.cooldown.others))); until.After(q.cooldown.until) {
+		q.cooldown.until = until
+	}
+}
