@@ -1,8 +1,6 @@
 package wire_test
 
 import (
-	"context"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,50 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
-
-func TestAWrongPasswordIsNoGrant(t *testing.T) {
-	t.Parallel()
-	for name, user := range map[string]string{
-		"none": "", "a wrong one": ":hunter2@", "a wrong one, with a user": "default:hunter2@",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := simnet.New(t, 1, 1)
-				m := w.Master(0)
-				m.RequirePassword("secret")
-				r := newRig(t, w, "redis://"+user+m.Addr(), node.WithDialer(w.Dial))
-				for range 3 {
-					v := r.ask(acquire("a", "me")).result()
-					assert.Equal(t, wire.Failed, v.Verdict)
-					assert.True(t, v.Unsent)
-					assert.True(t, node.Permanent(v.Err), "%v", v.Err)
-					assert.NotContains(t, v.Err.Error(), "hunter2")
-					time.Sleep(time.Second)
-				}
-				assert.Empty(t, m.Keys())
-				assert.Zero(t, m.Count("SET"))
-			})
-		})
-	}
-}
-
-func TestARightPasswordWorks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		m := w.Master(0)
-		m.RequirePassword("s:cr/t")
-		r := newRig(t, w, "redis://:s%3Acr%2Ft@"+m.Addr(), node.WithDialer(w.Dial))
-		assert.Equal(t, m.Addr(), r.node.Name())
-		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me"), window(time.Minute)).result().Verdict)
-	})
-}
 
 func TestErrorReplies(t *testing.T) {
 	t.Parallel()
@@ -113,51 +71,6 @@ func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
 		assert.Equal(t, wire.Granted, before.result().Verdict)
 		assert.Equal(t, wire.Failed, bad.result().Verdict)
 		assert.Equal(t, wire.Granted, behind.result().Verdict)
-	})
-}
-
-func TestAServerThatIsNotRedisIsAPermanentFailure(t *testing.T) {
-	t.Parallel()
-	for name, hello := range map[string]string{
-		"HTTP": "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
-		"SSH":  "SSH-2.0-OpenSSH_9.6\r\n",
-		"SMTP": "220 mail.example.org ESMTP\r\n",
-		"HTML": "<html>\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := &testnet.Scripted{Hello: hello}
-				n, err := open("redis://:hunter2@10.9.9.9", node.WithDialer(srv.Dial))
-				require.NoError(t, err)
-				r := bind(t, nil, n)
-				v := r.ask(acquire("a", "me")).result()
-				assert.Equal(t, wire.Failed, v.Verdict)
-				assert.True(t, v.Unsent)
-				require.ErrorIs(t, v.Err, node.ErrNotRedis)
-				assert.True(t, node.Permanent(v.Err))
-				assert.NotContains(t, v.Err.Error(), "hunter2")
-				v = r.ask(acquire("a", "me")).result()
-				assert.True(t, node.Permanent(v.Err), "also as a suspect")
-			})
-		})
-	}
-}
-
-func TestAServerThatHangsUpAtOnceIsNoPermanentFailure(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		n, err := open("redis://10.9.9.9", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
-			client, server := net.Pipe()
-			return client, server.Close()
-		}))
-		require.NoError(t, err)
-		r := bind(t, nil, n)
-		v := r.ask(acquire("a", "me")).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assert.True(t, v.Unsent)
-		assert.False(t, node.Permanent(v.Err), "%v", v.Err)
-		assert.True(t, n.Suspect())
 	})
 }
 
@@ -253,4 +166,22 @@ func TestVerdictStrings(t *testing.T) {
 		assert.Equal(t, v == wire.Granted || v == wire.Denied, v.Answered())
 	}
 	assert.Equal(t, wire.Unknown, wire.Vote{}.Verdict, "nothing follows from the zero vote")
+}
+
+func TestAServerThatIsNotRedisIsAPermanentFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := &testnet.Scripted{Hello: "HTTP/1.1 400 Bad Request\r\n"}
+		n, err := open("redis://:hunter2@10.9.9.9", node.WithDialer(srv.Dial))
+		require.NoError(t, err)
+		r := bind(t, nil, n)
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, wire.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrNotRedis)
+		assert.NotContains(t, v.Err.Error(), "hunter2")
+		assert.True(t, n.Suspect())
+		v = r.ask(acquire("a", "me")).result()
+		assert.True(t, node.Permanent(v.Err), "also as a suspect")
+	})
 }

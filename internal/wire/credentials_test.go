@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strings"
 	"sync"
@@ -89,50 +88,6 @@ func TestEveryConnectionAsksForCredentials(t *testing.T) {
 		r.eventually(time.Minute, "a new subscription", func() bool { return r.m.Subscribers(channel) == 1 })
 		l.stop()
 		assert.LessOrEqual(t, int64(v.timesAsked()), dialed.Load(), "refused connections need no credentials")
-	})
-}
-
-func TestAFailureOfTheCredentialsIsTemporary(t *testing.T) {
-	t.Parallel()
-	sealed := errors.New("the vault is sealed")
-	v := &vault{err: sealed}
-	inBubbleWith(t, v, func(t *testing.T, r *rig, _ *atomic.Int64) {
-		vote := r.ask(acquire("a", "me")).result()
-		assert.Equal(t, wire.Failed, vote.Verdict)
-		assert.True(t, vote.Unsent)
-		require.ErrorIs(t, vote.Err, sealed)
-		require.EqualError(t, vote.Err, "no credentials: the vault is sealed")
-		assert.False(t, node.Permanent(vote.Err))
-
-		v.set("zero", nil)
-		r.eventually(
-			time.Minute, "a refused password", func() bool { return node.Permanent(r.ask(acquire("a", "me")).result().Err) },
-		)
-		v.set("one", nil)
-		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("a", "me")).result().Verdict == wire.Granted })
-	})
-}
-
-func TestCredentialsThatDoNotArriveEndTheAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		var asked atomic.Int64
-		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(w.Dial),
-			node.WithCredentials(func(ctx context.Context) (user, password string, err error) {
-				if asked.Add(1) > 3 {
-					return "", "", nil // no authentication
-				}
-				<-ctx.Done()
-				return "", "", ctx.Err()
-			}))
-		l := r.listen(channel)
-		v := r.ask(acquire("a", "me"), within(time.Minute)).result()
-		require.ErrorIs(t, v.Err, node.ErrTimeout)
-		require.EqualError(t, v.Err, "no credentials: no answer in time")
-		assert.NotErrorIs(t, v.Err, context.DeadlineExceeded)
-		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("a", "me")).result().Verdict == wire.Granted })
-		r.eventually(time.Minute, "a subscription", func() bool { return l.notified.Load() == 1 })
 	})
 }
 

@@ -213,19 +213,6 @@ func TestACLs(t *testing.T) {
 	}
 }
 
-func TestAWrongPasswordForARealServer(t *testing.T) {
-	t.Parallel()
-	_, s, _ := realRig(t)
-	n, err := open("redis://nobody:hunter2@" + s.Addr())
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	v := r.ask(acquire("a", "me"), within(patient)).result()
-	assert.Equal(t, wire.Failed, v.Verdict)
-	assert.True(t, v.Unsent)
-	assert.True(t, node.Permanent(v.Err), "%v", v.Err)
-	assert.NotContains(t, v.Err.Error(), "hunter2")
-}
-
 func TestAFullServerFails(t *testing.T) {
 	t.Parallel()
 	r, _, c := realRig(t)

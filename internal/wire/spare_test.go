@@ -1,0 +1,242 @@
+package wire
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestASpareIsStartedOnce(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	start := func() (fx effects) {
+		p.startSpare(at(9), &fx)
+		return fx
+	}
+	assert.Equal(t, effects{}, start(), "there is no call")
+	p.state.outbox.orphan(releases(1)...)
+	assert.Equal(t, effects{startSpare: true}, start())
+	assert.Equal(t, effects{}, start())
+}
+
+func TestASpareIsUsedUntilItEnds(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	l := &fakeLink{}
+	p.spare.running, p.spare.link = true, l
+	for _, err := range []error{nil, errBroken} {
+		p.spare.lane, p.spare.sent = &lane{}, releases(1)
+		fx, left := p.settleSpare(l, 1, []link.Reply{{Value: int64(1)}}, err, at(9))
+		assert.Zero(t, left)
+		assert.Equal(t, at(9), fx.now)
+		assert.Equal(t, err != nil, p.spare.link == nil)
+		assert.Len(t, fx.close, map[bool]int{true: 1, false: 0}[err != nil])
+	}
+}
+
+// A batch without any answer says nothing of its calls, so the next connection waits.
+func TestASpareWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	answer := []link.Reply{{Value: int64(1)}}
+	for name, c := range map[string]struct {
+		n       int
+		replies []link.Reply
+		want    time.Time
+	}{
+		"no answer":           {4, nil, at(9).Add(retryMin)},
+		"an answer":           {4, answer, time.Time{}},
+		"no answer, one call": {1, nil, time.Time{}},
+		"nothing was sent":    {1, []link.Reply{{Result: link.NotSent, Err: errBroken}}, at(9).Add(retryMin)},
+	} {
+		p := newCore()
+		p.spare.lane, p.spare.sent = &lane{reason: reason{cause: owedUnanswered}}, releases(c.n)
+		p.settleSpare(fakeLink{}, c.n, c.replies, errBroken, at(9))
+		assert.Equal(t, c.want, p.spare.retryAt, name)
+	}
+}
+
+func TestAFailedProofBacksOff(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	p.connect(fakeLink{})
+	p.driver.running, p.spare.running = true, true
+	p.state.health.fail(errBroken, at(9))
+	fx, more := p.spareConnected(nil, errBroken, 0, at(10))
+	assert.False(t, more || p.spare.running)
+	assert.Equal(t, at(10).Add(2*retryMin), p.state.health.retryAt)
+	assert.Equal(t, p.state.health.retryAt, fx.tickBy)
+}
+
+func TestAnOrphanExpires(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	orphan := anyCall(durable)
+	p.state.outbox.orphan(orphan)
+	fx := p.tick(at(9.9))
+	assert.Empty(t, fx.deliveries)
+	assert.Equal(t, at(10), fx.tickBy)
+	assert.Equal(t, []delivery{{orphan, unknown(node.ErrTimeout)}}, p.tick(at(10)).deliveries)
+}
+
+func TestASpareSendsOrphans(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	calls := releases(2)
+	p.state.outbox.orphan(calls...)
+	next, _, _ := p.nextSpare(at(9))
+	assert.Equal(t, doConnect, next.do)
+	p.spare.link, p.spare.timeout = fakeLink{}, time.Minute
+	next, n, _ := p.nextSpare(at(9))
+	assert.Equal(t, doFlush, next.do)
+	assert.Equal(t, 2, n)
+	assert.Equal(t, time.Minute, next.patience)
+	for _, c := range calls {
+		assert.Equal(t, at(9), c.flight.sent)
+	}
+	assert.Equal(t, batches{1, 2}, p.batches)
+	next, _, fx := p.nextSpare(at(9))
+	assert.Equal(t, doRest, next.do)
+	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
+	p.state.outbox.orphan(anyCall(expiringAt(at(9)), voted))
+	next, _, _ = p.nextSpare(at(9))
+	assert.Equal(t, doRest, next.do, "the keys have expired")
+}
+
+// A handshake from before the silence says nothing of it: the master may have been frozen since.
+func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	p.connect(&slowLink{})
+	p.conn.silentSince, p.driver.running = at(8), true
+	p.state.health.fail(errBroken, at(8))
+	p.spare.running, p.spare.link, p.spare.began = true, fakeLink{}, at(7.9)
+	next, _, fx := p.nextSpare(at(9))
+	assert.Equal(t, doConnect, next.do)
+	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
+	_, ok := p.spareConnected(fakeLink{}, nil, 0, at(9.1))
+	assert.True(t, ok)
+	next, _, fx = p.nextSpare(at(9.1))
+	assert.Equal(t, doProve, next.do)
+	assert.Empty(t, fx.close)
+}
+
+// A suspect master that stays silent after a batch is proved, although no call ends: all may have their votes.
+func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
+	t.Parallel()
+	for _, suspect := range []bool{false, true} {
+		p := newCore()
+		p.connect(fakeLink{})
+		p.driver.running = true
+		if suspect {
+			p.state.health.fail(errBroken, at(8))
+		}
+		p.state.calls.push(anyCall(expiringAt(at(70)), voted))
+		next, fx := p.next(at(9))
+		require.Equal(t, doFlush, next.do)
+		if suspect {
+			assert.Equal(t, at(9).Add(retryMin), fx.tickBy)
+			assert.True(t, p.tick(at(9).Add(retryMin)).startSpare)
+		} else {
+			assert.Zero(t, fx.tickBy)
+		}
+	}
+}
+
+func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	p.connect(fakeLink{})
+	p.state.calls.written = releases(1)
+	fx := p.settle(p.conn.link, nil, errBroken, nil, at(9))
+	assert.True(t, fx.startSpare)
+	assert.True(t, p.spare.running)
+}
+
+func TestAnAnswerOverASpare(t *testing.T) {
+	t.Parallel()
+	for name, main := range map[string]link.Link{"alone": nil, "next to a main connection": fakeLink{}} {
+		p := newCore()
+		p.connect(main)
+		p.state.health.fail(errBroken, at(8))
+		p.spare.lane, p.spare.backoff = &lane{size: 1}, retryMax
+		retried, waiting := anyCall(durable), anyCall(durable)
+		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
+		p.state.outbox.take(at(9))
+		p.spare.sent = []*Call{retried}
+		fx, _ := p.settleSpare(fakeLink{}, 1, []link.Reply{{Value: int64(1)}}, nil, at(9))
+		assert.Equal(t, main == nil, p.state.health.suspect == nil, "%s: the main connection decides", name)
+		assert.Equal(t, main == nil, slices.Contains(fx.reports, nil))
+		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
+		assert.True(t, p.driver.running, "it sends the other release")
+		assert.Equal(t, 2, p.spare.lane.size)
+		assert.Zero(t, p.spare.backoff)
+	}
+}
+
+// A spare connection that works replaces the main one only if that one is still silent.
+func TestWhichConnectionAProofKeeps(t *testing.T) {
+	t.Parallel()
+	older, newer := &slowLink{}, &slowLink{}
+	for name, c := range map[string]struct {
+		change   func(p *core)
+		replaced bool
+	}{
+		"it is silent":             {func(*core) {}, true},
+		"it was replaced":          {func(p *core) { p.conn.link = &slowLink{} }, false},
+		"it has ended":             {func(p *core) { p.conn.link = nil }, false},
+		"a reply has arrived":      {func(p *core) { p.conn.silentSince = at(8.5) }, false},
+		"no reply is outstanding":  {func(p *core) { p.state.calls.written = nil }, false},
+		"the pipe has been closed": {func(p *core) { p.closing.closed = true }, false},
+	} {
+		p := newCore()
+		p.connect(older)
+		p.conn.silentSince, p.driver.running = at(8), true
+		p.state.health.fail(errBroken, at(8))
+		p.spare.running, p.spare.link, p.spare.began = true, newer, at(8)
+		p.state.calls.written = releases(1)
+		next, _, _ := p.nextSpare(at(9))
+		require.Equal(t, task{do: doProve, link: newer, silent: older, silentSince: at(8)}, next)
+		c.change(p)
+		fx := p.proved(next, at(9))
+		if c.replaced {
+			assert.Equal(t, []link.Link{older}, fx.close, name)
+			assert.Same(t, newer, p.conn.successor, name)
+			assert.Nil(t, p.spare.link)
+			assert.Equal(t, at(9), p.state.health.retryAt, name)
+		} else {
+			assert.Nil(t, p.conn.successor, name)
+			assert.Equal(t, at(9).Add(retryMin), p.state.health.retryAt, "%s: it is not tried at once", name)
+		}
+		next, _, fx = p.nextSpare(at(9))
+		assert.Equal(t, doRest, next.do, name)
+		assert.Equal(t, c.replaced, len(fx.close) == 0, name)
+	}
+}
+
+// The replies of a silent master may arrive when its connection has been closed for a successor, which carries the next
+// call. If another connection were made instead, no silence of that one would be proved.
+func TestASuccessorFollowsAConnectionThatEnded(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	main, successor := &endedLink{}, &slowLink{}
+	p.connect(main)
+	p.conn.successor, p.conn.successorAt = successor, at(8)
+	p.driver.running = true
+	p.state.calls.push(releases(1)...)
+	next, fx := p.next(at(9))
+	assert.NotEqual(t, doConnect, next.do)
+	assert.Equal(t, []link.Link{main}, fx.close)
+	assert.Same(t, successor, p.conn.link)
+	assert.Nil(t, p.conn.successor)
+}
+
+// endedLink is a link that the master has ended.
+type endedLink struct{ fakeLink }
+
+func (*endedLink) State() link.State { return link.Ended }
