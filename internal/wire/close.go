@@ -50,16 +50,13 @@ func (co *core) shut(fx *effects) {
 func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 	fx.now = now
 	co.shut(&fx)
-	s := &co.state
-	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, co.orphans()} {
-		for _, c := range calls {
-			v := unsent(node.ErrClosed)
-			if !c.flight.sent.IsZero() {
-				v = unknown(node.ErrClosed)
-			}
-			if c.claimVote() {
-				fx.deliveries = append(fx.deliveries, delivery{c, v})
-			}
+	for c := range co.allCalls() {
+		v := unsent(node.ErrClosed)
+		if !c.flight.sent.IsZero() {
+			v = unknown(node.ErrClosed)
+		}
+		if c.claimVote() {
+			fx.deliveries = append(fx.deliveries, delivery{c, v})
 		}
 	}
 	unconfirmed = co.unconfirmed() // each open release has its vote now

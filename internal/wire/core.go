@@ -116,15 +116,20 @@ func (co *core) tick(now time.Time) (fx effects) {
 	expired, next := s.calls.expire(now, co.conn.state == connDialing, s.health.suspect)
 	fx.deliveries = expired
 	co.judge(expired, now, &fx)
-	orphaned, orphansNext := expireCalls(co.orphans(), (*Call).due, now, next)
-	for _, c := range orphaned {
-		fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
+	for c := range co.orphans() {
+		if at := c.due(); at.After(now) {
+			if !c.flight.voted {
+				next = earliest(next, at)
+			}
+		} else if c.claimVote() {
+			fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
+		}
 	}
 	if len(fx.reports) > 0 { // the master became suspect
 		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
 		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
 	}
-	fx.wake(orphansNext)
+	fx.wake(next)
 	s.outbox.drop(now)
 	s.calls.push(s.outbox.take(now)...)
 	fx.wake(s.outbox.next(false))

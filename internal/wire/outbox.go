@@ -208,16 +208,15 @@ func (o outbox) count() (n int) {
 	return n
 }
 
-// orphans returns the calls that wait for the spare connection. They may have no vote yet.
-func (o outbox) orphans() (calls []*Call) {
+// orphans yields the calls that wait for the spare connection. They may have no vote yet.
+func (o outbox) orphans(yield func(*Call) bool) {
 	for _, l := range o {
-		if l.reason.cause.onlySpare() {
-			for _, w := range l.calls {
-				calls = append(calls, w.call)
+		for _, w := range l.calls {
+			if l.reason.cause.onlySpare() && !yield(w.call) {
+				return
 			}
 		}
 	}
-	return calls
 }
 
 // add adds a call that is due at due.

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -309,7 +310,7 @@ func TestTheSparesCallsDoNotGoOverTheMainConnection(t *testing.T) {
 	assert.Empty(t, o.take(at(99)))
 	assert.Zero(t, o.next(false))
 	assert.Zero(t, o.count())
-	assert.Equal(t, calls, o.orphans())
+	assert.Equal(t, calls, slices.Collect(o.orphans))
 	l, batch := o.takeSpare(epoch)
 	assert.Equal(t, calls, batch)
 	o.broke(l, 3, batch, epoch)

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/link"
@@ -39,8 +41,29 @@ func (sp *spare) waitLonger(err error, now time.Time) {
 	sp.retryAt = now.Add(sp.backoff)
 }
 
-// orphans returns the durable calls without an answer whose connection ended.
-func (co *core) orphans() []*Call { return append(co.state.outbox.orphans(), co.spare.sent...) }
+// orphans yields the durable calls without an answer whose connection ended. There may be many, so it copies none.
+func (co *core) orphans() iter.Seq[*Call] {
+	return concat(co.state.outbox.orphans, slices.Values(co.spare.sent))
+}
+
+// allCalls yields all calls: those that wait, those without a reply, and the orphans.
+func (co *core) allCalls() iter.Seq[*Call] {
+	c := &co.state.calls
+	return concat(slices.Values(c.queue), slices.Values(c.written), co.orphans())
+}
+
+// concat yields the calls of one sequence after the other.
+func concat(all ...iter.Seq[*Call]) iter.Seq[*Call] {
+	return func(yield func(*Call) bool) {
+		for _, calls := range all {
+			for c := range calls {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // nextOrphan returns when the next orphan may be sent; the zero time if there is none.
 func (co *core) nextOrphan() time.Time {
@@ -126,7 +149,7 @@ func (co *core) spareConnected(l link.Link, err error, took time.Duration, now t
 		return fx, false
 	}
 	co.spare.link, co.spare.timeout = l, max(spareTimeout, 4*took)
-	for _, c := range co.orphans() {
+	for c := range co.orphans() {
 		c.expireAt(now.Add(maxRTO + initialRTO + c.KeyTTL))
 	}
 	return fx, true

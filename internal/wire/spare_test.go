@@ -240,3 +240,17 @@ func TestASuccessorFollowsAConnectionThatEnded(t *testing.T) {
 type endedLink struct{ fakeLink }
 
 func (*endedLink) State() link.State { return link.Ended }
+
+// A master that is down for long may have many orphans, and tick looks at them each time.
+func TestATickCopiesNoOrphans(t *testing.T) {
+	co := newCore()
+	const many = 10_000
+	for range many {
+		co.state.outbox.owe(owedUnanswered, anyCall(durable, voted), at(20), at(9))
+	}
+	co.spare.running = true
+	co.tick(at(10))
+	allocs := testing.AllocsPerRun(10, func() { co.tick(at(10)) })
+	assert.Less(t, allocs, 10.0)
+	assert.Equal(t, many, co.unconfirmed())
+}

@@ -102,13 +102,10 @@ func (co *core) stats(s *Stats) {
 // unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A
 // release that waits for its first answer, and is not late, has no vote.
 func (co *core) unconfirmed() int {
-	s := &co.state
-	n := s.outbox.count()
-	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, co.orphans()} {
-		for _, c := range calls {
-			if c.Durable && c.flight.voted && !c.needless() {
-				n++
-			}
+	n := co.state.outbox.count()
+	for c := range co.allCalls() {
+		if c.Durable && c.flight.voted && !c.needless() {
+			n++
 		}
 	}
 	return n
