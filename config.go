@@ -261,7 +261,7 @@ func (l *Locker) deployment() (seam.Deployment, error) {
 	}
 	defer l.end()
 	return seam.Deployment{
-		Nodes: l.masters, Clock: l.cfg.clock, TTL: l.cfg.terms.TTL, NodeTimeout: l.cfg.timeout(), Drift: l.cfg.drift,
-		Guard: l.cfg.guard, RestartWindow: l.cfg.window(), Closing: l.ending,
+		Nodes: l.masters, Clock: l.cfg.clock, TTL: l.cfg.terms.TTL, NodeTimeout: l.cfg.terms.Timeout, Drift: l.cfg.drift,
+		Guard: l.cfg.guard, RestartWindow: l.cfg.terms.Window, Closing: l.ending,
 	}, nil
 }

@@ -44,7 +44,7 @@ func (l *queuedLock) Validity(now time.Time) time.Duration { return l.lease.Unti
 // Publish publishes the release of the lock, which was silent.
 func (l *queuedLock) Publish() {
 	for _, name := range l.claim.Target.Names {
-		l.locker.quorum.Broadcast(kind.Announce(name).From(l.claim.Origin), l.cfg.timeout())
+		l.locker.quorum.Broadcast(kind.Announce(name).From(l.claim.Origin), l.cfg.terms.Timeout)
 	}
 }
 

@@ -127,7 +127,7 @@ func (l *Locker) read(ctx context.Context, name string, origin *wire.Origin) ([]
 	}
 	defer l.end()
 	op := l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name)).From(origin)
-	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout())
+	answers, err := l.quorum.Read(ctx, op, l.cfg.terms.Timeout)
 	if errors.Is(err, quorum.ErrClosing) {
 		return nil, ErrClosed
 	}

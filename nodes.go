@@ -73,7 +73,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	op := wire.StatusOp().From(l.cfg.origin(ctx, 0, nil))
 	for range 2 {
 		var err error
-		answers, err = l.quorum.Read(ctx, op, l.cfg.timeout())
+		answers, err = l.quorum.Read(ctx, op, l.cfg.terms.Timeout)
 		if errors.Is(err, quorum.ErrClosing) {
 			return nil, ErrClosed
 		} // the rows report every other failure
@@ -106,7 +106,7 @@ func (l *Locker) serverState(s *link.Server) (State, error) {
 	if !l.cfg.guard {
 		return NodeVoting, nil
 	}
-	err := s.Trusted(l.cfg.window(), l.cfg.clock.Now())
+	err := s.Trusted(l.cfg.terms.Window, l.cfg.clock.Now())
 	switch {
 	case err == nil:
 		return NodeVoting, nil

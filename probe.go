@@ -57,7 +57,7 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 		c.intent.residue = c.locker.quorum.NewResidue(c.target.Kind.LeftIntent)
 	}
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
-	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.timeout(), early, c.intent.residue, c.listener())
+	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.terms.Timeout, early, c.intent.residue, c.listener())
 	if err != nil && c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
 		c.withdraw(nil)
 		c.intent.allowed = false
@@ -106,7 +106,9 @@ const probeInterval = time.Second
 
 // intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It
 // bounds how long a waiter that died keeps readers out.
-func (c *config) intentLife() time.Duration { return min(c.retryMax, probeInterval) + 3*c.timeout() }
+func (c *config) intentLife() time.Duration {
+	return min(c.retryMax, probeInterval) + 3*c.terms.Timeout
+}
 
 // withdraw removes the waiter's intent from the masters on which its probes may have left it. lock is the lock that the
 // waiter acquired; nil if it gave up. In that case withdraw also wakes the readers that the intent kept out.
@@ -119,6 +121,6 @@ func (c *call) withdraw(lock *Lock) {
 		lease = lock.lease // its acquisition removes the intent
 	}
 	op := c.claim("", 0).Withdraw(lock == nil)
-	c.locker.quorum.Withdraw(op, c.cfg.timeout(), c.cfg.intentLife(), c.intent.residue, lease)
+	c.locker.quorum.Withdraw(op, c.cfg.terms.Timeout, c.cfg.intentLife(), c.intent.residue, lease)
 	c.intent.token, c.intent.residue = "", nil
 }

@@ -271,7 +271,7 @@ func (l *Locker) isEnding() bool {
 // After Close, every other method of the Locker and of its Locks returns ErrClosed, except the methods that report past
 // state, such as [Lock.Err] and [Lock.Until].
 func (l *Locker) Close() error {
-	deadline := l.cfg.clock.Now().Add(closeBudget + 2*l.cfg.timeout())
+	deadline := l.cfg.clock.Now().Add(closeBudget + 2*l.cfg.terms.Timeout)
 	l.mu.Lock()
 	if l.isEnding() {
 		l.mu.Unlock()

@@ -54,7 +54,7 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 	life := ttl + l.cfg.drift.Of(ttl)
 	op := l.cfg.scripts.Release(name, token).From(l.cfg.origin(ctx, 0, nil))
 	done := make(chan error, 1)
-	l.quorum.ReleaseToken(op, l.cfg.timeout(), life, func(err error) { done <- err })
+	l.quorum.ReleaseToken(op, l.cfg.terms.Timeout, life, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return releaseError(err)
