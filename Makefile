@@ -22,8 +22,8 @@ RUNTESTS   = go run $(GOTESTSUM) --format pkgname --jsonfile $(TESTREPORT) --pac
 TESTREPORT ?= bin/test-report.json
 RACEFLAGS := -race -gcflags=github.com/yuin/gopher-lua/...=-race=false
 TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),$(RACEFLAGS)) $(ARGS)
-# How long make chaos-soak lasts.
-DURATION ?= 2h
+# How many times make chaos-soak plays everything, about half an hour each.
+ROUNDS ?= 4
 # How long make day looks at each incident, at least.
 LOOK ?= 45s
 # How long make fuzz runs each target: a number of inputs, or a duration, such as 1h. At the end of a duration Go 1.26 may
@@ -105,8 +105,9 @@ down: ## stop and remove them
 chaos: image ## inject faults, play schedules exactly, and catch broken locks (SCHEDULES=700 SEED=random)
 	go run ./chaos $(if $(filter file,$(origin SCHEDULES)),,-schedules $(SCHEDULES)) $(if $(SEED),-seed $(SEED))
 
-chaos-soak: image ## play random scenarios for DURATION=2h
-	go run ./chaos -soak $(DURATION) -lanes 2
+chaos-soak: image ## every scenario on containers and on processes, ROUNDS=4 times, until one is not as promised
+	for round in $$(seq $(ROUNDS)); do for on in containers processes; do \
+	go run ./chaos -scenario '*' -backend $$on -lanes 2 || exit; done; done
 
 guarantees: ## write the table of docs/guarantees.md as the scenarios declare it
 	go test ./chaos/internal/scenarios -run TestTheTableOfGuaranteesIsUpToDate -update

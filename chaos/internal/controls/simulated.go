@@ -2,7 +2,6 @@ package controls
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
@@ -16,7 +15,7 @@ func (c Control) simulated(ctx context.Context, o scenarios.Options) (Result, er
 		return Result{}, err
 	}
 	n, found := c.Catch(ctx, play, o.Order)
-	r := Result{Control: c, Text: "nothing found", Where: fmt.Sprintf("%d schedules", n)}
+	r := Result{Control: c, Text: "nothing found", Where: fmt.Sprintf("%d schedules of %d at most", n, c.Within)}
 	if found != nil {
 		r.Caught = true
 		r.Text = found.Said(c.Checker, c.Says)
@@ -38,28 +37,4 @@ func (c Control) Catch(ctx context.Context, play simulation.Play, order uint64) 
 		}
 	}
 	return n, nil
-}
-
-// Table says after how many schedules each of the controls in virtual time is caught, exactly, in three orders.
-func Table(ctx context.Context, o scenarios.Options, some []Control) (string, error) {
-	text := "| broken lock | checker | within | without yields | order 1 | order 2 |\n|---|---|---|---|---|---|\n"
-	for _, c := range some {
-		if c.Within == 0 {
-			continue
-		}
-		play, err := o.Playing(c.Lock)
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return text, err
-		}
-		text += fmt.Sprintf("| %s | %s | %d |", c.Lock, c.Checker, c.Within)
-		for order := range uint64(3) {
-			n, found := c.Catch(ctx, play, order)
-			if found == nil {
-				text += " not in"
-			}
-			text += fmt.Sprintf(" %d |", n)
-		}
-		text += "\n"
-	}
-	return text, ctx.Err()
 }

@@ -8,10 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -111,41 +109,4 @@ func seedOf(seed uint64, name string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // never fails
 	return (seed+h.Sum64()%1_000_000_000)%1_000_000_000 + 1
-}
-
-// Soak plays rounds of Parallelism different random scenarios until the time is over or one is not as promised. It
-// removes the folder of every round that was as promised, so only that of a round that was not, or that ended with an
-// error, remains. It returns what it has played, also on an error (ctx ended, or a scenario had no verdict).
-func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all []Outcome, err error) {
-	begin := time.Now()
-	for round := 0; time.Since(begin) < d && ctx.Err() == nil; round++ {
-		one := s
-		one.Dir = filepath.Join(s.Dir, fmt.Sprintf("%04d", round))
-		one.Seed = s.Seed + uint64(round)
-		outcomes, err := one.Play(ctx, draw(pick, s.Parallelism))
-		all = append(all, outcomes...)
-		if err != nil || slices.ContainsFunc(outcomes, func(o Outcome) bool { return !o.Good() }) {
-			return all, err
-		}
-		if err := os.RemoveAll(one.Dir); err != nil {
-			return all, err
-		}
-	}
-	return all, ctx.Err()
-}
-
-// draw returns n different jobs, because each needs a folder of its own, or fewer if it does not find as many.
-func draw(pick func() Job, n int) []Job {
-	const enough = 50 // picks for each job
-	var jobs []Job
-	for range enough * n {
-		j := pick()
-		if !slices.ContainsFunc(jobs, func(other Job) bool { return other.Name() == j.Name() }) {
-			jobs = append(jobs, j)
-		}
-		if len(jobs) == n {
-			break
-		}
-	}
-	return jobs
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,17 +35,16 @@ type stub struct {
 	scenarios.Suite
 
 	mu     sync.Mutex
-	played []scenarios.Options // one for each attempt
+	played []scenarios.Options // one for each scenario
 	done   []string            // names of jobs
 }
 
-// newStub has play decide what comes of an attempt; attempt counts those at one scenario, from 0.
+// newStub has play decide what comes of a scenario.
 func newStub(
-	t *testing.T, parallel int, play func(ctx context.Context, scenario string, attempt int) ([]check.Verdict, error),
+	t *testing.T, parallel int, play func(ctx context.Context, scenario string) ([]check.Verdict, error),
 ) *stub {
 	t.Helper()
 	s := &stub{}
-	attempts := map[string]int{}
 	s.Suite = scenarios.Suite{
 		Options: scenarios.Options{Seed: 7, Dir: t.TempDir(), Say: t.Logf}, Parallelism: parallel,
 		ReplayOf: func(j scenarios.Job, seed uint64) string { return fmt.Sprintf("again %s %d", j.Name(), seed) },
@@ -56,10 +54,8 @@ func newStub(
 	}.Playing(func(ctx context.Context, sc scenarios.Scenario, o scenarios.Options) (scenarios.Outcome, error) {
 		s.mu.Lock()
 		s.played = append(s.played, o)
-		n := attempts[sc.Name]
-		attempts[sc.Name]++
 		s.mu.Unlock()
-		verdicts, err := play(ctx, sc.Name, n)
+		verdicts, err := play(ctx, sc.Name)
 		return scenarios.Outcome{
 			Scenario: sc, Backend: o.Backend, Seed: o.Seed, Folder: o.Dir, Verdicts: verdicts,
 		}, err
@@ -75,7 +71,7 @@ func jobs(names ...string) []scenarios.Job {
 	return all
 }
 
-func well(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{held}, nil }
+func well(context.Context, string) ([]check.Verdict, error) { return []check.Verdict{held}, nil }
 
 func TestASuitePlaysEveryJobInAFolderAndWithASeedOfItsOwn(t *testing.T) {
 	t.Parallel()
@@ -107,7 +103,7 @@ func TestASuitePlaysAsManyAtATimeAsItAllows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
-		s := newStub(t, 2, func(context.Context, string, int) ([]check.Verdict, error) {
+		s := newStub(t, 2, func(context.Context, string) ([]check.Verdict, error) {
 			n := now.Add(1)
 			defer now.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -149,7 +145,7 @@ func TestASuiteTellsWhatItPlays(t *testing.T) {
 
 func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, 1, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+	s := newStub(t, 1, func(_ context.Context, scenario string) ([]check.Verdict, error) {
 		if scenario == "a" {
 			return []check.Verdict{violated}, nil
 		}
@@ -183,7 +179,7 @@ func TestAClientThatFailedIsAVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return verdicts, nil })
+			s := newStub(t, 1, func(context.Context, string) ([]check.Verdict, error) { return verdicts, nil })
 			outcomes, err := s.Play(t.Context(), jobs("a"))
 			require.NoError(t, err, "it is a verdict")
 			assert.Len(t, s.played, 1)
@@ -198,7 +194,7 @@ func TestAJobWithoutAVerdictIsAnErrorAndIsNotPlayedAgain(t *testing.T) {
 	for name, stumble := range stumbles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStub(t, 1, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+			s := newStub(t, 1, func(_ context.Context, scenario string) ([]check.Verdict, error) {
 				if scenario == "a" {
 					return stumble()
 				}
@@ -232,7 +228,7 @@ func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return tt.found, nil })
+			s := newStub(t, 1, func(context.Context, string) ([]check.Verdict, error) { return tt.found, nil })
 			job := jobs("a")
 			job[0].Scenario.Promises = tt.promises
 			outcomes, err := s.Play(t.Context(), job)
@@ -254,7 +250,7 @@ func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
 func TestAnInterruptedSuiteHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := newStub(t, 1, func(ctx context.Context, _ string, _ int) ([]check.Verdict, error) {
+	s := newStub(t, 1, func(ctx context.Context, _ string) ([]check.Verdict, error) {
 		cancel()
 		return nil, ctx.Err()
 	})
@@ -262,65 +258,4 @@ func TestAnInterruptedSuiteHasNoVerdict(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Len(t, s.played, 1)
 	assert.NotEmpty(t, outcomes[0].NoVerdict)
-}
-
-func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newStub(t, 2, func(context.Context, string, int) ([]check.Verdict, error) {
-			time.Sleep(time.Minute)
-			return []check.Verdict{held}, nil
-		})
-		next, all := 0, jobs("a", "a", "b", "c") // the first two in one round: a is played once
-		soaked, err := s.Soak(t.Context(), func() scenarios.Job { next++; return all[(next-1)%len(all)] }, 150*time.Second)
-		require.NoError(t, err)
-		assert.Len(t, soaked, 6, "three rounds of two: the last one began in time")
-		require.Len(t, s.played, 6)
-		seeds := map[uint64]bool{}
-		for _, o := range s.played {
-			seeds[o.Seed] = true
-		}
-		assert.Len(t, seeds, 3, "every round has a seed of its own")
-		left, err := os.ReadDir(s.Dir)
-		require.NoError(t, err)
-		assert.Empty(t, left, "reports of what was as promised are not kept")
-	})
-}
-
-func TestASoakEndsWithTheRoundThatIsNotAsPromised(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, 1, func(_ context.Context, _ string, attempt int) ([]check.Verdict, error) {
-		if attempt == 2 {
-			return []check.Verdict{violated}, nil
-		}
-		return []check.Verdict{held}, nil
-	})
-	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
-	require.NoError(t, err)
-	assert.Len(t, soaked, 3)
-	left, err := os.ReadDir(s.Dir)
-	require.NoError(t, err)
-	require.Len(t, left, 1, "its folder is kept")
-	assert.Equal(t, "0002", left[0].Name())
-	assert.Equal(t, "again a-processes 9", s.played[2].Replay, "by the seed of its round")
-}
-
-func TestASoakOfFewerScenariosThanItMayPlayAtOncePlaysThoseThereAre(t *testing.T) {
-	t.Parallel()
-	s := newStub(
-		t, 3, func(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{violated}, nil },
-	)
-	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
-	require.NoError(t, err)
-	assert.Len(t, soaked, 1)
-}
-
-func TestASoakWithoutAVerdictIsAnError(t *testing.T) {
-	t.Parallel()
-	s := newStub(
-		t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") },
-	)
-	_, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
-	require.ErrorContains(t, err, "no masters")
-	assert.Len(t, s.played, 1)
 }

@@ -2,9 +2,7 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -19,11 +17,6 @@ func (c *command) steps(sets []controls.Set) (steps []step) {
 			o.Dir = filepath.Join(c.dir, "controls")
 			good := true
 			err := s.Try(ctx, o, func(one controls.Result) { good = c.reportControl(one) && good })
-			if err == nil && c.flags.table != "" {
-				var text string
-				text, err = controls.Table(ctx, o, s.Controls)
-				err = errors.Join(err, os.WriteFile(c.flags.table, []byte(text), 0o644))
-			}
 			return good, err
 		}})
 	}
@@ -46,12 +39,13 @@ func (c *command) onlyControls(ctx context.Context) (bool, error) {
 // reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
 func (c *command) reportControl(one controls.Result) bool {
 	if one.Caught {
-		fmt.Fprintf(c.out, "control %-38s caught by %s after %v: %s\n",
-			one.Lock, one.Checker, one.After.Round(time.Second/10), one.Text)
+		fmt.Fprintf(c.out, "control %-38s caught by %s after %v, %s: %s\n",
+			one.Lock, one.Checker, one.After.Round(time.Second/10), one.Where, one.Text)
 		return true
 	}
 	c.wrong = true
+	again := c.flags.again(c.flags.seed, "-control", quote(one.Lock), "-order", fmt.Sprint(c.flags.order))
 	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
-		one.Lock, one.Checker, one.Text, c.flags.again(c.flags.seed, "-control", quote(one.Lock)), one.Where)
+		one.Lock, one.Checker, one.Text, again, one.Where)
 	return false
 }

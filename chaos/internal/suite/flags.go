@@ -37,7 +37,6 @@ type flags struct {
 	clients     int
 	parallelism int
 	schedules   int
-	soak        time.Duration
 	out         string
 	masters     []string // of the user's
 	controls    []string // patterns of their names
@@ -48,7 +47,6 @@ type flags struct {
 	lock        string   // a broken lock
 	tests       []string // packages
 	run         string
-	table       string // a file
 	set         *flag.FlagSet
 }
 
@@ -71,8 +69,8 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		"follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
 	set.BoolVar(&f.exact, "exact", false, "the same as -backend simulation: play schedules in virtual time, in which a "+
 		"seed and an order repeat everything")
-	set.Uint64Var(&f.order, "order", 1, "the order of an exact run, or the first one; without -schedules "+
-		"only the schedule of the seed is played")
+	set.Uint64Var(&f.order, "order", 1, "the order of an exact run or of controls, or the first one; "+
+		"without -schedules only the schedule of the seed is played")
 	set.IntVar(&f.orders, "orders", 1, "in how many orders each schedule is played exactly, from -order on")
 	set.StringVar(&f.schedule, "schedule", "", "play the schedule in this file exactly, for example the smallest one "+
 		"of a finding")
@@ -80,9 +78,6 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		"several -orders")
 	set.StringVar(&f.run, "run", "", "of -tests, run only those whose names match this")
 	set.StringVar(&f.lock, "lock", "", "in exact runs, use this broken lock instead of ours")
-	set.StringVar(&f.table, "table", "", "write into this file after how many schedules each -control of the simulation "+
-		"is caught, in the orders 0, 1 and 2")
-	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -123,13 +118,11 @@ func (f *flags) complete(names string) error {
 	if f.backend != "" && f.backend != simulated {
 		errs = append(errs, backend.Check(f.backend))
 	}
-	others := f.backend != "" || len(f.scenarios) > 0 || f.soak > 0
-	refuse(f.backend == simulated && f.soak > 0,
-		"a soak plays scenarios: name containers or processes, or leave -backend out")
+	others := f.backend != "" || len(f.scenarios) > 0
 	refuse(len(f.masters) > 0 && others,
-		"on masters of yours the acceptance test is played, and that alone: leave -backend, -scenario and -soak out")
+		"on masters of yours the acceptance test is played, and that alone: leave -backend and -scenario out")
 	refuse(len(f.controls) > 0 && (others || len(f.masters) > 0),
-		"controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out")
+		"controls bring their own masters and traffic: leave -backend, -scenario and -masters out")
 	for _, pattern := range f.controls {
 		refuse(len(controls.Find(pattern)) == 0, "no control is called %q: -h lists them", pattern)
 	}
@@ -137,9 +130,10 @@ func (f *flags) complete(names string) error {
 		f.set.Visit(func(one *flag.Flag) { is = is || one.Name == name })
 		return is
 	}
-	refuse(!f.exact && (set("order") || set("orders") || f.lock != ""), "-order, -orders and -lock belong to -exact")
-	refuse(f.exact && (f.soak > 0 || len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != simulated),
-		"exact runs are simulated: leave -soak, -masters, -control and other backends out")
+	refuse(!f.exact && (set("orders") || f.lock != ""), "-orders and -lock belong to -exact")
+	refuse(!f.exact && len(f.controls) == 0 && set("order"), "-order belongs to -exact and -control")
+	refuse(f.exact && (len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != simulated),
+		"exact runs are simulated: leave -masters, -control and other backends out")
 	_, ok := broken.Find(f.lock)
 	refuse(!ok && f.lock != "", "no broken lock is called %q: -h lists them", f.lock)
 	if f.schedules == 0 {
@@ -153,7 +147,6 @@ func (f *flags) complete(names string) error {
 			f.schedules = allSchedules
 		}
 	}
-	refuse(f.table != "" && len(f.controls) == 0, "-table belongs to -control")
 	refuse(f.order < 1, "order %d: the first one is 1", f.order)
 	refuse(f.orders < 1, "orders %d: it takes at least one", f.orders)
 	refuse(f.parallelism < 1, "lanes %d: it takes at least one", f.parallelism)
@@ -167,8 +160,7 @@ func (f *flags) complete(names string) error {
 
 // everything reports whether the command line names no part of the run.
 func (f *flags) everything() bool {
-	return !f.exact && f.backend != simulated && f.soak == 0 &&
-		len(f.scenarios)+len(f.masters)+len(f.controls) == 0
+	return !f.exact && len(f.scenarios)+len(f.masters)+len(f.controls) == 0
 }
 
 // adjust returns the scenario with the duration and the number of clients that the command line gives.

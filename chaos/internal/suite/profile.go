@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -174,29 +173,6 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism in
 		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, redisbox.EnvRequire)
 	}
 	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
-}
-
-// soak plays random scenarios until the time is over or one is not as promised.
-func (c *command) soak(ctx context.Context) (bool, error) {
-	suite := c.suite(ctx, c.flags.parallelism)
-	all := c.flags.scenarios
-	if len(all) == 0 {
-		all = scenarios.All()
-	}
-	on := []string{c.flags.backend}
-	if on[0] == "" {
-		on = backend.Names()
-	}
-	rng := rand.New(rand.NewPCG(c.flags.seed, 0x736f616b))
-	outcomes, err := suite.Soak(ctx, func() scenarios.Job {
-		return scenarios.Job{Scenario: c.flags.adjust(all[rng.IntN(len(all))]), Backend: on[rng.IntN(len(on))]}
-	}, c.flags.soak)
-	played := slices.DeleteFunc(outcomes, func(o scenarios.Outcome) bool { return o.Skipped+o.NoVerdict != "" })
-	fmt.Fprintf(c.out, "soak: %d scenarios played\n", len(played))
-	if err == nil && len(played) == 0 {
-		err = errors.New("nothing was played: see why each scenario was skipped")
-	}
-	return !slices.ContainsFunc(played, func(o scenarios.Outcome) bool { return !o.Good() }), err
 }
 
 func verdict(ok bool) string {

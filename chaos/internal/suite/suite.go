@@ -122,8 +122,6 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		return c.tests(ctx)
 	case f.exact && f.schedules*f.orders == 1:
 		return c.one(ctx)
-	case f.soak > 0:
-		return c.soak(ctx)
 	case len(f.scenarios) > 0:
 		return c.play(ctx, c.jobs(), f.parallelism)
 	default:

@@ -42,18 +42,17 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 		args []string
 		says string
 	}{
-		"too short":         {[]string{"-duration", "1s"}, "duration 1s: a storm takes at least 5s"},
-		"too few clients":   {[]string{"-clients", "1"}, "clients 1: it takes at least 2"},
-		"unknown backend":   {[]string{"-backend", "clouds"}, `no backend is called "clouds"`},
-		"unknown scenario":  {[]string{"-scenario", "calm"}, `no scenario is called "calm"`},
-		"no lanes":          {[]string{"-lanes", "0"}, "lanes 0"},
-		"a soak of nothing": {[]string{"-backend", "simulation", "-soak", "1m"}, "a soak plays scenarios"},
-		"unknown flag":      {[]string{"-speed", "9"}, "-speed"},
-		"an argument":       {[]string{"fast"}, `unexpected argument "fast"`},
-		"a folder in use":   {[]string{"-out", full}, "is not empty"},
-		"no duration":       {[]string{"-duration", "soon"}, "soon"},
+		"too short":        {[]string{"-duration", "1s"}, "duration 1s: a storm takes at least 5s"},
+		"too few clients":  {[]string{"-clients", "1"}, "clients 1: it takes at least 2"},
+		"unknown backend":  {[]string{"-backend", "clouds"}, `no backend is called "clouds"`},
+		"unknown scenario": {[]string{"-scenario", "calm"}, `no scenario is called "calm"`},
+		"no lanes":         {[]string{"-lanes", "0"}, "lanes 0"},
+		"unknown flag":     {[]string{"-speed", "9"}, "-speed"},
+		"an argument":      {[]string{"fast"}, `unexpected argument "fast"`},
+		"a folder in use":  {[]string{"-out", full}, "is not empty"},
+		"no duration":      {[]string{"-duration", "soon"}, "soon"},
 		"masters and more": {
-			[]string{"-masters", "redis://h:1", "-scenario", "mutexes"}, "leave -backend, -scenario and -soak out",
+			[]string{"-masters", "redis://h:1", "-scenario", "mutexes"}, "leave -backend and -scenario out",
 		},
 		"unknown control":  {[]string{"-control", "calm"}, `no control is called "calm"`},
 		"control and more": {[]string{"-control", "no *", "-backend", "processes"}, "controls bring their own masters"},
@@ -75,7 +74,7 @@ func TestHelpListsEverything(t *testing.T) {
 	var out, errs bytes.Buffer
 	assert.Equal(t, good, Main([]string{"-h"}, &out, &errs))
 	for _, flag := range []string{
-		"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all",
+		"-masters", "redlock-chaos:", "-control", "-backend", "-duration", "-out", "-seed", "only-flush-all",
 		"kill-master-tail", "exclusion", "no token compared", "restart guard off", "nothing closed",
 	} {
 		assert.Contains(t, errs.String(), flag)
@@ -243,7 +242,8 @@ func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 		Control: controls.Control{Lock: "no drift budget", Checker: "exclusion"}, Where: "80 schedules",
 	}))
 	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
-	assert.Contains(t, out.String(), "again: go run ./chaos -control 'no drift budget' -seed 7\n    80 schedules\n")
+	assert.Contains(t, out.String(),
+		"again: go run ./chaos -control 'no drift budget' -order 1 -seed 7\n    80 schedules\n")
 }
 
 func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing.T) {
