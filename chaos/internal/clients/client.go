@@ -4,7 +4,6 @@
 package clients
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +26,6 @@ type client struct {
 
 	clock     history.Clock
 	lockClock *simnet.Clock // the clock that its lock goes by
-	rate      float64       // initial rate of lockClock
 	history   *history.Writer
 	registers []*register.Client
 
@@ -117,14 +115,9 @@ func (r Remote) SetCrashPoint(point string, _ *int) error {
 	return nil
 }
 
-// Drift makes the clock of the lock gain gain seconds a second from now on. With 0 the clock runs at its first rate,
-// and keeps what it has gained.
+// Drift makes the clock of the lock gain gain seconds a second from now on. With 0 it keeps what it has gained.
 func (r Remote) Drift(gain float64, _ *int) error {
-	if gain == 0 {
-		r.c.lockClock.Rate(r.c.rate)
-	} else {
-		r.c.lockClock.Rate(1 + gain)
-	}
+	r.c.lockClock.Rate(1 + gain)
 	return nil
 }
 
@@ -156,8 +149,7 @@ func (c *client) open() error {
 		c.registers = append(c.registers, r)
 		c.Life.Registers[g.Register] = r
 	}
-	c.lockClock, c.rate = simnet.NewClock(), cmp.Or(c.ClockRate, 1)
-	c.lockClock.Rate(c.rate)
+	c.lockClock = simnet.NewClock()
 	var err error
 	c.Locker, err = c.openLocker()
 	return err

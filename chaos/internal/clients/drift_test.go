@@ -30,10 +30,9 @@ func longest(events []history.Event, since time.Duration) (d time.Duration) {
 func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	const ttl = traffic.LongTTL
-	const rate = 1.1 // of its clock, from the beginning
 	const byRate = ttl - ttl/100 - 2*time.Millisecond
 	f, log := newFleet(t, 1, traffic.Config{
-		Lock: traffic.Quorum, URLs: redlocktest.URLs(redlocktest.Start(t, 3)), ClockRate: rate, Groups: []traffic.Group{{
+		Lock: traffic.Quorum, URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: []traffic.Group{{
 			Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}},
 		}},
 	})
@@ -44,21 +43,21 @@ func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 		require.Eventually(t, func() bool { return longest(read(t, f), since) > most-ttl/500 }, soon, look)
 		assert.LessOrEqual(t, longest(read(t, f), since), most)
 	}
-	believes(rate)
+	believes(1)
 	require.NoError(t, f.RunClock(t.Context(), 0, -faults.Drift))
 	believes(1 - faults.Drift)
 	require.NoError(t, f.RunClock(t.Context(), 0, faults.Drift))
 	believes(1 + faults.Drift)
 	require.NoError(t, f.RunClock(t.Context(), 0, 0))
-	believes(rate)
+	believes(1)
 
 	require.NoError(t, f.RunClock(t.Context(), 0, -faults.Drift))
 	require.NoError(t, f.Kill(t.Context(), 0))
 	require.ErrorContains(t, f.RunClock(t.Context(), 0, 0), "c0.0")
 	require.NoError(t, f.Start(t.Context(), 0))
-	believes(rate) // of another life the clock is as it was
+	believes(1) // of another life the clock is as it was
 	require.NoError(t, f.RunClock(t.Context(), 0, 0), "and healing it does nothing")
-	believes(rate)
+	believes(1)
 
 	require.ErrorContains(t, f.RunClock(t.Context(), 0, -1), "it must be more than -1")
 	require.NoError(t, quit(t, f))

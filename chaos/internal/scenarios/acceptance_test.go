@@ -121,7 +121,7 @@ func TestTheAcceptanceTestFindsWhatIsLeft(t *testing.T) {
 func TestTheAcceptanceTestFindsALockThatDoesNotExclude(t *testing.T) {
 	t.Parallel()
 	s, o := acceptance(t, redisproc.URLs(redisproc.ForTest(t, 1)))
-	s.Lock, s.Groups, s.ClockRates = "no token compared", traffic.Groups[1:3], nil
+	s.Lock, s.Groups = "no token compared", traffic.Groups[1:3]
 	out, err := scenarios.Play(t.Context(), s, o)
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(out.Wrong(), "\n"), "exclusion: ")

@@ -67,11 +67,8 @@ func persistence(t faults.Traits) backend.Persistence {
 	}
 }
 
-// slightly is how far the clocks of clients drift within the drift budget.
-var slightly = []float64{1.004, 0.996, 1}
-
-// storms are the scenarios in which many faults meet. Those that differ from every-kind only in their
-// traffic, or in the clients' clocks, are left to virtual time.
+// storms are the scenarios in which many faults meet. Those that differ from every-kind only in their traffic are left
+// to virtual time.
 func storms() []Scenario {
 	storm := func(name, about string, groups []traffic.Group) Scenario {
 		return Scenario{
@@ -90,10 +87,6 @@ func storms() []Scenario {
 	}
 	majority := storm("majority", "a majority or all of the masters fail at once, again and again", traffic.FencedMutexes)
 	majority.Virtual, majority.Mode = false, faults.Majority
-	drifting := storm(
-		"drifting-clients", "the clients' clocks run at different speeds, within the drift budget", traffic.FencedMutexes,
-	)
-	drifting.ClockRates = slightly
 	return []Scenario{
 		every, majority, everything,
 		storm("mutexes", "plain locks under every fault that breaks no assumption", traffic.Mutexes),
@@ -106,7 +99,6 @@ func storms() []Scenario {
 		storm("elections", "elected leaders, who write under their terms, under every fault that breaks no assumption",
 			traffic.Elections),
 		storm("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
-		drifting,
 	}
 }
 

@@ -125,8 +125,8 @@ func (p *player) open() (err error) {
 	return nil
 }
 
-// configure returns the configuration of a client.
-func (p *player) configure(client int) traffic.Config {
+// configure returns the configuration of every client.
+func (p *player) configure(int) traffic.Config {
 	s := p.scenario
 	c := traffic.Config{
 		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
@@ -134,9 +134,6 @@ func (p *player) configure(client int) traffic.Config {
 	}
 	for kind, r := range p.registers {
 		c.Registers[kind] = r.Addr()
-	}
-	if len(s.ClockRates) > 0 {
-		c.ClockRate = s.ClockRates[client%len(s.ClockRates)]
 	}
 	return c
 }

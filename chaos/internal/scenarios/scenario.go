@@ -31,8 +31,6 @@ type Scenario struct {
 	Clients int
 	// Workers is the number of goroutines of each client that contend for a group, unless the group has its own number.
 	Workers int
-	// ClockRates are the rates of the clients' clocks, used in turn. If it is empty, all clocks are right.
-	ClockRates []float64
 	// Container says that the faults need containers. Virtual says that the scenario is played in virtual time unless it
 	// is named.
 	Container, Virtual bool

@@ -43,14 +43,10 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 		out.Groups = append(out.Groups, g)
 	}
 	for i := range s.Clients {
-		c := simulation.Client{
+		out.Clients = append(out.Clients, simulation.Client{
 			Name: traffic.Name(i), TTL: s.maxTTL(), Keepalive: true, Timeout: clients.NodeTimeout, Rate: 1,
 			RetryMin: 10 * time.Millisecond, RetryMax: backoff, // the lock's own
-		}
-		if len(s.ClockRates) > 0 {
-			c.Rate = s.ClockRates[i%len(s.ClockRates)]
-		}
-		out.Clients = append(out.Clients, c)
+		})
 	}
 	if len(s.Faults) > 0 {
 		out.Plan = faults.Plan(seed, s.terms(Masters, s.Clients, s.Faults))

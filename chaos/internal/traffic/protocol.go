@@ -25,9 +25,6 @@ type Config struct {
 	Workers int
 	// Registers are the addresses of the registers that the groups use, by kind.
 	Registers map[string]string
-	// ClockRate is the rate of the client's clock: 1.1 is a tenth too fast, and 0 means 1. It affects only the clock of
-	// the lock. The history has times of the machine's clock.
-	ClockRate float64
 	// Seed determines how long the workers hold, and how long they wait.
 	Seed uint64
 	// History is the file that it writes, which must not exist.
