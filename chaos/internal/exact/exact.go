@@ -41,7 +41,7 @@ type Player struct {
 	module *module
 }
 
-// Open builds the guest, or takes it from the caches of Go and of this package. It needs the go command, and must be
+// Open builds the guest, or takes it from the caches of Go and of wasmtime. It needs the go command, and must be
 // called in a folder of the harness's workspace.
 func Open(ctx context.Context, say func(format string, args ...any)) (*Player, error) {
 	return open(ctx, say, "build", "-ldflags=-s -w", guest)
@@ -91,16 +91,14 @@ func open(ctx context.Context, say func(format string, args ...any), how string,
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build %s for wasip1: %w: %s", args[len(args)-1], err, bytes.TrimSpace(out))
 	}
-	if took := time.Since(begin); took > 2*time.Second {
-		say("built the program for wasip1 in %v", took.Round(time.Second/10))
-	}
 	program, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(program)
 	p := &Player{Program: hex.EncodeToString(sum[:6])}
-	p.module, err = compile(program, hex.EncodeToString(sum[:]), say)
+	p.module, err = compile(program)
+	say("built the program for wasip1, and compiled it, in %v", time.Since(begin).Round(time.Second/10))
 	return p, err
 }
 

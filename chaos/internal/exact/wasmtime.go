@@ -30,8 +30,6 @@ const (
 	tick = time.Microsecond
 	// readings is the number of readings of the clock after which an instance is stuck. A schedule takes some 100,000.
 	readings = 200_000_000
-	// kept is the number of compiled programs in the cache.
-	kept = 6
 )
 
 // module is a compiled program.
@@ -40,67 +38,16 @@ type module struct {
 	module *wasmtime.Module
 }
 
-// compile compiles a program, or reads it from the cache, where its key is its hash.
-func compile(program []byte, key string, say func(format string, args ...any)) (*module, error) {
-	m := &module{engine: wasmtime.NewEngine()}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, "redlock-exact")
-	file := filepath.Join(dir, key+".cwasm")
-	if code, err := os.ReadFile(file); err == nil {
-		if m.module, err = wasmtime.NewModuleDeserialize(m.engine, code); err == nil {
-			now := time.Now()
-			_ = os.Chtimes(file, now, now)
-			return m, nil
-		} // another release of wasmtime, or another processor
-	}
-	say("compiling the program, once: it takes ten seconds or more")
-	if m.module, err = wasmtime.NewModule(m.engine, program); err != nil {
+// compile compiles a program, or takes it from the cache of wasmtime.
+func compile(program []byte) (*module, error) {
+	config := wasmtime.NewConfig()
+	if err := config.CacheConfigLoadDefault(); err != nil {
 		return nil, err
 	}
-	code, err := m.module.Serialize()
-	if err != nil {
-		return nil, err
-	}
-	if err := keep(dir, file, code); err != nil {
-		say("the compiled program is not kept: %v", err)
-	}
-	return m, nil
-}
-
-// keep writes a file into the cache, and removes the oldest ones.
-func keep(dir, file string, code []byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(dir, "part-")
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(code)
-	if err := errors.Join(err, part.Close()); err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
-	}
-	if err := os.Rename(part.Name(), file); err != nil {
-		return err
-	}
-	old, err := filepath.Glob(filepath.Join(dir, "*.cwasm"))
-	if err != nil {
-		return err
-	}
-	age := func(file string) int64 {
-		if info, err := os.Stat(file); err == nil {
-			return info.ModTime().UnixNano()
-		}
-		return 0
-	}
-	slices.SortFunc(old, func(a, b string) int { return int(age(b)>>20) - int(age(a)>>20) })
-	for _, file := range old[min(kept, len(old)):] {
-		_ = os.Remove(file) // another process may have done so
-	}
-	return nil
+	m := &module{engine: wasmtime.NewEngineWithConfig(config)}
+	var err error
+	m.module, err = wasmtime.NewModule(m.engine, program)
+	return m, err
 }
 
 // instance is one run of a program.

@@ -11,7 +11,7 @@ import (
 
 // contract is a Locker that reports calls that do not do what their documentation says, or that take too long.
 type contract struct {
-	Locker
+	kinds.Locker
 	life *life
 }
 
@@ -39,23 +39,23 @@ func (c contract) Lock(ctx context.Context, want kinds.Request) (kinds.Lock, err
 	if (l.Fence() != 0) != want.Fencing {
 		c.life.problem(ByContract, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
 	}
-	return contractLock{l.(Lock), c.life}, nil
+	return contractLock{l.(kinds.Handle), c.life}, nil
 }
 
 // contractLock is a lock of such a Locker.
 type contractLock struct {
-	Lock
+	kinds.Handle
 	life *life
 }
 
 func (l contractLock) Extend(ctx context.Context) error {
 	defer l.life.timed(ctx, "Extend")()
-	return l.Lock.Extend(ctx)
+	return l.Handle.Extend(ctx)
 }
 
 func (l contractLock) Unlock(ctx context.Context) error {
 	done := l.life.timed(ctx, "Unlock")
-	err := l.Lock.Unlock(ctx)
+	err := l.Handle.Unlock(ctx)
 	done()
 	if l.Context().Err() == nil {
 		l.life.problem(ByContract, "the context of a lock outlives its Unlock")

@@ -24,8 +24,6 @@ type Summary struct {
 	Hashes string
 	// Holds is the number of locks held, and Commands the number of commands that the masters executed.
 	Holds, Commands int64
-	// HandedOver is the number of locks that one holder passed to the next.
-	HandedOver int64
 	// Virtual is the duration in the bubbles' time, summed over all schedules. Wall is the real duration.
 	Virtual, Wall time.Duration
 	// ByChecker has a line for each schedule in which a checker found something, also if it is excused.
@@ -113,7 +111,6 @@ func (b Batch) excused(c string) bool { return b.Excused != nil && b.Excused(c) 
 func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.Schedules++
 	s.Holds += int64(r.Holds)
-	s.HandedOver += int64(r.HandedOver)
 	s.Commands += int64(r.Commands)
 	s.Virtual += r.Took
 	for i, f := range r.Found {

@@ -1,11 +1,9 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -15,16 +13,13 @@ import (
 
 // Product opens this module's lock, with opts in addition to what the schedule says.
 func Product(opts ...redlock.Option) Open {
-	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error) {
-		p, err := open(w, h, s, c, opts)
-		if err != nil { // a nil *product would be a Locker that is not nil
-			return nil, err
-		}
-		return p, nil
+	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (kinds.Locker, error) {
+		l, err := open(w, h, s, c, opts)
+		return kinds.Product{Locker: l}, err
 	}
 }
 
-func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Option) (*product, error) {
+func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Option) (*redlock.Locker, error) {
 	nodes := make([]*node.Node, s.Masters)
 	for i := range nodes {
 		var err error
@@ -41,14 +36,7 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 	if !c.Keepalive {
 		all = append(all, redlock.WithoutKeepalive())
 	}
-	p := &product{}
-	all = append(all, redlock.WithTrace(&redlock.Trace{AcquireEnd: p.acquired}))
-	var err error
-	p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return redlock.New(nodes, slices.Concat(all, opts)...)
 }
 
 // address returns the URL at which the client reaches a master.
@@ -60,26 +48,3 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 	}
 	return w.Master(master).URL()
 }
-
-type product struct {
-	kinds.Product
-	handed atomic.Int64
-}
-
-// acquired counts the locks that were acquired without asking any master.
-func (p *product) acquired(_ context.Context, e redlock.AcquireEndEvent) {
-	if e.Outcome == redlock.OutcomeAcquired && e.Attempts == 0 {
-		p.handed.Add(1)
-	}
-}
-
-// HandedOver returns the number of locks that one holder passed to the next.
-func (p *product) HandedOver() int { return int(p.handed.Load()) }
-
-// Locker is the lock under test, on one host. Each lock that it returns is a [Lock].
-type Locker interface {
-	kinds.Locker
-}
-
-// Lock is a lock that a Locker returned.
-type Lock = kinds.Handle

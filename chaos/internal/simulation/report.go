@@ -23,8 +23,6 @@ type Result struct {
 	Holds  int
 	// Found is what the checkers found in the history, and then what the run itself found, such as a key that remains.
 	Found []Found
-	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
-	HandedOver int
 	// Took is the duration of the run in the bubble's time. Commands is the number of commands that the masters
 	// executed.
 	Took     time.Duration
@@ -84,8 +82,7 @@ func (r *Result) Report() string {
 	}
 	var b strings.Builder
 	b.WriteString(r.Schedule.String())
-	fmt.Fprintf(&b, "%d holds, %d of them handed over, %d commands in %v of virtual time\n",
-		r.Holds, r.HandedOver, r.Commands, r.Took.Round(time.Millisecond))
+	fmt.Fprintf(&b, "%d holds, %d commands in %v of virtual time\n", r.Holds, r.Commands, r.Took.Round(time.Millisecond))
 	const enough = 5
 	wrong := r.Wrong()
 	for _, f := range wrong[:min(enough, len(wrong))] {

@@ -14,17 +14,17 @@ package simulation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // Open opens the Locker of a client.
-type Open func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error)
+type Open func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (kinds.Locker, error)
 
 const (
 	// cost is the time that a master takes for one command.
@@ -42,7 +42,7 @@ type run struct {
 	world    *simnet.Net
 	open     Open
 	hosts    []*simnet.Host
-	lockers  []Locker
+	lockers  []kinds.Locker
 	lives    []*life         // the present life of each client
 	killed   []*life         // killed lives of clients that have a new one
 	started  []int           // number of lives of each client
@@ -58,7 +58,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	n := len(s.Clients)
 	r := &run{
 		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open,
-		over: make(chan struct{}), hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n),
+		over: make(chan struct{}), hosts: make([]*simnet.Host, n), lockers: make([]kinds.Locker, n), lives: make([]*life, n),
 		started: make([]int, n),
 	}
 	r.registers = map[string]traffic.Register{}
@@ -111,11 +111,5 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		r.rest()
 	}
 	r.drainKilled()
-	result := r.result(s)
-	for _, l := range slices.Concat(r.killed, r.lives) {
-		if l, ok := l.locker.(interface{ HandedOver() int }); ok {
-			result.HandedOver += l.HandedOver()
-		}
-	}
-	return result
+	return r.result(s)
 }

