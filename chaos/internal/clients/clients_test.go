@@ -77,8 +77,7 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *r
 			c.Env = append(os.Environ(), asClient+"=1")
 			return c
 		},
-		Configure: func(int) traffic.Config { return config },
-		Size:      size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
+		Config: config, Size: size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
 	}
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	return f, log

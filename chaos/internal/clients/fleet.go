@@ -20,8 +20,8 @@ import (
 type Fleet struct {
 	// Command makes the command that runs a client (see [RunClient]).
 	Command func() *exec.Cmd
-	// Configure returns the configuration of a client's next life. The fleet sets Client, Life and History.
-	Configure func(client int) traffic.Config
+	// Config is the configuration of all clients. The fleet sets Client, Life and History.
+	Config traffic.Config
 	// Size is the number of clients.
 	Size int
 	// Dir is the folder of the histories, Logs the folder of the clients' standard error.
@@ -51,7 +51,7 @@ func (f *Fleet) StartAll(ctx context.Context) error {
 // Start begins the next life of a client, and returns when its traffic runs. If it does not, the harness is broken:
 // there was no lock yet that could be to blame.
 func (f *Fleet) Start(ctx context.Context, client int) error {
-	c := f.Configure(client)
+	c := f.Config
 	c.Client = traffic.Name(client)
 	p, err := f.launch(client, &c)
 	if err != nil {

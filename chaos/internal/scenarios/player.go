@@ -114,7 +114,7 @@ func (p *player) open() (err error) {
 	}
 	p.fleet = &clients.Fleet{
 		Command: p.Command, Size: p.scenario.Clients, Dir: p.parts(), Logs: p.logs(), Log: p.log.Write,
-		Configure: p.configure,
+		Config: p.config(),
 	}
 	p.nemesis = &faults.Nemesis{
 		Faults: faults.OnClients(p.fleet), Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
@@ -125,8 +125,8 @@ func (p *player) open() (err error) {
 	return nil
 }
 
-// configure returns the configuration of every client.
-func (p *player) configure(int) traffic.Config {
+// config returns the configuration of the clients.
+func (p *player) config() traffic.Config {
 	s := p.scenario
 	c := traffic.Config{
 		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),

@@ -21,18 +21,18 @@ func (w *worker) act(h *traffic.Attempt) {
 
 // draw chooses the next lock to ask for.
 func (w *worker) draw() kinds.Request {
-	names := w.schedule.Names
-	if w.schedule.Move > 0 {
-		names = names[min(int(w.now()/w.schedule.Move), len(names)-2):][:2]
+	names := w.run.schedule.Names
+	if w.run.schedule.Move > 0 {
+		names = names[min(int(w.Now()/w.run.schedule.Move), len(names)-2):][:2]
 	}
 	if w.client.Own && w.rng.IntN(2) == 0 {
 		names = []string{"of " + w.client.Name}
 	}
 	want := kinds.Request{
-		Mode: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
-		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
+		Mode: w.run.schedule.Kinds[w.rng.IntN(len(w.run.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
+		Fencing: w.rng.Float64() < w.run.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
 	}
-	if w.schedule.Fencing > 0 && w.schedule.fenced(want.Mode) {
+	if w.run.schedule.Fencing > 0 && w.run.schedule.fenced(want.Mode) {
 		want.Fencing = true
 	}
 	if w.client.InTurn {
@@ -52,8 +52,8 @@ func (w *worker) draw() kinds.Request {
 	case kind.Elected():
 		want.Fencing, want.Try = true, false
 	}
-	if kinds.Of(want.Mode).Shares == kinds.Alone && w.schedule.MinHold > 0 && w.rng.IntN(2) == 0 {
-		want.MinHold = w.schedule.MinHold
+	if kinds.Of(want.Mode).Shares == kinds.Alone && w.run.schedule.MinHold > 0 && w.rng.IntN(2) == 0 {
+		want.MinHold = w.run.schedule.MinHold
 	}
 	return want
 }
@@ -63,7 +63,7 @@ func (w *worker) reenter(outer *traffic.Attempt) {
 	holds := []*traffic.Attempt{outer}
 	w.stay(outer, w.meant())
 	for range w.rng.IntN(3) {
-		if w.isOver() {
+		if w.run.storm.Err() != nil {
 			break
 		}
 		if inner := w.inner(outer); inner != nil {
@@ -82,15 +82,15 @@ func (w *worker) reenter(outer *traffic.Attempt) {
 // schedule for as long as outer is valid.
 func (w *worker) inner(outer *traffic.Attempt) *traffic.Attempt {
 	want := outer.Request
-	want.Fencing = w.rng.Float64() < w.schedule.Fencing
+	want.Fencing = w.rng.Float64() < w.run.schedule.Fencing
 	want.Try = w.rng.IntN(2) == 0
-	if !w.schedule.quiet() {
+	if !w.run.schedule.quiet() {
 		return w.take(want, w.wait())
 	}
 	h := w.take(want, patient{most: patience})
-	valid := w.now() < w.life.TrueTime(outer.Lock.Until()) && outer.Lock.Context().Err() == nil
-	if h == nil && valid && !w.host.Dead() && w.thawed(w.host.Name()) == 0 {
-		w.problem(check.ByLiveness, w.who, "%s was refused to %s though the owner holds it and all masters answer",
+	valid := w.Now() < w.TrueTime(outer.Lock.Until()) && outer.Lock.Context().Err() == nil
+	if h == nil && valid && !w.host.Dead() && w.run.thawed(w.host.Name()) == 0 {
+		w.run.problem(check.ByLiveness, w.who, "%s was refused to %s though the owner holds it and all masters answer",
 			want.Names[0], want.Owner)
 	}
 	return h

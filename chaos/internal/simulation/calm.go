@@ -92,10 +92,10 @@ func (r *run) liveness() {
 	names := r.schedule.Names
 	r.phase(history.Calm)
 	var all sync.WaitGroup
-	for i, l := range r.lockers {
+	for i, l := range r.lives {
 		all.Go(func() {
-			r.lives[i].traffic.Round(traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
-			who := r.schedule.Clients[i].Name
+			l.traffic.Round(traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
+			who := l.settings.Name
 			for n, kind := range kinds.Names() {
 				want := kinds.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}
 				want.Fencing = (n+i)%2 == 0 || r.schedule.fenced(kind)
@@ -109,7 +109,7 @@ func (r *run) liveness() {
 				case k.Elected():
 					want.Fencing = true
 				}
-				r.works(who, l, want, bound)
+				r.works(who, l.locker, want, bound)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func (r *run) liveness() {
 }
 
 // works checks that a lock can be acquired and released.
-func (r *run) works(who string, l Locker, want kinds.Request, bound time.Duration) {
+func (r *run) works(who string, l kinds.Locker, want kinds.Request, bound time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	lock, err := l.Lock(ctx, want)
@@ -134,14 +134,14 @@ func (r *run) works(who string, l Locker, want kinds.Request, bound time.Duratio
 // close closes all lockers, and checks that they return in time and leave no connection.
 func (r *run) close() {
 	var all sync.WaitGroup
-	for i, l := range r.lockers {
+	for _, l := range r.lives {
 		all.Go(func() {
 			start := r.now()
-			if err := l.Close(); err != nil {
-				r.problem(ByContract, r.schedule.Clients[i].Name, "Close: %v", err)
+			if err := l.locker.Close(); err != nil {
+				r.problem(ByContract, l.settings.Name, "Close: %v", err)
 			}
 			if took := r.now() - start; took > patience {
-				r.problem(check.ByLiveness, r.schedule.Clients[i].Name, "Close took %v", took)
+				r.problem(check.ByLiveness, l.settings.Name, "Close took %v", took)
 			}
 		})
 	}

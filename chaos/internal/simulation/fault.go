@@ -124,7 +124,7 @@ func (r *run) fault(s faults.Step) *faults.Fault {
 	case s.Paths != nil:
 		m := newMasters(r.world, r.schedule.Rates)
 		for _, client := range s.Paths {
-			m.paths = append(m.paths, r.hosts[client])
+			m.paths = append(m.paths, r.lives[client].host)
 		}
 		n := faults.Nemesis{Faults: faults.OnMasters(m)}
 		f, _ := n.Fault(s.Fault)
@@ -137,11 +137,11 @@ func (r *run) fault(s faults.Step) *faults.Fault {
 // targets returns what a step hits of its target i.
 func (r *run) targets(s faults.Step, i int) (all []target) {
 	if s.On == faults.Clients {
-		return []target{{client: r.hosts[i]}}
+		return []target{{client: r.lives[i].host}}
 	}
 	m := r.world.Master(i)
 	for _, client := range s.Paths {
-		all = append(all, target{Master: m, path: r.hosts[client].To(i)})
+		all = append(all, target{Master: m, path: r.lives[client].host.To(i)})
 	}
 	if s.Paths == nil {
 		all = append(all, target{Master: m, path: m.Link})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -18,7 +19,7 @@ type life struct {
 	settings Client
 	number   int
 	host     *simnet.Host
-	locker   Locker
+	locker   kinds.Locker
 	traffic  *traffic.Life
 	workers  sync.WaitGroup
 	crash    traffic.CrashPoint
@@ -27,11 +28,12 @@ type life struct {
 // begin starts a new life of a client.
 func (r *run) begin(client int) error {
 	c := r.schedule.Clients[client]
+	l := &life{run: r, settings: c}
 	name := c.Name
-	if lives := r.started[client]; lives > 0 {
-		name = fmt.Sprintf("%s.life%d", c.Name, lives+1)
+	if old := r.lives[client]; old != nil {
+		l.number = old.number + 1
+		name = fmt.Sprintf("%s.life%d", c.Name, l.number+1)
 	}
-	r.started[client]++
 	h := r.world.Host(name)
 	h.Clock().Monotonic()
 	h.Clock().Rate(c.Rate)
@@ -46,25 +48,20 @@ func (r *run) begin(client int) error {
 		r.problem(check.ByHarness, name, "cannot open its locker: %v", err)
 		return err
 	}
-	r.hosts[client], r.lockers[client] = h, locker
-	r.lives[client] = newLife(r, c, r.started[client]-1, h, locker)
-	return nil
-}
-
-func newLife(r *run, c Client, number int, h *simnet.Host, locker Locker) *life {
-	l := &life{run: r, settings: c, number: number, host: h, locker: locker}
+	l.host, l.locker = h, locker
 	l.traffic = &traffic.Life{
-		Config: traffic.Config{Client: c.Name, Life: number, Groups: r.schedule.Groups, Seed: r.schedule.Seed},
+		Config: traffic.Config{Client: c.Name, Life: l.number, Groups: r.schedule.Groups, Seed: r.schedule.Seed},
 		World:  l, Locker: contract{locker, l}, Registers: r.registers,
 	}
-	return l
+	r.lives[client] = l
+	return nil
 }
 
 // work starts the workers of a client's present life.
 func (r *run) work(client int) {
 	l := r.lives[client]
 	for n := range r.schedule.Clients[client].Workers {
-		l.workers.Go(newWorker(r, client, n).work)
+		l.workers.Go(newWorker(l, client, n).work)
 	}
 	l.traffic.Start(r.storm, l.workers.Go)
 }

@@ -143,7 +143,7 @@ func Draw(seed uint64) Schedule {
 	s.semaphores(p.client == nil && p.fencing == 0)
 	s.elections()
 	s.jobs()
-	sortBy(s.Plan, func(step faults.Step) time.Duration { return step.At })
+	slices.SortStableFunc(s.Plan, func(a, b faults.Step) int { return cmp.Compare(a.At, b.At) })
 	return s
 }
 

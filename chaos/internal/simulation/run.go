@@ -41,12 +41,8 @@ type run struct {
 	schedule Schedule
 	world    *simnet.Net
 	open     Open
-	hosts    []*simnet.Host
-	lockers  []kinds.Locker
 	lives    []*life         // the present life of each client
 	killed   []*life         // killed lives of clients that have a new one
-	started  []int           // number of lives of each client
-	over     chan struct{}   // closed when the storm is over
 	storm    context.Context // ends with the storm
 
 	registers map[string]traffic.Register
@@ -55,13 +51,10 @@ type run struct {
 // Run runs s within the bubble that it is called from.
 func Run(t simnet.TB, s Schedule, open Open) *Result {
 	t.Helper()
-	n := len(s.Clients)
 	r := &run{
 		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open,
-		over: make(chan struct{}), hosts: make([]*simnet.Host, n), lockers: make([]kinds.Locker, n), lives: make([]*life, n),
-		started: make([]int, n),
+		lives: make([]*life, len(s.Clients)), registers: map[string]traffic.Register{},
 	}
-	r.registers = map[string]traffic.Register{}
 	for _, kind := range []string{history.Trusting, history.Fenced} {
 		r.registers[kind] = register.NewCounters(kind, r.log)
 	}
@@ -85,13 +78,12 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		r.work(i)
 	}
 	fine := r.playPlan()
-	close(r.over)
 	calm()
-	for i, h := range r.hosts {
-		if h.Dead() {
+	for i, l := range r.lives {
+		if l.host.Dead() {
 			r.revive(i)
-		} else if h.Frozen() {
-			r.thaw(r.lives[i])
+		} else if l.host.Frozen() {
+			r.thaw(l)
 		}
 	}
 	r.world.Heal()

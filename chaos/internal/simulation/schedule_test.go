@@ -172,7 +172,7 @@ func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
 			var begin, shown time.Time
 			r := run(t, s, func(
 				w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client,
-			) (simulation.Locker, error) {
+			) (kinds.Locker, error) {
 				host, begin, shown = h, time.Now(), h.Clock().Now()
 				return simulation.Product()(w, h, s, c)
 			})
@@ -190,7 +190,7 @@ func TestALockerThatCannotBeOpenedIsAProblem(t *testing.T) {
 	t.Parallel()
 	r := run(t, simulation.Draw(1), func(
 		*simnet.Net, *simnet.Host, simulation.Schedule, simulation.Client,
-	) (simulation.Locker, error) {
+	) (kinds.Locker, error) {
 		return nil, assert.AnError
 	})
 	assert.False(t, r.OK())

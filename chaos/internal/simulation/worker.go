@@ -1,44 +1,36 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // worker acquires, holds and releases locks until the storm is over.
 type worker struct {
-	*run
-	life    *life
+	*life
 	traffic *traffic.Worker
 	who     string
-	host    *simnet.Host
-	locker  Locker
 	client  Client
 	n       int // index among the client's workers
 	asked   int // number of locks it asked for in turn
 	rng     *rand.Rand
 }
 
-func newWorker(r *run, client, n int) *worker {
-	c, l := r.schedule.Clients[client], r.lives[client]
+func newWorker(l *life, client, n int) *worker {
 	return &worker{
-		run: r, life: l, traffic: l.traffic.Worker(), who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), host: l.host,
-		locker: contract{l.locker, l}, client: c, n: n,
-		rng: rand.New(rand.NewPCG(r.schedule.Seed, uint64(client*100+n+1+10000*(r.started[client]-1)))),
+		life: l, traffic: l.traffic.Worker(), who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), client: l.settings, n: n,
+		rng: rand.New(rand.NewPCG(l.run.schedule.Seed, uint64(client*100+n+1+10000*l.number))),
 	}
 }
 
 func (w *worker) work() {
-	for !w.isOver() {
+	for w.run.storm.Err() == nil {
 		want := w.draw()
 		if a := w.take(want, w.wait()); a != nil {
 			w.act(a)
@@ -49,30 +41,13 @@ func (w *worker) work() {
 	}
 }
 
-func (w *worker) isOver() bool {
-	select {
-	case <-w.over:
-		return true
-	default:
-		return false
-	}
-}
-
 // pause waits for d on the host's clock, until the storm is over, or until ctx ends.
 func (w *worker) pause(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-w.over:
-			cancel()
-		case <-stop:
-		}
-	}()
+	defer context.AfterFunc(w.run.storm, cancel)()
 	_ = clock.Sleep(ctx, w.host.Clock(), d)
-	w.host.AwaitThaw()
+	w.Awake()
 }
 
 // patient says how a worker waits for a lock.
@@ -99,22 +74,14 @@ func (w *worker) take(want kinds.Request, p patient) *traffic.Attempt {
 	if p.cancel > 0 {
 		defer time.AfterFunc(p.cancel, cancel).Stop()
 	}
-	a := w.traffic.Ask(want)
-	l, err := w.locker.Lock(ctx, want)
-	w.host.AwaitThaw()
-	if err != nil {
-		a.Refused(err)
-		return nil
-	}
-	a.Acquired(l)
-	return a
+	return w.traffic.Take(ctx, want)
 }
 
 func (w *worker) extend(a *traffic.Attempt) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.client.TTL)
 	defer cancel()
-	_ = a.Lock.(Lock).Extend(ctx)
-	w.host.AwaitThaw()
+	_ = a.Lock.(kinds.Handle).Extend(ctx)
+	w.Awake()
 }
 
 // unlock unlocks the lock. Sometimes the context of Unlock is already canceled.
@@ -125,10 +92,6 @@ func (w *worker) unlock(a *traffic.Attempt) {
 	if w.rng.IntN(4) == 0 {
 		cancel() // Unlock must work with a canceled context
 	}
-	_ = a.Unlock(ctx)
-	w.host.AwaitThaw()
-}
-
-func sortBy[T any](s []T, key func(T) time.Duration) {
-	slices.SortStableFunc(s, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+	a.Unlock(ctx)
+	w.Awake()
 }

@@ -30,26 +30,22 @@ type Attempt struct {
 	mode string // the present kind: a writer may have become a reader
 }
 
-// Ask begins an acquisition whose token is not read, so that the lock may be handed over.
-func (w *Worker) Ask(r kinds.Request) *Attempt { return w.ask(try{Request: r}) }
+// Take asks for a lock until ctx ends, and begins its hold. It returns nil if the worker does not get the lock.
+func (w *Worker) Take(ctx context.Context, r kinds.Request) *Attempt { return w.take(ctx, try{Request: r}) }
 
-func (w *Worker) ask(t try) *Attempt {
+func (w *Worker) take(ctx context.Context, t try) *Attempt {
 	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, lost: make(chan struct{})}
 	a.Names = slices.Sorted(slices.Values(t.Names))
 	a.log(history.Event{
 		Kind: history.Invoked, TTL: t.TTL, MinHold: t.MinHold, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
 	})
-	return a
-}
-
-// Refused records that the acquisition returned without a lock.
-func (a *Attempt) Refused(err error) {
-	a.log(history.Event{Kind: history.Refused, Err: text(err)})
-}
-
-// Acquired begins the hold of a lock that was just acquired.
-func (a *Attempt) Acquired(l kinds.Lock) {
+	a.life.KillDuring(Acquiring)
+	l, err := a.life.Locker.Lock(ctx, t.Request)
 	a.life.Awake()
+	if err != nil {
+		a.log(history.Event{Kind: history.Refused, Err: text(err)})
+		return nil
+	}
 	now := a.life.Now() // before anything else takes time
 	a.Lock, a.from = l, now
 	a.noteUntil()
@@ -60,6 +56,7 @@ func (a *Attempt) Acquired(l kinds.Lock) {
 	})
 	a.life.held.Add(1)
 	a.stopLossWatch = context.AfterFunc(l.Context(), a.onLoss)
+	return a
 }
 
 // Over writes the end of the belief to the history. Call it before Unlock.
@@ -72,10 +69,10 @@ func (a *Attempt) Over() {
 }
 
 // Unlock unlocks the lock. The hold must be over.
-func (a *Attempt) Unlock(ctx context.Context) error {
+func (a *Attempt) Unlock(ctx context.Context) {
+	a.life.KillDuring(Releasing)
 	err := a.Lock.Unlock(ctx)
 	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(err)})
-	return err
 }
 
 // onLoss is called when the lock's context ends. It writes the loss to the history at once, whatever the holder is

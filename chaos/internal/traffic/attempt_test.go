@@ -27,6 +27,7 @@ var epoch = time.Unix(0, 0)
 func (w *fakeWorld) Now() time.Duration                 { return w.now }
 func (w *fakeWorld) TrueTime(t time.Time) time.Duration { return t.Sub(epoch) - w.gained }
 func (w *fakeWorld) Awake()                             {}
+func (w *fakeWorld) KillDuring(string)                  {}
 
 func (w *fakeWorld) Write(e history.Event) {
 	if e.T == 0 {
@@ -39,6 +40,21 @@ func (w *fakeWorld) Write(e history.Event) {
 type fakeLock struct {
 	kinds.Lock
 	until time.Duration
+}
+
+// fakeLocker returns its one lock.
+type fakeLocker struct {
+	kinds.Locker
+	lock *fakeLock
+}
+
+func (f fakeLocker) Lock(context.Context, kinds.Request) (kinds.Lock, error) { return f.lock, nil }
+
+// taken returns an attempt that has the lock.
+func taken(t *testing.T, world *fakeWorld, lock *fakeLock, look time.Duration) *traffic.Attempt {
+	t.Helper()
+	life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world, Locker: fakeLocker{lock: lock}, Look: look}
+	return life.Worker().Take(t.Context(), kinds.Request{Names: []string{"one"}, TTL: 10 * time.Second})
 }
 
 func (f *fakeLock) Token() string            { return "token" }
@@ -66,9 +82,7 @@ func TestWhenAHolderLearnsOfANewDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world, lock := &fakeWorld{now: second}, &fakeLock{until: 10 * second}
-			life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world, Look: tt.look}
-			a := life.Worker().Ask(kinds.Request{Names: []string{"one"}, TTL: 10 * second})
-			a.Acquired(lock)
+			a := taken(t, world, lock, tt.look)
 			lock.until = tt.moved
 			world.now = tt.believed
 			a.Over()
@@ -83,9 +97,7 @@ func TestWhenAHolderLearnsOfANewDeadline(t *testing.T) {
 		})
 	}
 	world, lock := &fakeWorld{now: second}, &fakeLock{until: 10 * second}
-	life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world}
-	a := life.Worker().Ask(kinds.Request{Names: []string{"one"}, TTL: 10 * second})
-	a.Acquired(lock)
+	a := taken(t, world, lock, 0)
 	world.now, world.gained = 9*second, 2*second
 	a.Over()
 	history.Sort(world.events)

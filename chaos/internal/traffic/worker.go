@@ -108,22 +108,17 @@ func (w *Worker) pass(ctx context.Context, t try) {
 // cycle makes one acquisition with everything that follows it, and reports whether it succeeded. Each step is in the
 // history before the next one begins. In particular the end of the belief is written before the unlock is sent.
 func (w *Worker) cycle(ctx context.Context, t try) bool {
-	a := w.ask(t)
 	wait, cancel := context.WithTimeout(ctx, t.patience)
-	w.life.KillDuring(Acquiring)
-	l, err := w.life.Locker.Lock(wait, t.Request)
+	a := w.take(wait, t)
 	cancel()
-	if err != nil {
-		a.Refused(err)
+	if a == nil {
 		return false
 	}
-	a.Acquired(l)
 	a.section(ctx)
 	a.Over()
 	unlock, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	w.life.KillDuring(Releasing)
-	_ = a.Unlock(unlock)
+	a.Unlock(unlock)
 	return true
 }
 
