@@ -97,13 +97,8 @@ func Open(ctx context.Context, name string, n int, p Persistence) (*Backend, err
 		return nil, err
 	}
 	args := []string{"--repl-diskless-sync-delay", "0"} // so that a replica synchronizes at once
-	switch p {
-	case None:
-	case Always, EverySecond:
+	if p != None {
 		args = append(args, aof.Args(string(p))...)
-	default:
-		return nil, fmt.Errorf("no persistence is called %q: there are %q (none), %q and %q",
-			p, None, Always, EverySecond)
 	}
 	b := &Backend{persistence: p, masters: make([]*master, n)}
 	if err := b.open(ctx, name, args); err != nil {
@@ -133,7 +128,7 @@ func (b *Backend) open(ctx context.Context, name string, args []string) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if b.inspector, err = NewInspector(b.Direct()); err != nil {
+	if b.inspector, err = NewInspector(b.Direct(), ""); err != nil {
 		return err
 	}
 	if b.noClocks == nil {

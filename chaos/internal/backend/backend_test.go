@@ -18,14 +18,8 @@ func TestAnUnknownBackendIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, `no backend is called "clouds": there are ["containers" "processes"]`)
 }
 
-func TestAnUnknownPersistenceIsAnError(t *testing.T) {
-	t.Parallel()
-	_, err := backend.Open(t.Context(), backend.Processes, 1, "hourly")
-	require.ErrorContains(t, err, `no persistence is called "hourly"`)
-}
-
 func TestAnUnreadableURLIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := backend.NewInspector([]string{"redis://127.0.0.1:1", "gopher://x"})
+	_, err := backend.NewInspector([]string{"redis://127.0.0.1:1", "gopher://x"}, "")
 	require.ErrorContains(t, err, "gopher")
 }

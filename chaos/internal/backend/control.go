@@ -70,7 +70,7 @@ func (b *Backend) Do(ctx context.Context, m int, args ...any) (any, error) {
 func (b *Backend) Peer(m int) (host, port string, err error) { return b.masters[m].peer() }
 
 // NewInspector returns an inspector of the masters. The caller must close it.
-func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.Direct()) }
+func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.Direct(), "") }
 
 // Masters returns the number of masters.
 func (b *Backend) Masters() int { return len(b.masters) }

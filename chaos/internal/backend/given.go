@@ -110,7 +110,7 @@ func (g *GivenMasters) URLs() []string { return g.urls }
 func (g *GivenMasters) Masters() int { return len(g.urls) }
 
 // NewInspector returns an inspector that sees only what has the prefix of the run. The caller must close it.
-func (g *GivenMasters) NewInspector() (Inspector, error) { return NewInspectorFor(g.given, g.prefix) }
+func (g *GivenMasters) NewInspector() (Inspector, error) { return NewInspector(g.given, g.prefix) }
 
 // Close does nothing: the masters keep running.
 func (g *GivenMasters) Close() error { return nil }

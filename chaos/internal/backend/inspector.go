@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -32,16 +33,13 @@ type Inspector []inspected
 
 type inspected struct {
 	*redis.Client
-	prefix string // what alone is looked for, "" for everything; see NewInspectorFor
+	prefix string // what alone is looked for, "" for everything; see NewInspector
 }
 
-// NewInspector returns an inspector of the masters at urls. The caller must close it.
-func NewInspector(urls []string) (Inspector, error) { return NewInspectorFor(urls, "") }
-
-// NewInspectorFor opens inspector that see nothing of what others have on these masters: of the keys and channels,
-// those that have the prefix in their names, and of the connections, those that are called by it.
-func NewInspectorFor(urls []string, prefix string) (Inspector, error) {
-	redis.SetLogger(silence{})
+// NewInspector returns an inspector of the masters at urls, which the caller must close. With a prefix it sees only the
+// keys and channels that have the prefix in their names, and the connections that are called by it.
+func NewInspector(urls []string, prefix string) (Inspector, error) {
+	logging.Disable() // it reports every failed dial: here dials fail on purpose
 	inspector := make(Inspector, len(urls))
 	for i, u := range urls {
 		o, err := redis.ParseURL(u)
@@ -55,11 +53,6 @@ func NewInspectorFor(urls []string, prefix string) (Inspector, error) {
 	}
 	return inspector, nil
 }
-
-// silence drops the log of go-redis, which reports every failed dial: here dials fail on purpose.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // Do sends a command to the master, and returns the decoded reply.
 func (e Inspector) Do(ctx context.Context, master int, args ...any) (any, error) {
@@ -87,27 +80,17 @@ func (e Inspector) PingAll(ctx context.Context) error {
 
 // Uptime returns the uptime that the master reports, in whole seconds.
 func (e Inspector) Uptime(ctx context.Context, master int) (time.Duration, error) {
-	info, err := e.Info(ctx, master)
+	text, err := e[master].Info(ctx, "server").Result()
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.Atoi(info["uptime_in_seconds"])
+	_, after, _ := strings.Cut(text, "uptime_in_seconds:")
+	value, _, _ := strings.Cut(after, "\r\n")
+	n, err := strconv.Atoi(value)
 	if err != nil {
 		return 0, fmt.Errorf("INFO has no uptime_in_seconds: %w", err)
 	}
 	return time.Duration(n) * time.Second, nil
-}
-
-// Info returns the fields of the master's INFO.
-func (e Inspector) Info(ctx context.Context, master int) (map[string]string, error) {
-	text, err := e[master].Info(ctx).Result()
-	fields := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
-		}
-	}
-	return fields, err
 }
 
 // Keys returns the keys of the master, sorted by name. It leaves out keys that expire during the call.

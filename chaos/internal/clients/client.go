@@ -6,7 +6,6 @@ package clients
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/rpc"
 	"sync"
@@ -137,12 +136,7 @@ func (c *client) open() error {
 		if g.Register == "" || c.Life.Registers[g.Register] != nil {
 			continue
 		}
-		addr := c.Config.Registers[g.Register]
-		if addr == "" {
-			return fmt.Errorf("group %q wants the register %q, and the configuration has no address of it",
-				g.Names, g.Register)
-		}
-		r, err := register.Dial(addr)
+		r, err := register.Dial(c.Config.Registers[g.Register])
 		if err != nil {
 			return err
 		}

@@ -65,13 +65,6 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 	}
 }
 
-func TestADoomNeedsAMoment(t *testing.T) {
-	t.Parallel()
-	f, _ := newFleet(t, 1, plainConfig(t))
-	require.ErrorContains(t, f.SetCrashPoint(t.Context(), 0, "sunday"), `has no crash point "sunday"`)
-	require.ErrorContains(t, f.SetCrashPoint(t.Context(), 0, traffic.Holding), "does not run")
-}
-
 func TestASparedClientRuns(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)

@@ -35,12 +35,7 @@ func registers(t *testing.T, f *clients.Fleet) map[string]string {
 // withRegisters has the clients of a fleet find the registers.
 func withRegisters(t *testing.T, f *clients.Fleet) {
 	t.Helper()
-	addrs, configure := registers(t, f), f.Configure
-	f.Configure = func(i int) traffic.Config {
-		c := configure(i)
-		c.Registers = addrs
-		return c
-	}
+	f.Config.Registers = registers(t, f)
 }
 
 func read(t *testing.T, f *clients.Fleet) []history.Event {

@@ -1,11 +1,10 @@
 package exact
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -50,7 +49,7 @@ func Parse(args []string) (j Job, err error) {
 // Play plays the job in this process. It is exact only where the host of a guest calls it. The result lacks the history
 // and the commands unless the job asks for them. Then, or if something was found, its Text is the report.
 func (j Job) Play() (*simulation.Result, error) {
-	redis.SetLogger(silent{})
+	logging.Disable()
 	open := simulation.Product()
 	if j.Lock != "" {
 		lock, ok := broken.Find(j.Lock)
@@ -69,7 +68,3 @@ func (j Job) Play() (*simulation.Result, error) {
 	}
 	return r, nil
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}

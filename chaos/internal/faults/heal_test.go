@@ -75,7 +75,7 @@ func (s *site) interrupt(f faults.Traits, begun int) {
 // The nemesis carries out what is planned, and at the end every master serves.
 func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
 	t.Parallel()
-	for i, mode := range faults.Modes() {
+	for i, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			const masters = 5

@@ -61,10 +61,10 @@ func open(t *testing.T, name string, o options) *site {
 	b, err := backend.Open(ctx, name, o.Masters, o.Persistence)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
-	clients, err := backend.NewInspector(b.URLs())
+	clients, err := backend.NewInspector(b.URLs(), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, clients.Close()) })
-	inspector, err := backend.NewInspector(b.Direct())
+	inspector, err := backend.NewInspector(b.Direct(), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
 	return &site{t: t, masters: b, inspector: inspector, nemesis: &faults.Nemesis{

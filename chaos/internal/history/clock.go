@@ -4,7 +4,7 @@ import "time"
 
 // Clock gives times that can be compared between the processes of one machine: nanoseconds of the monotonic clock that
 // the kernel keeps for all of them (CLOCK_MONOTONIC, or what Go itself reads on darwin). Where there is no such clock
-// the times are wall times, which [Note] says.
+// the times are wall times.
 //
 // It is anchored once: one reading of the machine's clock is paired with one of Go's, and every later time is the
 // anchor plus a difference of Go's monotonic readings. So a deadline that a library hands out as a time.Time lands on

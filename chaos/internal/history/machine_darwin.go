@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Note is empty where times of several processes can be compared, and says what to beware of where not.
-const Note = ""
-
 // machine reads CLOCK_UPTIME_RAW, which is what Go's own monotonic time is made of here; CLOCK_MONOTONIC is slewed and
 // runs while the machine sleeps.
 func machine() time.Duration {

@@ -4,8 +4,5 @@ package history
 
 import "time"
 
-// Note is empty where times of several processes can be compared, and says what to beware of where not.
-const Note = "this system has no monotonic clock that its processes share: events carry wall time, and a step of " +
-	"the wall clock during the run makes the verdict worthless"
-
+// machine reads the wall clock. If that is set during a run, the verdict is worthless.
 func machine() time.Duration { return time.Duration(time.Now().UnixNano()) }

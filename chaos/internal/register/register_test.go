@@ -150,12 +150,6 @@ func TestNamesHaveCountersOfTheirOwn(t *testing.T) {
 	assert.Zero(t, lost(events()))
 }
 
-func TestAnUnknownRegisterIsAnError(t *testing.T) {
-	t.Parallel()
-	_, err := register.Start("deaf", "nowhere")
-	require.ErrorContains(t, err, `no register is called "deaf"`)
-}
-
 func TestAClosedRegisterHangsUp(t *testing.T) {
 	t.Parallel()
 	r, events := start(t, history.Trusting)

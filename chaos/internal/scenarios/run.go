@@ -11,7 +11,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/picture"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
@@ -107,11 +106,7 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err
 	}
-	notes := append(masters.Notes(), fmt.Sprintf("%d client processes", s.Clients))
-	if history.Note != "" {
-		notes = append(notes, history.Note)
-	}
-	text := out.Text(events, notes...)
+	text := out.Text(events, append(masters.Notes(), fmt.Sprintf("%d client processes", s.Clients))...)
 	var findings []check.Finding
 	for _, v := range out.Verdicts {
 		findings = append(findings, v.Findings...)

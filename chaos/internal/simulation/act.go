@@ -25,17 +25,17 @@ func (w *worker) draw() kinds.Request {
 	if w.run.schedule.Move > 0 {
 		names = names[min(int(w.Now()/w.run.schedule.Move), len(names)-2):][:2]
 	}
-	if w.client.Own && w.rng.IntN(2) == 0 {
-		names = []string{"of " + w.client.Name}
+	if w.settings.Own && w.rng.IntN(2) == 0 {
+		names = []string{"of " + w.settings.Name}
 	}
 	want := kinds.Request{
 		Mode: w.run.schedule.Kinds[w.rng.IntN(len(w.run.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
-		Fencing: w.rng.Float64() < w.run.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
+		Fencing: w.rng.Float64() < w.run.schedule.Fencing, Try: w.rng.Float64() < w.settings.Hasty,
 	}
 	if w.run.schedule.Fencing > 0 && w.run.schedule.fenced(want.Mode) {
 		want.Fencing = true
 	}
-	if w.client.InTurn {
+	if w.settings.InTurn {
 		want.Names = names[(w.n+w.asked)%len(names):][:1]
 		w.asked++
 	}
@@ -74,7 +74,7 @@ func (w *worker) reenter(outer *traffic.Attempt) {
 	w.rng.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
 	for _, h := range holds {
 		w.unlock(h)
-		w.pause(context.Background(), within(w.rng, w.client.Rest))
+		w.pause(context.Background(), within(w.rng, w.settings.Rest))
 	}
 }
 
@@ -98,8 +98,8 @@ func (w *worker) inner(outer *traffic.Attempt) *traffic.Attempt {
 
 // meant draws how long to hold a lock.
 func (w *worker) meant() time.Duration {
-	most := w.client.Stay
-	if w.client.Greedy {
+	most := w.settings.Stay
+	if w.settings.Greedy {
 		return most
 	}
 	if most = []time.Duration{0, most / 20, most / 2, most}[w.rng.IntN(4)]; most > 0 {
@@ -111,10 +111,10 @@ func (w *worker) meant() time.Duration {
 // stay holds the lock for the duration meant. Sometimes it extends the lock halfway.
 func (w *worker) stay(h *traffic.Attempt, meant time.Duration) {
 	ctx := h.Lock.Context()
-	if !w.client.Greedy && w.rng.IntN(4) == 0 {
+	if !w.settings.Greedy && w.rng.IntN(4) == 0 {
 		ctx = context.Background() // ignores the loss of the lock
 	}
-	if !w.client.Greedy && meant > 10*time.Millisecond && w.rng.IntN(3) == 0 {
+	if !w.settings.Greedy && meant > 10*time.Millisecond && w.rng.IntN(3) == 0 {
 		w.pause(ctx, meant/2)
 		w.extend(h)
 		meant /= 2

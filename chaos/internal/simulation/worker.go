@@ -16,7 +16,6 @@ type worker struct {
 	*life
 	traffic *traffic.Worker
 	who     string
-	client  Client
 	n       int // index among the client's workers
 	asked   int // number of locks it asked for in turn
 	rng     *rand.Rand
@@ -24,7 +23,7 @@ type worker struct {
 
 func newWorker(l *life, client, n int) *worker {
 	return &worker{
-		life: l, traffic: l.traffic.Worker(), who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), client: l.settings, n: n,
+		life: l, traffic: l.traffic.Worker(), who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), n: n,
 		rng: rand.New(rand.NewPCG(l.run.schedule.Seed, uint64(client*100+n+1+10000*l.number))),
 	}
 }
@@ -35,9 +34,9 @@ func (w *worker) work() {
 		if a := w.take(want, w.wait()); a != nil {
 			w.act(a)
 		} else {
-			w.pause(context.Background(), within(w.rng, 2*w.client.Rest))
+			w.pause(context.Background(), within(w.rng, 2*w.settings.Rest))
 		}
-		w.pause(context.Background(), within(w.rng, w.client.Rest))
+		w.pause(context.Background(), within(w.rng, w.settings.Rest))
 	}
 }
 
@@ -57,7 +56,7 @@ type patient struct {
 }
 
 func (w *worker) wait() patient {
-	p := patient{most: within(w.rng, w.client.Wait)}
+	p := patient{most: within(w.rng, w.settings.Wait)}
 	if w.rng.IntN(8) == 0 {
 		p.cancel = within(w.rng, p.most)
 	}
@@ -67,7 +66,7 @@ func (w *worker) wait() patient {
 // take asks for a lock. It returns nil if the worker does not get it.
 func (w *worker) take(want kinds.Request, p patient) *traffic.Attempt {
 	if want.TTL == 0 {
-		want.TTL, want.Keepalive = w.client.TTL, w.client.Keepalive
+		want.TTL, want.Keepalive = w.settings.TTL, w.settings.Keepalive
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.most)
 	defer cancel()
@@ -78,7 +77,7 @@ func (w *worker) take(want kinds.Request, p patient) *traffic.Attempt {
 }
 
 func (w *worker) extend(a *traffic.Attempt) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.client.TTL)
+	ctx, cancel := context.WithTimeout(context.Background(), w.settings.TTL)
 	defer cancel()
 	_ = a.Lock.(kinds.Handle).Extend(ctx)
 	w.Awake()

@@ -31,11 +31,8 @@ type Config struct {
 	History string
 }
 
-// The locks that a client can use, in addition to those of [broken.All].
-const (
-	// Quorum is the lock under test.
-	Quorum = "quorum"
-)
+// Quorum is the lock under test, which a client can use in addition to those of [broken.All].
+const Quorum = "quorum"
 
 // Round says how a client acquires once what each group acquires. It waits up to Patience for each.
 type Round struct {
@@ -57,9 +54,6 @@ const (
 	// Releasing kills the client a few hundred microseconds to milliseconds after it called Unlock.
 	Releasing = "releasing"
 )
-
-// CrashPoints returns all crash points.
-func CrashPoints() []string { return []string{Acquiring, Holding, FrozenHolding, Releasing} }
 
 // CrashPoint is the crash point that is set. A client crashes there once.
 type CrashPoint struct {
