@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -76,21 +75,6 @@ func (e Inspector) PingAll(ctx context.Context) error {
 	}
 	_ = all.Wait() // errs has the errors
 	return errors.Join(errs...)
-}
-
-// Uptime returns the uptime that the master reports, in whole seconds.
-func (e Inspector) Uptime(ctx context.Context, master int) (time.Duration, error) {
-	text, err := e[master].Info(ctx, "server").Result()
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut(text, "uptime_in_seconds:")
-	value, _, _ := strings.Cut(after, "\r\n")
-	n, err := strconv.Atoi(value)
-	if err != nil {
-		return 0, fmt.Errorf("INFO has no uptime_in_seconds: %w", err)
-	}
-	return time.Duration(n) * time.Second, nil
 }
 
 // Keys returns the keys of the master, sorted by name. It leaves out keys that expire during the call.

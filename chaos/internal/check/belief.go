@@ -36,8 +36,6 @@ func (h *hold) ends() *history.Event {
 // An Interval is a time in which a holder believed that it held its lock. [Exclusion] judges these intervals.
 type Interval struct {
 	Who history.ID
-	// Mode is the mode in which the holder believed that it held the lock.
-	Mode string
 	// Begin and End bound the belief. Expired says that its deadline ended it.
 	Begin, End time.Duration
 	Expired    bool
@@ -66,8 +64,8 @@ type group struct {
 	sole          history.ID
 }
 
-func groupOf(mode string, h *hold) group {
-	switch kind := kinds.Of(mode); {
+func groupOf(h *hold) group {
+	switch kind := kinds.Of(h.acquired.Mode); {
 	case kind.Shares == kinds.WithAll:
 		return group{shared: kind.Name}
 	case kind.Shares == kinds.WithOwner && h.acquired.Owner != "":
@@ -115,7 +113,7 @@ func holds(events []history.Event) []*hold {
 			}
 			all = append(all, h)
 			open[id] = &openBelief{until: e.Until, Interval: Interval{
-				Who: id, Mode: e.Mode, Begin: e.T, Acquired: e, hold: h, from: e, to: e,
+				Who: id, Begin: e.T, Acquired: e, hold: h, from: e, to: e,
 			}}
 		case o == nil: // not held
 		case e.Kind == history.Extended:
@@ -177,7 +175,7 @@ func fenceGroup(h *hold) group {
 	if kinds.Of(h.acquired.Mode).Slotted() {
 		return group{sole: h.who}
 	}
-	return groupOf(h.acquired.Mode, h)
+	return groupOf(h)
 }
 
 // nameHolds has the holds of one name, in the order of the acquisitions.
@@ -230,6 +228,6 @@ func endedAt(h *hold) time.Duration    { return h.ended }
 
 // Share reports whether two acquisitions may hold a name at the same time.
 func Share(a, b history.Event) bool {
-	g := groupOf(a.Mode, &hold{who: a.ID(), acquired: &a})
-	return g == groupOf(b.Mode, &hold{who: b.ID(), acquired: &b})
+	g := groupOf(&hold{who: a.ID(), acquired: &a})
+	return g == groupOf(&hold{who: b.ID(), acquired: &b})
 }

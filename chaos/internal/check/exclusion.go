@@ -31,7 +31,7 @@ func overlaps(v *Verdict, name string, all []Interval) {
 	sortByBegin(all)
 	var latest best[Interval]
 	for _, b := range all {
-		g := groupOf(b.Mode, b.hold)
+		g := groupOf(b.hold)
 		if last, ok := latest.outside(g); ok && b.Begin < last.End {
 			v.find(name, []history.Event{*last.from, *last.to, *b.from, *b.to},
 				"%q was held by two for %v: %s from %s to %s, %s from %s to %s", name, min(b.End, last.End)-b.Begin,
@@ -51,7 +51,7 @@ func interrupted(v *Verdict, n nameHolds) {
 		for i := 1; i < len(h.beliefs) && !reads(h); i++ {
 			from, to := h.beliefs[i-1], h.beliefs[i]
 			for _, o := range n.beliefs() {
-				if o.Begin >= from.End && o.End <= to.Begin && groupOf(o.Mode, o.hold) != groupOf(from.Mode, h) {
+				if o.Begin >= from.End && o.End <= to.Begin && groupOf(o.hold) != groupOf(h) {
 					v.find(n.name, []history.Event{*from.to, *o.from, *o.to, *to.from},
 						"%q: %s held it again from %s on, although %s had held it from %s to %s", n.name, who(h.who),
 						moment(to.Begin), holderText(o), moment(o.Begin), moment(o.End))
@@ -64,7 +64,7 @@ func interrupted(v *Verdict, n nameHolds) {
 // within finds the beliefs in which h was asked for and returned.
 func within(v *Verdict, n nameHolds, h *hold) {
 	for _, o := range n.beliefs() {
-		if o.Begin <= h.asked.T && h.acquired.T < o.End && groupOf(o.Mode, o.hold) != groupOf(h.acquired.Mode, h) {
+		if o.Begin <= h.asked.T && h.acquired.T < o.End && groupOf(o.hold) != groupOf(h) {
 			v.find(n.name, []history.Event{*o.from, *h.asked, *h.acquired, *o.to},
 				"%q: %s got it, until %s, while it was held by %s from %s to %s", n.name, who(h.who),
 				moment(h.acquired.Until), holderText(o), moment(o.Begin), moment(o.End))
@@ -79,10 +79,10 @@ func sortByBegin(all []Interval) {
 }
 
 func holderText(b Interval) string {
-	if b.Mode == "" || b.Mode == kinds.Mutex {
-		return who(b.hold.who)
+	if mode := b.Acquired.Mode; mode != "" && mode != kinds.Mutex {
+		return mode + " " + who(b.hold.who)
 	}
-	return b.Mode + " " + who(b.hold.who)
+	return who(b.hold.who)
 }
 
 // best keeps the item with the largest value, and the item with the largest value of any other group. For each group

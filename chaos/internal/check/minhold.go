@@ -59,7 +59,7 @@ func (h *hold) intruder(all []*hold) *hold {
 		if o.acquired.T >= h.keeps() {
 			return nil
 		}
-		if o != h && groupOf(o.acquired.Mode, o) != groupOf(h.acquired.Mode, h) {
+		if o != h && groupOf(o) != groupOf(h) {
 			return o
 		}
 	}

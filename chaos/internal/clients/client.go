@@ -98,12 +98,6 @@ func (r Remote) Round(round traffic.Round, _ *int) error {
 	return nil
 }
 
-// Held returns the number of locks that the client has held so far.
-func (r Remote) Held(_ int, held *int) error {
-	*held = r.c.Held()
-	return nil
-}
-
 // SetCrashPoint has the client kill or freeze itself when it next reaches the point.
 func (r Remote) SetCrashPoint(point string, _ *int) error {
 	if point == traffic.NoCrashPoint {

@@ -96,20 +96,6 @@ func (f *Fleet) launch(client int, c *traffic.Config) (*proc, error) {
 	return p, nil
 }
 
-// Held returns the number of locks that the present lives of the clients have held. One that does not answer soon, as
-// when it is frozen, counts as none.
-func (f *Fleet) Held(ctx context.Context) int {
-	all := make([]int, f.Size)
-	_ = f.each(func(i int) error {
-		return f.do(i, func(p *proc) error { return p.call(ctx, soon, "Held", 0, &all[i]) })
-	})
-	n := 0
-	for _, held := range all {
-		n += held
-	}
-	return n
-}
-
 // Kill ends a client at once.
 func (f *Fleet) Kill(_ context.Context, client int) error { return f.do(client, (*proc).kill) }
 

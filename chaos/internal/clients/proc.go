@@ -38,7 +38,6 @@ const (
 	readyTimeout = time.Minute
 	quitTimeout  = 10 * time.Second
 	tellTimeout  = 5 * time.Second // for a client to acknowledge a crash point or a clock rate
-	soon         = time.Second / 10
 	thawEvery    = 20 * time.Millisecond
 	// hanging times the timeout is when a client that has not answered hangs. Before that it is only late.
 	hanging = 3

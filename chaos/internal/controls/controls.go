@@ -83,11 +83,6 @@ func Find(patterns ...string) []Set {
 	return slices.DeleteFunc(sets, func(s Set) bool { return len(s.Controls) == 0 })
 }
 
-// Named returns the control of a broken lock in virtual time.
-func Named(lock string) Control {
-	return inSimulation[slices.IndexFunc(inSimulation, func(c Control) bool { return c.Lock == lock })]
-}
-
 // Try tries all controls, several at a time, and calls done with each result, one at a time. A control that could not
 // be tried has none, and is an error.
 func (s Set) Try(ctx context.Context, o scenarios.Options, done func(Result)) error {

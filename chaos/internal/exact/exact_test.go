@@ -85,7 +85,7 @@ func TestAViolationIsFoundAgainAndShrunk(t *testing.T) {
 	const lock = "restart guard off"
 	const order = 1
 	exactly := p.Playing(lock)
-	n, found := controls.Named(lock).Catch(t.Context(), exactly, order)
+	n, found := controls.Find(lock)[0].Controls[0].Catch(t.Context(), exactly, order)
 	require.NotNil(t, found)
 	t.Logf("caught by schedule %d, seed %d", n, found.Schedule.Seed)
 	s := found.Schedule

@@ -90,7 +90,7 @@ func draw(title, printed string, events []history.Event, findings []check.Findin
 		if proof[h.Who] {
 			class = "wrong"
 		}
-		title := cmp.Or(h.Mode, "mutex")
+		title := cmp.Or(h.Acquired.Mode, "mutex")
 		if h.Acquired.Fence > 0 {
 			title += fmt.Sprintf(", token %d", h.Acquired.Fence)
 		}

@@ -127,13 +127,6 @@ func TestTheAcceptanceTestFindsALockThatDoesNotExclude(t *testing.T) {
 	assert.Contains(t, strings.Join(out.Wrong(), "\n"), "exclusion: ")
 }
 
-func TestTheAcceptanceTestOfNoMasters(t *testing.T) {
-	t.Parallel()
-	s, o := acceptance(t, nil)
-	_, err := scenarios.Play(t.Context(), s, o)
-	require.ErrorContains(t, err, "no masters are given")
-}
-
 // leak puts a key under the mark of the run, once it locks, and a connection that is called by it and stays.
 func leak(t *testing.T, s *redisproc.Server) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,9 +12,7 @@ import (
 )
 
 const (
-	stopTimeout      = 15 * time.Second
-	firstLockTimeout = 20 * time.Second
-	sayEvery         = 5 * time.Second
+	stopTimeout = 15 * time.Second
 	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
 	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
@@ -24,19 +21,20 @@ const (
 // terms returns the terms of the plan for the available faults.
 func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
 	return faults.Terms{
-		Mode: s.Mode, Duration: s.Storm, Masters: masters, Clients: clients, Window: s.Window() + 2*rounding,
-		TTL: traffic.TTL, Faults: available,
+		Mode: s.Mode, Duration: s.Storm, Masters: masters, Clients: clients, Window: s.outOfVotes(), TTL: traffic.TTL,
+		Faults: available,
 	}
 }
 
+// outOfVotes is for how long a master that was just started may not vote: it may have lost its locks.
+func (s Scenario) outOfVotes() time.Duration { return s.Window() + 2*rounding }
+
 func (p *player) run(ctx context.Context) error {
-	if err := p.waitForVotes(ctx); err != nil {
+	p.Say("waiting until the masters are old enough to vote")
+	if err := clock.Sleep(ctx, clock.System, p.scenario.outOfVotes()); err != nil {
 		return err
 	}
 	if err := p.fleet.StartAll(ctx); err != nil {
-		return err
-	}
-	if err := p.firstLock(ctx); err != nil {
 		return err
 	}
 	if err := p.storm(ctx); err != nil {
@@ -63,35 +61,6 @@ func (p *player) run(ctx context.Context) error {
 		return err
 	}
 	return p.fleet.End(ctx)
-}
-
-// waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a
-// lock, because a fresh master may have lost its locks.
-func (p *player) waitForVotes(ctx context.Context) error {
-	if err := p.inspector.PingAll(ctx); err != nil {
-		return err
-	}
-	window := p.scenario.Window()
-	for said := false; ; said = true {
-		youngest := time.Duration(1<<63 - 1)
-		for m := range p.inspector {
-			up, err := p.inspector.Uptime(ctx, m)
-			if err != nil {
-				return err
-			}
-			youngest = min(youngest, up)
-		}
-		if youngest >= window+rounding {
-			return nil
-		}
-		if !said {
-			p.Say("a master may not vote before it is older than the restart window of %v; the youngest is %v old: waiting",
-				window, youngest)
-		}
-		if err := clock.Sleep(ctx, clock.System, 200*time.Millisecond); err != nil {
-			return err
-		}
-	}
 }
 
 // lateness returns how long after the storm a command may still arrive: TCP repeats lost segments at intervals that
@@ -129,44 +98,17 @@ func ahead(plan []faults.Step) (most time.Duration) {
 	return most
 }
 
-func (p *player) firstLock(ctx context.Context) error {
-	for end := time.Now().Add(firstLockTimeout); p.fleet.Held(ctx) == 0; {
-		if time.Now().After(end) {
-			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLockTimeout)
-		}
-		if err := clock.Sleep(ctx, clock.System, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // storm runs the nemesis against the traffic. When it returns without an error, every fault is healed.
 func (p *player) storm(ctx context.Context) error {
 	storm := p.scenario.Storm
 	p.Say("storm of %v: %d clients, %d groups of names, %d steps",
 		storm, p.scenario.Clients, len(p.scenario.Groups), len(p.plan))
 	p.phase(history.Storm)
-	begin := time.Now()
-	raging := make(chan error, 1)
-	go func() {
-		err := p.nemesis.Run(ctx, p.plan)
-		if err == nil {
-			err = clock.Sleep(ctx, clock.System, time.Until(begin.Add(storm)))
-		}
-		raging <- err
-	}()
-	tick := time.NewTicker(sayEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-raging:
-			return err
-		case <-tick.C:
-			p.Say("%v of %v: the present clients have held %d locks so far",
-				time.Since(begin).Round(time.Second), storm, p.fleet.Held(ctx))
-		}
+	end := time.Now().Add(storm)
+	if err := p.nemesis.Run(ctx, p.plan); err != nil {
+		return err
 	}
+	return clock.Sleep(ctx, clock.System, time.Until(end))
 }
 
 // calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at

@@ -150,17 +150,6 @@ func TestAScenarioWhoseFaultCannotBeHadIsSkipped(t *testing.T) {
 	assert.Contains(t, out.Skipped, "only containers have one of their own")
 }
 
-func TestWhatCannotBePlayedIsRefused(t *testing.T) {
-	t.Parallel()
-	s := scenario(t, "mutexes")
-	s.Storm, s.Clients, s.Faults = time.Second, 1, []string{"sunday"}
-	_, err := scenarios.Play(t.Context(), s, scenarios.Options{Backend: "clouds"})
-	require.ErrorContains(t, err, "duration 1s: a storm takes at least 5s")
-	require.ErrorContains(t, err, "clients 1: it takes at least 2")
-	require.ErrorContains(t, err, `no fault is called "sunday"`)
-	require.ErrorContains(t, err, `no backend is called "clouds"`)
-}
-
 // A master that follows one whose clock is ahead has keys that live on. Only their client could release them.
 func TestKeysOfAMasterWhoseClockIsAheadLiveLongerWhereTheyAreCopied(t *testing.T) {
 	t.Parallel()

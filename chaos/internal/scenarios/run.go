@@ -61,18 +61,6 @@ var (
 	_ masters = (*backend.GivenMasters)(nil)
 )
 
-// check returns an error if the run cannot have masters.
-func (o Options) check() error {
-	switch {
-	case o.Backend != backend.Given:
-		return backend.Check(o.Backend)
-	case len(o.Masters) == 0:
-		return errors.New("no masters are given: say where they are, as in redis://host:6379")
-	default:
-		return nil
-	}
-}
-
 // open returns the masters of a run. They are up.
 func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 	if o.Backend == backend.Given {
@@ -92,9 +80,6 @@ func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 // started, or ctx ended.
 func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	out := o.outcome(s)
-	if err := errors.Join(s.check(), o.check()); err != nil {
-		return out, err
-	}
 	masters, err := o.open(ctx, s)
 	if err != nil {
 		return out, err

@@ -4,8 +4,6 @@ package scenarios
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -131,20 +129,3 @@ const (
 	LeastStorm   = 5 * time.Second
 	LeastClients = 2
 )
-
-// check returns an error that names the value and its bound if the scenario cannot be played.
-func (s Scenario) check() error {
-	var errs []error
-	if s.Storm < LeastStorm {
-		errs = append(errs, fmt.Errorf("duration %v: a storm takes at least %v", s.Storm, LeastStorm))
-	}
-	if s.Clients < LeastClients {
-		errs = append(errs, fmt.Errorf("clients %d: it takes at least %d to contend", s.Clients, LeastClients))
-	}
-	for _, f := range s.Faults {
-		if _, ok := faults.Lookup(f); !ok {
-			errs = append(errs, fmt.Errorf("no fault is called %q", f))
-		}
-	}
-	return errors.Join(errs...)
-}

@@ -89,9 +89,6 @@ func shared(g traffic.Group) bool { return !g.Own }
 func PlayVirtually(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	o.Backend = Simulation
 	out := o.outcome(s)
-	if err := s.check(); err != nil {
-		return out, err
-	}
 	play, err := o.Playing(s.Lock)
 	if err != nil {
 		return out, err

@@ -210,7 +210,7 @@ func (r *Result) checkWaits(intervals []check.Interval) {
 		for _, name := range i.Acquired.Locked() {
 			h := check.Held{Name: name, From: i.Begin, To: i.End, Slots: i.Acquired.Slots}
 			held = append(held, h)
-			if kinds.Of(i.Mode).Reads() {
+			if kinds.Of(i.Acquired.Mode).Reads() {
 				blocksWriters = append(blocksWriters, h)
 			}
 		}

@@ -126,7 +126,7 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	for _, i := range check.Intervals(r.Events) {
 		if h := i.Acquired; slices.ContainsFunc(h.Locked(), func(n string) bool { return slices.Contains(names, n) }) {
 			who := fmt.Sprintf("%s.%d.%d", h.Client, h.Life, h.Worker)
-			holds := fmt.Sprintf("HOLDS %q as a %s, token %d", h.Name, i.Mode, h.Fence)
+			holds := fmt.Sprintf("HOLDS %q as a %s, token %d", h.Name, h.Mode, h.Fence)
 			lines = append(lines, Entry{At: i.Begin, Where: who, Text: holds},
 				Entry{At: i.End, Where: who, Text: fmt.Sprintf("no longer holds %q", h.Name)})
 		}

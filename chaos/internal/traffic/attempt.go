@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -24,17 +23,16 @@ type Attempt struct {
 	deadline      time.Time     // the same on the lock's clock
 	stopLossWatch func() bool   // ends the wait for a loss
 	lost          chan struct{} // closed when the loss is in the history
-	token         string        // "" if the worker does not ask for it
-
-	mu   sync.Mutex
-	mode string // the present kind: a writer may have become a reader
+	token         string
 }
 
 // Take asks for a lock until ctx ends, and begins its hold. It returns nil if the worker does not get the lock.
-func (w *Worker) Take(ctx context.Context, r kinds.Request) *Attempt { return w.take(ctx, try{Request: r}) }
+func (w *Worker) Take(ctx context.Context, r kinds.Request) *Attempt {
+	return w.take(ctx, try{Request: r})
+}
 
 func (w *Worker) take(ctx context.Context, t try) *Attempt {
-	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, lost: make(chan struct{})}
+	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), lost: make(chan struct{})}
 	a.Names = slices.Sorted(slices.Values(t.Names))
 	a.log(history.Event{
 		Kind: history.Invoked, TTL: t.TTL, MinHold: t.MinHold, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
@@ -54,7 +52,6 @@ func (w *Worker) take(ctx context.Context, t try) *Attempt {
 		Kind: history.Acquired, T: now, TTL: a.TTL, MinHold: a.MinHold, Keepalive: a.Keepalive, Token: a.token,
 		Fence: l.Fence(), Until: a.until,
 	})
-	a.life.held.Add(1)
 	a.stopLossWatch = context.AfterFunc(l.Context(), a.onLoss)
 	return a
 }
@@ -185,7 +182,7 @@ func (a *Attempt) extended(at time.Duration, err error) {
 // question returns the acquisition as a register needs it.
 func (a *Attempt) question() register.Question {
 	return register.Question{
-		Name: a.Name(), Mode: a.currentMode(), Fence: a.Lock.Fence(),
+		Name: a.Name(), Mode: a.Mode, Fence: a.Lock.Fence(),
 		Client: a.life.Client, Life: a.life.Config.Life, Worker: a.id, Op: a.op,
 	}
 }
@@ -218,19 +215,9 @@ func (a *Attempt) broken(err error) {
 	}
 }
 
-// lockName returns the name of the lock: all its names joined.
-func (a *Attempt) lockName() string { return strings.Join(a.Names, ",") }
-
-// currentMode returns the kind of the lock by now.
-func (a *Attempt) currentMode() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.mode
-}
-
 func (a *Attempt) log(e history.Event) {
 	e.Client, e.Life, e.Worker, e.Op = a.life.Client, a.life.Config.Life, a.id, a.op
-	e.Name, e.Mode, e.Owner, e.Slots, e.Phase = a.lockName(), a.currentMode(), a.Owner, a.Slots, a.phase
+	e.Name, e.Mode, e.Owner, e.Slots, e.Phase = strings.Join(a.Names, ","), a.Mode, a.Owner, a.Slots, a.phase
 	if len(a.Names) > 1 {
 		e.Names = a.Names
 	}

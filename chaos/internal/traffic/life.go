@@ -28,7 +28,6 @@ type Life struct {
 	// deadline is later than before, the history has it from the beginning of the hold.
 	Look time.Duration
 
-	held    atomic.Int64
 	workers atomic.Int64 // the last id given to a worker
 }
 
@@ -56,9 +55,6 @@ type Register interface {
 }
 
 var _ Register = (*register.Counters)(nil)
-
-// Held returns the number of locks that the life has held.
-func (l *Life) Held() int { return int(l.held.Load()) }
 
 // Start starts the workers of the life's groups, each with run. They work until ctx ends.
 func (l *Life) Start(ctx context.Context, run func(func())) {
