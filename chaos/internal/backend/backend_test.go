@@ -12,12 +12,6 @@ import (
 // soon is longer than anything here takes on a busy machine.
 const soon = 30 * time.Second
 
-func TestAnUnknownBackendIsAnError(t *testing.T) {
-	t.Parallel()
-	_, err := backend.Open(t.Context(), "clouds", 5, backend.None)
-	require.ErrorContains(t, err, `no backend is called "clouds": there are ["containers" "processes"]`)
-}
-
 func TestAnUnreadableURLIsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := backend.NewInspector([]string{"redis://127.0.0.1:1", "gopher://x"}, "")

@@ -56,7 +56,7 @@ func (f *Fleet) Start(ctx context.Context, client int) error {
 	if err != nil {
 		return fmt.Errorf("start client %s: %w", c.Client, err)
 	}
-	if err = p.call(ctx, readyTimeout, "Start", c, new(int)); err != nil {
+	if err = p.call(ctx, readyTimeout, "Start", c); err != nil {
 		f.log(p, history.Broken, err)
 		return errors.Join(err, p.kill())
 	}
@@ -142,7 +142,7 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 // 0 the clock runs at its first rate, and keeps what it has gained. The next life of a client starts with a new clock.
 func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	return f.do(client, func(p *proc) error {
-		return p.call(ctx, tellTimeout, "Drift", gain, new(int))
+		return p.call(ctx, tellTimeout, "Drift", gain)
 	})
 }
 
@@ -163,7 +163,7 @@ func (f *Fleet) Round(ctx context.Context, timeout time.Duration, r traffic.Roun
 // than the timeout. A client that takes longer than three times the timeout has failed.
 func (f *Fleet) all(ctx context.Context, timeout time.Duration, method string, arg any) error {
 	return f.each(func(i int) error {
-		return f.do(i, func(p *proc) error { return f.hung(p, p.call(ctx, timeout, method, arg, new(int))) })
+		return f.do(i, func(p *proc) error { return f.hung(p, p.call(ctx, timeout, method, arg)) })
 	})
 }
 
@@ -188,7 +188,7 @@ func (f *Fleet) CloseLockers(ctx context.Context) error {
 			return nil
 		}
 		p.expect()
-		err := p.call(ctx, quitTimeout, "Quit", 0, new(int))
+		err := p.call(ctx, quitTimeout, "Quit", 0)
 		if err != nil && p.running() != nil {
 			return errors.Join(err, f.ended(p))
 		}

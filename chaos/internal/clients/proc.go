@@ -60,14 +60,13 @@ func (p *proc) start(log *os.File) error {
 }
 
 // call calls a method of [Remote] and waits for its reply. It returns an error if the reply comes after the timeout.
-func (p *proc) call(ctx context.Context, timeout time.Duration, method string, arg any, reply *int) error {
+func (p *proc) call(ctx context.Context, timeout time.Duration, method string, arg any) error {
 	return p.within(ctx, timeout, fmt.Sprintf("answer %q", method), func(ctx context.Context) error {
-		got := new(int) // it may come when the caller waits no more
-		call := p.client.Go("Client."+method, arg, got, make(chan *rpc.Call, 1))
+		call := p.client.Go("Client."+method, arg, new(int), make(chan *rpc.Call, 1))
 		var refused rpc.ServerError
 		select {
 		case <-call.Done:
-			if *reply = *got; call.Error == nil || errors.As(call.Error, &refused) {
+			if call.Error == nil || errors.As(call.Error, &refused) {
 				return call.Error
 			}
 		case <-ctx.Done():
@@ -189,5 +188,5 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.call(ctx, tellTimeout, "SetCrashPoint", traffic.NoCrashPoint, new(int))
+	return p.call(ctx, tellTimeout, "SetCrashPoint", traffic.NoCrashPoint)
 }

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -32,6 +33,14 @@ import (
 )
 
 const guest = "github.com/redlock-go/redlock/chaos/internal/exact/guest"
+
+// instance is one run of a program.
+type instance struct {
+	args           []string
+	seed, order    uint64
+	dir            string // the folder that the program sees as its own; "": none
+	stdout, stderr io.Writer
+}
 
 // A Player plays jobs. Any number of goroutines may use it.
 type Player struct {

@@ -2,19 +2,9 @@
 
 package exact
 
-import (
-	"errors"
-	"io"
-)
+import "errors"
 
 type module struct{}
-
-type instance struct {
-	args           []string
-	seed, order    uint64
-	dir            string
-	stdout, stderr io.Writer
-}
 
 var errUnavailable = errors.New("exact runs need cgo: install gcc, and leave CGO_ENABLED alone")
 

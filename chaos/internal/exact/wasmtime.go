@@ -50,14 +50,6 @@ func compile(program []byte) (*module, error) {
 	return m, err
 }
 
-// instance is one run of a program.
-type instance struct {
-	args           []string
-	seed, order    uint64
-	dir            string // the folder that the program sees as its own; "": none
-	stdout, stderr io.Writer
-}
-
 var errStuck = errors.New("the program is stuck: it read the clock too often")
 
 // run runs the program from its beginning to its end, and returns its exit status.
@@ -85,12 +77,16 @@ func (m *module) run(i instance) (status int, err error) {
 		values[n] = env[k]
 	}
 	wasi.SetEnv(keys, values)
+	temp, err := os.MkdirTemp("", "redlock-exact-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(temp)
+	out, log := filepath.Join(temp, "out"), filepath.Join(temp, "err")
+	if err := errors.Join(wasi.SetStdoutFile(out), wasi.SetStderrFile(log)); err != nil {
+		return 0, err
+	}
 	if i.dir != "" {
-		temp, err := os.MkdirTemp("", "redlock-exact-")
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(temp)
 		if err := errors.Join(
 			wasi.PreopenDir(i.dir, "/", wasmtime.DIR_READ, wasmtime.FILE_READ),
 			wasi.PreopenDir(temp, "/tmp", wasmtime.DIR_READ|wasmtime.DIR_WRITE, wasmtime.FILE_READ|wasmtime.FILE_WRITE),
@@ -98,11 +94,7 @@ func (m *module) run(i instance) (status int, err error) {
 			return 0, err
 		}
 	}
-	done, err := outputs(wasi, i.stdout, i.stderr)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, copyFile(i.stdout, out), copyFile(i.stderr, log)) }()
 	store.SetWasi(wasi)
 	running, err := linker.Instantiate(store, m.module)
 	if err != nil {
@@ -118,28 +110,13 @@ func (m *module) run(i instance) (status int, err error) {
 	return 0, err
 }
 
-// outputs sends what the program prints to files, and returns a function that copies them when it has ended.
-func outputs(wasi *wasmtime.WasiConfig, stdout, stderr io.Writer) (func() error, error) {
-	dir, err := os.MkdirTemp("", "redlock-exact-")
-	if err != nil {
-		return nil, err
+// copyFile writes the content of a file.
+func copyFile(to io.Writer, file string) error {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		_, err = to.Write(text)
 	}
-	files := [2]string{filepath.Join(dir, "out"), filepath.Join(dir, "err")}
-	if err := errors.Join(wasi.SetStdoutFile(files[0]), wasi.SetStderrFile(files[1])); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return func() error {
-		for n, to := range []io.Writer{stdout, stderr} {
-			text, err := os.ReadFile(files[n])
-			if err == nil {
-				_, err = to.Write(text)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return os.RemoveAll(dir)
-	}, nil
+	return err
 }
 
 // chance gives the program its random bits, its time, and how often it yields. All of them follow from the seed and the

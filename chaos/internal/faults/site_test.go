@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -142,9 +143,9 @@ func (s *site) left(key string) time.Duration {
 // uptime returns for how long master 0 has been up.
 func (s *site) uptime() time.Duration {
 	s.t.Helper()
-	up, err := s.inspector.Uptime(s.t.Context(), 0)
+	seconds, err := strconv.Atoi(s.inspector[0].InfoMap(s.t.Context(), "server").Item("Server", "uptime_in_seconds"))
 	require.NoError(s.t, err)
-	return up
+	return time.Duration(seconds) * time.Second
 }
 
 func (s *site) eventually(what string, condition func() bool) {

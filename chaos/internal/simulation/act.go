@@ -89,7 +89,7 @@ func (w *worker) inner(outer *traffic.Attempt) *traffic.Attempt {
 	}
 	h := w.take(want, patient{most: patience})
 	valid := w.Now() < w.TrueTime(outer.Lock.Until()) && outer.Lock.Context().Err() == nil
-	if h == nil && valid && !w.host.Dead() && w.run.thawed(w.host.Name()) == 0 {
+	if h == nil && valid && !w.host.Dead() && w.thawed.Load() == 0 {
 		w.run.problem(check.ByLiveness, w.who, "%s was refused to %s though the owner holds it and all masters answer",
 			want.Names[0], want.Owner)
 	}

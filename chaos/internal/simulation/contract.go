@@ -67,7 +67,7 @@ func (l contractLock) Unlock(ctx context.Context) error {
 // its context, not counting the time for which the host was frozen. A TryLock ends sooner, and an Unlock does not end
 // with its context: both take as long as the masters may.
 func (l *life) timed(ctx context.Context, op string) func() {
-	start, most := l.run.now(), patience
+	start, most := l.Now(), patience
 	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil {
 		most += time.Until(deadline)
 	}
@@ -81,7 +81,7 @@ func (l *life) timed(ctx context.Context, op string) func() {
 		if l.host.Frozen() {
 			return
 		}
-		if took := l.run.now() - max(start, l.run.thawed(l.host.Name())); took > most {
+		if took := l.Now() - max(start, time.Duration(l.thawed.Load())); took > most {
 			l.problem(check.ByLiveness, "%s took %v, %v at most were expected", op, took, most)
 		}
 	}

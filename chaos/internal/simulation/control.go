@@ -300,13 +300,13 @@ func (c clients) Start(_ context.Context, client int) error {
 }
 
 func (c clients) Freeze(_ context.Context, client int) error {
-	c.freeze(c.lives[client])
+	c.lives[client].freeze()
 	return nil
 }
 
 func (c clients) Thaw(_ context.Context, client int) error {
 	if l := c.lives[client]; l.host.Frozen() {
-		c.thaw(l)
+		l.thaw()
 	}
 	return nil
 }

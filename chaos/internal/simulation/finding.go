@@ -47,8 +47,8 @@ func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d in order %d, found by %v\n", f.Seed, f.Order, f.By)
 	if f.Minimal != nil {
-		fmt.Fprintf(&b, "the smallest schedule that shows it, in order %d:\n%v%s\n%s\n",
-			f.MinimalOrder, f.Minimal, f.Minimal.JSON(), f.Trace)
+		fmt.Fprintf(&b, "the smallest schedule that shows it, in order %d:\n%s\n%s\n",
+			f.MinimalOrder, f.Minimal.JSON(), f.Trace)
 	}
 	b.WriteString(f.Report)
 	if f.Replay != "" {

@@ -190,30 +190,26 @@ func (r *Result) checkWaits(intervals []check.Interval) {
 		most = max(most, retry+500*time.Millisecond)
 	}
 	var held, blocksWriters []check.Held // blocksWriters are the holds of readers, minimum holds, and dead clients
+	add := func(h check.Held, names []string, blocks bool) {
+		for _, h.Name = range names {
+			held = append(held, h)
+			if blocks {
+				blocksWriters = append(blocksWriters, h)
+			}
+		}
+	}
 	for _, e := range r.Events {
 		if e.Kind == history.Acquired { // also of a hold that ended at once
-			for _, name := range e.Locked() {
-				h := check.Held{Name: name, From: e.T, To: e.T, Slots: e.Slots}
-				held = append(held, h)
-				if kinds.Of(e.Mode).Reads() {
-					blocksWriters = append(blocksWriters, h)
-				}
-				if d := e.MinHold; d > 0 {
-					// The lock adds the drift, 1 % and 2 ms, to the minimum hold, and a slow master takes 1 % longer.
-					h := check.Held{Name: name, From: e.T, To: e.T + d + d/50 + 2*time.Millisecond}
-					held, blocksWriters = append(held, h), append(blocksWriters, h)
-				}
+			add(check.Held{From: e.T, To: e.T, Slots: e.Slots}, e.Locked(), kinds.Of(e.Mode).Reads())
+			if d := e.MinHold; d > 0 {
+				// The lock adds the drift, 1 % and 2 ms, to the minimum hold, and a slow master takes 1 % longer.
+				add(check.Held{From: e.T, To: e.T + d + d/50 + 2*time.Millisecond}, e.Locked(), true)
 			}
 		}
 	}
 	for _, i := range intervals {
-		for _, name := range i.Acquired.Locked() {
-			h := check.Held{Name: name, From: i.Begin, To: i.End, Slots: i.Acquired.Slots}
-			held = append(held, h)
-			if kinds.Of(i.Acquired.Mode).Reads() {
-				blocksWriters = append(blocksWriters, h)
-			}
-		}
+		e := i.Acquired
+		add(check.Held{From: i.Begin, To: i.End, Slots: e.Slots}, e.Locked(), kinds.Of(e.Mode).Reads())
 	}
 	died := make(map[string]time.Duration)
 	for _, step := range s.Plan {
@@ -222,10 +218,7 @@ func (r *Result) checkWaits(intervals []check.Interval) {
 		}
 		dead := s.Clients[step.Targets[0]]
 		died[dead.Name] = step.At
-		for _, name := range s.Names {
-			h := check.Held{Name: name, From: step.At, To: step.At + max(dead.TTL+dead.TTL/100, s.intentLife())}
-			held, blocksWriters = append(held, h), append(blocksWriters, h)
-		}
+		add(check.Held{From: step.At, To: step.At + max(dead.TTL+dead.TTL/100, s.intentLife())}, s.Names, true)
 	}
 	r.find(check.Free(r.Events, append(held, r.intents(blocksWriters)...), died, most))
 }

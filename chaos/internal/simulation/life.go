@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
@@ -23,6 +24,8 @@ type life struct {
 	traffic  *traffic.Life
 	workers  sync.WaitGroup
 	crash    traffic.CrashPoint
+
+	froze, thawed atomic.Int64 // when the client last did so, a time of the run; 0 for never
 }
 
 // begin starts a new life of a client.
@@ -129,9 +132,23 @@ func (l *life) KillDuring(point string) {
 func (l *life) FreezeAt(point string) {
 	if l.crash.Reached(point) {
 		l.run.note(l.host.Name(), "frozen, %s", point)
-		l.run.freeze(l)
+		l.freeze()
 		l.Awake()
 	}
+}
+
+func (l *life) freeze() {
+	l.froze.Store(int64(l.Now()))
+	l.host.Freeze()
+}
+
+// thaw thaws the client, and records how long it did not run.
+func (l *life) thaw() {
+	l.thawed.Store(int64(l.Now()))
+	l.run.log(history.Event{
+		Kind: history.Stalled, Client: l.settings.Name, Life: l.number, Stall: l.Now() - time.Duration(l.froze.Load()),
+	})
+	l.host.Thaw()
 }
 
 // problem records a finding, unless the client was killed: its goroutines prove nothing.

@@ -29,12 +29,10 @@ type recorder struct {
 	commands    []simnet.Event
 	labels      labels
 	found       []Found
-	froze       map[string]time.Duration // when each frozen client froze
-	thaws       map[string]time.Duration // when each client last thawed
-	second      time.Duration            // start of the current second
-	asked       map[asker]int            // acquires in that second
-	maxAcquires int                      // how many one asker may send in a second
-	overloaded  chan struct{}            // closed when an asker reaches maxAcquires
+	second      time.Duration // start of the current second
+	asked       map[asker]int // acquires in that second
+	maxAcquires int           // how many one asker may send in a second
+	overloaded  chan struct{} // closed when an asker reaches maxAcquires
 }
 
 // asker is a pair of a client and a master.
@@ -52,8 +50,6 @@ const groupAcquires = 1000
 func newRecorder() *recorder {
 	return &recorder{
 		start:       time.Now(),
-		froze:       make(map[string]time.Duration),
-		thaws:       make(map[string]time.Duration),
 		asked:       make(map[asker]int),
 		overloaded:  make(chan struct{}),
 		labels:      make(labels),
@@ -87,31 +83,6 @@ func (h *recorder) log(e history.Event) {
 
 // phase begins a phase of the run.
 func (r *run) phase(name string) { r.log(history.Event{Kind: history.Phase, Phase: name}) }
-
-// freeze freezes a client.
-func (r *run) freeze(l *life) {
-	r.mu.Lock()
-	r.froze[l.host.Name()] = r.now()
-	r.mu.Unlock()
-	l.host.Freeze()
-}
-
-// thaw thaws a client, and records how long it did not run.
-func (r *run) thaw(l *life) {
-	r.mu.Lock()
-	stall := r.now() - r.froze[l.host.Name()]
-	r.thaws[l.host.Name()] = r.now()
-	r.mu.Unlock()
-	r.log(history.Event{Kind: history.Stalled, Client: l.settings.Name, Life: l.number, Stall: stall})
-	l.host.Thaw()
-}
-
-// thawed returns when the client last thawed, or 0 if it never has.
-func (h *recorder) thawed(client string) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.thaws[client]
-}
 
 func (h *recorder) command(e simnet.Event) {
 	h.mu.Lock()

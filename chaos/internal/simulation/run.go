@@ -83,7 +83,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		if l.host.Dead() {
 			r.revive(i)
 		} else if l.host.Frozen() {
-			r.thaw(l)
+			l.thaw()
 		}
 	}
 	r.world.Heal()

@@ -192,34 +192,11 @@ func (s Schedule) ghostsAt(master int) bool {
 }
 
 func (s Schedule) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
+	text := fmt.Sprintf("seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
 		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Plan), s.Window())
-	if len(s.Groups) == 0 {
-		fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing, minimum hold %v\n", s.Kinds, 100*s.Fencing, s.MinHold)
-	}
-	for _, g := range s.Groups {
-		fmt.Fprintf(&b, "  %s of %s, TTL %v\n", g.Mode, strings.Join(g.Names, " "), g.TTL)
-	}
-	if s.Proxies {
-		b.WriteString("  through proxies\n")
-	}
 	for _, c := range s.Clients {
-		keepalive := "keepalive"
-		if !c.Keepalive {
-			keepalive = "no keepalive"
-		}
-		if c.Twin {
-			keepalive += ", takes the first master for the last one too"
-		}
-		if c.Greedy {
-			keepalive += ", holds to the end"
-		}
-		if c.InTurn {
-			keepalive += ", asks for the names in turn"
-		}
-		fmt.Fprintf(&b, "  %s: %d workers, TTL %v, %s, clock at %.4f and %v ahead\n",
-			c.Name, c.Workers, c.TTL, keepalive, c.Rate, round(c.Skew))
+		text += fmt.Sprintf("  %s: TTL %v, keepalive %v, clock at %.4f and %v ahead\n",
+			c.Name, c.TTL, c.Keepalive, c.Rate, round(c.Skew))
 	}
-	return b.String()
+	return text
 }
