@@ -17,9 +17,12 @@ const (
 	Nothing Loss = "nothing"
 	// Tail loses the last second of writes. The file ends inside a record.
 	Tail Loss = "tail"
-	// Everything is lost, as with a new disk.
-	Everything Loss = "everything"
+	// Everything is lost, as with a new disk, or because nothing is kept.
+	Everything Loss = ""
 )
+
+// Fsync returns the appendfsync with which a crash loses that, if it does not lose everything.
+func (l Loss) Fsync() string { return map[Loss]string{Nothing: "always", Tail: "everysec"}[l] }
 
 // Dir is the name of the folder with a master's append-only files, inside the master's own folder.
 const Dir = "appendonlydir"

@@ -34,26 +34,14 @@ func Check(name string) error {
 	return nil
 }
 
-// Persistence says what a master keeps on disk.
-type Persistence string
-
-const (
-	// None keeps nothing: a master that restarts is empty.
-	None Persistence = ""
-	// Always has every write on disk before the master answers it.
-	Always Persistence = "always"
-	// EverySecond may lose the writes of the last second in a crash.
-	EverySecond Persistence = "everysec"
-)
-
 // A Backend is a set of real masters that it can harm. A master keeps its addresses when it crashes and starts again.
 // Operations on different masters may overlap. Each master may have one fault at a time.
 type Backend struct {
-	persistence Persistence
-	host        host
-	masters     []*master
-	inspector   Inspector
-	noClocks    error // why clocks cannot be moved
+	loses     aof.Loss
+	host      host
+	masters   []*master
+	inspector Inspector
+	noClocks  error // why clocks cannot be moved
 }
 
 // A server is the backend's side of one master.
@@ -91,13 +79,14 @@ type master struct {
 	clock *wallclock.Clock // nil: the master uses the machine's clock
 }
 
-// Open starts n masters on the named backend. The caller must close the backend.
-func Open(ctx context.Context, name string, n int, p Persistence) (*Backend, error) {
+// Open starts n masters on the named backend, which keep so much on disk that a crash loses what loses says. The caller
+// must close the backend.
+func Open(ctx context.Context, name string, n int, loses aof.Loss) (*Backend, error) {
 	args := []string{"--repl-diskless-sync-delay", "0"} // so that a replica synchronizes at once
-	if p != None {
-		args = append(args, aof.Args(string(p))...)
+	if loses != aof.Everything {
+		args = append(args, aof.Args(loses.Fsync())...)
 	}
-	b := &Backend{persistence: p, masters: make([]*master, n)}
+	b := &Backend{loses: loses, masters: make([]*master, n)}
 	if err := b.open(ctx, name, args); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %d masters as %s: %w", n, name, err), b.Close())
 	}

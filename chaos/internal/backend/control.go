@@ -25,7 +25,7 @@ func (b *Backend) Start(ctx context.Context, m int) error {
 
 // Lose removes from the disk of a killed master what a crash loses.
 func (b *Backend) Lose(ctx context.Context, m int, loss aof.Loss) error {
-	if b.persistence == None || loss == aof.Nothing {
+	if b.loses == aof.Everything || loss == aof.Nothing {
 		return nil
 	}
 	return b.masters[m].editAOF(ctx, func(name string, content []byte) []byte { return aof.Cut(name, content, loss) })
@@ -33,9 +33,8 @@ func (b *Backend) Lose(ctx context.Context, m int, loss aof.Loss) error {
 
 // CanLose returns nil if a crash of these masters can lose that much, or else why not. All of them can lose everything.
 func (b *Backend) CanLose(loss aof.Loss) error {
-	want := map[aof.Loss]Persistence{aof.Nothing: Always, aof.Tail: EverySecond}
-	if p, ok := want[loss]; ok && p != b.persistence {
-		return fmt.Errorf("these masters were not started with appendfsync %s", p)
+	if loss != aof.Everything && loss != b.loses {
+		return fmt.Errorf("these masters were not started with appendfsync %s", loss.Fsync())
 	}
 	return nil
 }

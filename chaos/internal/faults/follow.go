@@ -22,16 +22,9 @@ type follow struct {
 
 func replicate(m MasterControl) effect {
 	f := &follow{control: m}
-	return effect{f.available(), f.inject, func(ctx context.Context, master int) error {
+	return effect{nil, f.inject, func(ctx context.Context, master int) error {
 		return send(ctx, m, master, "REPLICAOF NO ONE")
 	}}
-}
-
-func (f *follow) available() error {
-	if n := f.control.Masters(); n < 2 {
-		return fmt.Errorf("a replica needs another master, and there is %d", n)
-	}
-	return nil
 }
 
 // inject returns when the master has the other's data in place of its own.

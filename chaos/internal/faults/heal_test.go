@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
@@ -16,17 +17,17 @@ import (
 func TestEveryFaultIsHealedWhenTheRunIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		backend     string
-		persistence backend.Persistence
+		backend string
+		loses   aof.Loss
 	}{
-		{backend.Processes, backend.None},
-		{backend.Processes, backend.Always},
-		{backend.Processes, backend.EverySecond},
-		{backend.Containers, backend.EverySecond},
+		{backend.Processes, aof.Everything},
+		{backend.Processes, aof.Nothing},
+		{backend.Processes, aof.Tail},
+		{backend.Containers, aof.Tail},
 	} {
-		t.Run(c.backend+" "+string(c.persistence), func(t *testing.T) {
+		t.Run(c.backend+" "+string(c.loses), func(t *testing.T) {
 			t.Parallel()
-			s := open(t, c.backend, options{Masters: 3, Persistence: c.persistence})
+			s := open(t, c.backend, options{Masters: 3, loses: c.loses})
 			for _, f := range s.nemesis.Faults {
 				if err := f.Available(); err != nil {
 					t.Logf("%s: %v", f.Name, err)
@@ -79,7 +80,7 @@ func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			const masters = 5
-			s := open(t, backend.Processes, options{Masters: masters, Persistence: backend.EverySecond})
+			s := open(t, backend.Processes, options{Masters: masters, loses: aof.Tail})
 			terms := faults.Terms{
 				Mode: mode, Duration: 10 * time.Second, Masters: masters, Window: 500 * time.Millisecond,
 				TTL: 500 * time.Millisecond,

@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
 func TestAKilledMasterRefusesAndComesBackEmpty(t *testing.T) {
 	t.Parallel()
-	for _, p := range []backend.Persistence{backend.None, backend.Always} {
+	for _, p := range []aof.Loss{aof.Everything, aof.Nothing} {
 		t.Run("appendfsync "+string(p), func(t *testing.T) {
-			on(t, options{Masters: 1, Persistence: p}, func(t *testing.T, s *site) {
+			on(t, options{Masters: 1, loses: p}, func(t *testing.T, s *site) {
 				c := s.client()
 				s.set(c, "lock")
 				s.inject(faults.KillMaster)
@@ -32,7 +33,7 @@ func TestAKilledMasterRefusesAndComesBackEmpty(t *testing.T) {
 
 func TestAMasterThatSyncsAlwaysComesBackWithEverything(t *testing.T) {
 	t.Parallel()
-	on(t, options{Masters: 1, Persistence: backend.Always}, func(t *testing.T, s *site) {
+	on(t, options{Masters: 1, loses: aof.Nothing}, func(t *testing.T, s *site) {
 		s.set(s.client(), "lock")
 		s.inject(faults.KillMasterKept)
 		s.heal(faults.KillMasterKept)
@@ -43,7 +44,7 @@ func TestAMasterThatSyncsAlwaysComesBackWithEverything(t *testing.T) {
 
 func TestAMasterThatSyncsEverySecondLosesTheLastOne(t *testing.T) {
 	t.Parallel()
-	on(t, options{Masters: 1, Persistence: backend.EverySecond}, func(t *testing.T, s *site) {
+	on(t, options{Masters: 1, loses: aof.Tail}, func(t *testing.T, s *site) {
 		c := s.client()
 		second := func() int64 {
 			now, err := c.Time(t.Context()).Result()
@@ -65,15 +66,15 @@ func TestAMasterThatSyncsEverySecondLosesTheLastOne(t *testing.T) {
 
 func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 	t.Parallel()
-	want := map[backend.Persistence][]string{
-		backend.None:        {faults.KillMasterKept, faults.KillMasterTail},
-		backend.Always:      {faults.KillMasterTail},
-		backend.EverySecond: {faults.KillMasterKept},
+	want := map[aof.Loss][]string{
+		aof.Everything: {faults.KillMasterKept, faults.KillMasterTail},
+		aof.Nothing:    {faults.KillMasterTail},
+		aof.Tail:       {faults.KillMasterKept},
 	}
 	for p, not := range want {
 		t.Run("appendfsync "+string(p), func(t *testing.T) {
 			t.Parallel()
-			s := open(t, backend.Processes, options{Masters: 1, Persistence: p})
+			s := open(t, backend.Processes, options{Masters: 1, loses: p})
 			var missing []string
 			for _, f := range s.nemesis.Faults[:3] {
 				if err := f.Available(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -35,8 +36,8 @@ type site struct {
 
 // options are those of the masters of a test.
 type options struct {
-	Masters     int
-	Persistence backend.Persistence
+	Masters int
+	loses   aof.Loss
 }
 
 // on runs a test on both backends.
@@ -59,7 +60,7 @@ func open(t *testing.T, name string, o options) *site {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
 	defer cancel()
-	b, err := backend.Open(ctx, name, o.Masters, o.Persistence)
+	b, err := backend.Open(ctx, name, o.Masters, o.loses)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
 	clients, err := backend.NewInspector(b.URLs(), "")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
-	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -36,7 +35,7 @@ func Find(pattern string) ([]Scenario, error) {
 func sound() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
-		if t.Breaks == "" && persistence(t) == backend.None {
+		if t.Breaks == "" && t.Loses == aof.Everything {
 			names = append(names, t.Name)
 		}
 	}
@@ -48,23 +47,11 @@ func sound() []string {
 func anything() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
-		if persistence(t) == backend.None && t.Name != faults.DriftClient {
+		if t.Loses == aof.Everything && t.Name != faults.DriftClient {
 			names = append(names, t.Name)
 		}
 	}
 	return names
-}
-
-// persistence is what a fault needs the masters to keep.
-func persistence(t faults.Traits) backend.Persistence {
-	switch t.Loses {
-	case aof.Nothing:
-		return backend.Always
-	case aof.Tail:
-		return backend.EverySecond
-	default:
-		return backend.None
-	}
 }
 
 // storms are the scenarios in which many faults meet. Those that differ from every-kind only in their traffic are left
@@ -158,7 +145,7 @@ func byFault() []Scenario {
 	for _, t := range faults.Catalog() {
 		s := Scenario{
 			Name: "only-" + t.Name, About: t.About, Fault: t.Name, Groups: probe(), Clients: 3, Workers: 1,
-			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Persistence: persistence(t),
+			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Loses: t.Loses,
 			Container: t.Late, // of the network of a container
 		}
 		s.Promises = Promises{}

@@ -69,7 +69,7 @@ func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 		return backend.Take(ctx, o.Masters, mark)
 	}
 	o.Say("starting %d masters (%s)", Masters, o.Backend)
-	b, err := backend.Open(ctx, o.Backend, Masters, s.Persistence)
+	b, err := backend.Open(ctx, o.Backend, Masters, s.Loses)
 	if err != nil {
 		return nil, err // a nil *Backend would be masters that are not nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -32,8 +32,8 @@ type Scenario struct {
 	// Container says that the faults need containers. Virtual says that the scenario is played in virtual time unless it
 	// is named.
 	Container, Virtual bool
-	// Persistence says what the masters keep on disk.
-	Persistence backend.Persistence
+	// Loses is what a crash loses of what the masters keep on disk.
+	Loses aof.Loss
 	// Faults are the names of the faults that the nemesis draws from. Mode says how many may be injected at a time.
 	Faults []string
 	Mode   faults.Mode
