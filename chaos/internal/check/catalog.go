@@ -12,7 +12,6 @@ const (
 	ByExclusion    = "exclusion"
 	BySlots        = "slots"
 	ByMinHold      = "minimum hold"
-	ByLeaders      = "leaders"
 	ByFencing      = "fencing"
 	ByRegister     = "register"
 	ByLossNotified = "loss notified"
@@ -69,7 +68,6 @@ var catalog = []Checker{
 	{ByExclusion, ByExclusion, whole(Exclusion)},
 	{BySlots, BySlots, whole(Slots)},
 	{ByMinHold, ByMinHold, whole(MinHold)},
-	{ByLeaders, ByLeaders, func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Reordering) }},
 	{ByFencing, ByFencing, func(events []history.Event, t Terms) Verdict { return Fencing(events, t.Reordering) }},
 	{ByRegister, ByFencing, whole(Register)},
 	{ByLossNotified, ByLossNotified, func(events []history.Event, t Terms) Verdict {

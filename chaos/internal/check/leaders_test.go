@@ -24,6 +24,7 @@ func (s *builder) uses(ms float64, kind history.Kind, client string, presents ui
 	})
 }
 
+// A leader's term is its fencing token.
 func TestLeaders(t *testing.T) {
 	t.Parallel()
 	const forgets, jumps = "evict", "clock-forward"
@@ -32,13 +33,13 @@ func TestLeaders(t *testing.T) {
 		says    string
 	}{
 		"terms that grow": {new(builder).held(0, 10, 50, "a", 1, term(7)).held(20, 60, 90, "b", 1, term(8)), ""},
-		"without a term":  {new(builder).held(0, 10, 50, "a", 1, term(0)), "leads without a term"},
+		"without a term":  {new(builder).held(0, 10, 50, "a", 1, term(0)), "asked for a fencing token, and got none"},
 		"twice one term": {
-			new(builder).held(0, 10, 50, "a", 1, term(7)).held(0, 60, 90, "b", 1, term(7)), "both lead in term 7",
+			new(builder).held(0, 10, 50, "a", 1, term(7)).held(0, 60, 90, "b", 1, term(7)), "both got the token 7",
 		},
 		"a smaller term": {
 			new(builder).held(0, 10, 50, "a", 1, term(7)).held(70, 80, 90, "b", 1, term(6)),
-			"b.0/worker 0/op 1 leads in term 6 from 0.080 s on, after a.0",
+			"b.0/worker 0/op 1 got the token 6, not larger than the 7 that a.0",
 		},
 		"of two elections": {
 			new(builder).held(0, 10, 50, "a", 1, term(7)).held(70, 80, 90, "b", 1, term(6), func(e *history.Event) {
@@ -48,10 +49,10 @@ func TestLeaders(t *testing.T) {
 		},
 		"a smaller one than long before": {
 			new(builder).held(0, 10, 20, "a", 1, term(7)).held(0, 30, 40, "b", 1, term(8)).held(45, 50, 60, "c", 1, term(5)),
-			"after b.0",
+			"than the 8 that b.0",
 		},
 		"a smaller term of one who campaigned before, and led afterwards": {
-			new(builder).held(0, 10, 50, "a", 1, term(7)).held(5, 60, 90, "b", 1, term(6)), "leads in term 6",
+			new(builder).held(0, 10, 50, "a", 1, term(7)).held(5, 60, 90, "b", 1, term(6)), "got the token 6",
 		},
 		"the same, when counters were lost": {
 			new(builder).fault(1, history.Inject, forgets, 0).held(0, 10, 50, "a", 1, term(7)).held(5, 60, 90, "b", 1, term(6)),
@@ -62,24 +63,27 @@ func TestLeaders(t *testing.T) {
 				held(60, 61, 62, "b", 1, term(1060)), "",
 		},
 		"the same, without any fault": {
-			new(builder).held(0, 300, 500, "a", 1, term(1000)).held(60, 61, 62, "b", 1, term(1060)), "leads in term 1000",
+			new(builder).held(0, 300, 500, "a", 1, term(1000)).held(60, 61, 62, "b", 1, term(1060)), "got the token 1000",
 		},
 		"a smaller term, when a master's clock jumped": {
 			new(builder).fault(20, history.Inject, jumps, 0).held(0, 10, 50, "a", 1, term(7)).held(20, 60, 90, "b", 1, term(6)),
-			"leads in term 6",
+			"got the token 6",
 		},
 		"a smaller term, when counters were lost": {
 			new(builder).fault(1, history.Inject, forgets, 0).held(0, 10, 50, "a", 1, term(7)).held(20, 60, 90, "b", 1, term(6)),
-			"leads in term 6",
+			"got the token 6",
 		},
 		"a smaller term, when something else broke": {
 			new(builder).fault(1, history.Inject, "freeze", 0).held(0, 10, 50, "a", 1, term(7)).held(5, 60, 90, "b", 1, term(6)),
-			"leads in term 6",
+			"got the token 6",
 		},
 		"a smaller term of another leader at the same time": {
 			new(builder).held(0, 10, 50, "a", 1, term(7)).held(5, 20, 90, "b", 1, term(6)), "",
 		},
-		"mutexes are no leaders": {new(builder).held(0, 10, 50, "a", 1, fence(7)).held(70, 80, 90, "b", 1, fence(7)), ""},
+		"a write of a mutex's holder under a smaller token": {
+			new(builder).kept(0, 10, 50, "a", 1, fence(7)).kept(0, 60, 90, "b", 1, fence(8)).uses(61, history.Read, "b", 8).
+				uses(70, history.Written, "a", 7), "",
+		},
 		"a write, and then the successor's": {
 			new(builder).kept(0, 10, 50, "a", 1, term(7)).kept(0, 60, 90, "b", 1, term(8)).uses(55, history.Written, "a", 7).
 				uses(61, history.Read, "b", 8).uses(62, history.Written, "b", 8), "",
@@ -102,14 +106,15 @@ func TestLeaders(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Leaders(tt.builder.events, []string{forgets, jumps})
+			found := check.Fencing(tt.builder.events, []string{forgets, jumps}).Findings
+			found = append(found, check.Register(tt.builder.events).Findings...)
 			if tt.says == "" {
-				assert.Empty(t, v.Findings)
+				assert.Empty(t, found)
 				return
 			}
-			require.NotEmpty(t, v.Findings)
+			require.NotEmpty(t, found)
 			var all []string
-			for _, f := range v.Findings {
+			for _, f := range found {
 				all = append(all, f.Text)
 				assert.NotEmpty(t, f.Events)
 			}

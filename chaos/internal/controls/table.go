@@ -46,7 +46,7 @@ var inSimulation = []Control{
 	{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 200},
 	{"first of several names only", check.ByExclusion, "", "calm", 50},
 	{"readers admitted despite a writer", check.ByExclusion, "", "calm", 50},
-	{"election without fencing", check.ByLeaders, "", "calm", 50},
+	{"election without fencing", check.ByFencing, "", "calm", 50},
 	{"job lock deleted at its end", check.ByMinHold, "", "calm", 20},
 	{"minimum hold of mutexes only", check.ByMinHold, "", "calm", 50},
 	{"permits kept until their TTL", check.ByLiveness, "that was free from", "dead holders", 60},
@@ -66,7 +66,7 @@ var inSimulation = []Control{
 	// A late holder presents a larger token than the next holder, so the register takes its write.
 	{"new fence for each request", check.ByRegister, "an update is lost", "fenced", 40},
 	// A deposed leader presents the term of its successor, so the register takes its write.
-	{"term looked up for each write", check.ByLeaders, "the register took a write of ", "elections", 40},
+	{"term looked up for each write", check.ByRegister, "the register took a write of ", "elections", 40},
 	// Holders of three slots come in together with holders of two. No number of slots is exceeded by holders who asked
 	// for that number.
 	{"number of slots not compared", check.BySlots, "holders of 2 slots", "semaphores", 40},

@@ -153,12 +153,12 @@ func byFault() []Scenario {
 			s.Promises[Liveness] = Given(oneReturn)
 		}
 		if t.Restarts && t.Forgets {
-			s.Promises[Fencing], s.Promises[Leaders] = Given(clocksInWindow), Given(clocksInWindow)
+			s.Promises[Fencing] = Given(clocksInWindow)
 		}
 		if t.Breaks != "" {
 			s.Mode = faults.Majority
 			s.Promises[Exclusion], s.Promises[Slots], s.Promises[MinHold] = Broken, Open, Open
-			s.Promises[Fencing], s.Promises[Leaders] = Given(clocksAgree), Given(clocksAgree)
+			s.Promises[Fencing] = Given(clocksAgree)
 			if t.Forgets {
 				s.Promises[Fencing] = Given(clocksAgree + ", and " + noOldReader)
 			}

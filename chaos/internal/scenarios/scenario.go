@@ -53,7 +53,6 @@ const (
 	Exclusion    Column = check.ByExclusion
 	Slots        Column = check.BySlots
 	MinHold      Column = check.ByMinHold
-	Leaders      Column = check.ByLeaders
 	Fencing      Column = check.ByFencing
 	LossNotified Column = check.ByLossNotified
 	Liveness     Column = check.ByLiveness
@@ -61,7 +60,7 @@ const (
 
 // Columns returns all columns.
 func Columns() []Column {
-	return []Column{Exclusion, Slots, MinHold, Leaders, Fencing, LossNotified, Liveness}
+	return []Column{Exclusion, Slots, MinHold, Fencing, LossNotified, Liveness}
 }
 
 // columnOf returns the column that a checker judges. A checker without a column must never find anything.

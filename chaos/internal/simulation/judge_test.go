@@ -145,7 +145,7 @@ func TestASmallerTermOfAnEarlierCampaignIsExcused(t *testing.T) {
 			}
 			r := judged(s, injected, first, taken(kinds.Leader, "", 7, 2, tt.asked, 9))
 			r.judge()
-			assert.Equal(t, tt.found, slices.Contains(r.By(), check.ByLeaders), "%v", r.Found)
+			assert.Equal(t, tt.found, slices.Contains(r.By(), check.ByFencing), "%v", r.Found)
 		})
 	}
 }
