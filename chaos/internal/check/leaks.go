@@ -60,15 +60,9 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			final = seen[late]
 			fallthrough
 		case open(final):
-			v.find(
-				"",
-				[]history.Event{final},
+			v.find("", []history.Event{final},
 				"master %d has %d connections of clients and the subscriptions [%s], %s after all of them closed",
-				m,
-				final.Connections,
-				strings.Join(final.Channels, ", "),
-				secs(final.T-back[m]),
-			)
+				m, final.Connections, strings.Join(final.Channels, ", "), secs(final.T-back[m]))
 		}
 	}
 	v.Looked = fmt.Sprintf("%d lives that closed their locker, connections and subscriptions at %d masters",

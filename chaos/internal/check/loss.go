@@ -27,17 +27,9 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 		if over <= slack {
 			return
 		}
-		v.find(
-			o.acquired.Name,
-			append([]history.Event{o.deadline}, by...),
+		v.find(o.acquired.Name, append([]history.Event{o.deadline}, by...),
 			"%q: %s believed until %s, and "+what+" %s; its process ran for %v in between, allowed are %v",
-			o.acquired.Name,
-			who(id),
-			moment(o.until),
-			moment(at),
-			over.Round(time.Microsecond),
-			slack,
-		)
+			o.acquired.Name, who(id), moment(o.until), moment(at), over.Round(time.Microsecond), slack)
 	}
 	for _, e := range events {
 		id := e.ID()

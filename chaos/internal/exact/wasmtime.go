@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/bytecodealliance/wasmtime-go/v39"
@@ -62,20 +61,16 @@ func (m *module) run(i instance) (status int, err error) {
 	if err := linker.DefineWasi(); err != nil {
 		return 0, err
 	}
-	env := map[string]string{"GOGC": gogc, "GOMEMLIMIT": memlimit, "PWD": "/"}
-	if err := i.chance(store, linker, env); err != nil {
+	random := rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "redlock %d %d", i.seed, i.order)))
+	keys, values := []string{"GOGC", "GOMEMLIMIT", "PWD"}, []string{gogc, memlimit, "/"}
+	if i.order > 0 {
+		keys, values = append(keys, "REDLOCK_YIELDS"), append(values, yields[random.Uint64()%uint64(len(yields))])
+	}
+	if err := chance(store, linker, random); err != nil {
 		return 0, err
 	}
 	wasi := wasmtime.NewWasiConfig()
 	wasi.SetArgv(i.args)
-	var keys, values []string
-	for k, v := range env {
-		keys, values = append(keys, k), append(values, v)
-	}
-	slices.Sort(keys)
-	for n, k := range keys {
-		values[n] = env[k]
-	}
 	wasi.SetEnv(keys, values)
 	temp, err := os.MkdirTemp("", "redlock-exact-")
 	if err != nil {
@@ -119,14 +114,8 @@ func copyFile(to io.Writer, file string) error {
 	return err
 }
 
-// chance gives the program its random bits, its time, and how often it yields. All of them follow from the seed and the
-// order.
-func (i instance) chance(store *wasmtime.Store, linker *wasmtime.Linker, env map[string]string) error {
-	key := sha256.Sum256(fmt.Appendf(nil, "redlock %d %d", i.seed, i.order))
-	random := rand.NewChaCha8(key)
-	if i.order > 0 {
-		env["REDLOCK_YIELDS"] = yields[random.Uint64()%uint64(len(yields))]
-	}
+// chance gives the program its random bits and its time.
+func chance(store *wasmtime.Store, linker *wasmtime.Linker, random *rand.ChaCha8) error {
 	clock := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	read := 0
 	data := func(c *wasmtime.Caller) []byte { return c.GetExport("memory").Memory().UnsafeData(store) }

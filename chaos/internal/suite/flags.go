@@ -178,18 +178,12 @@ func (f *flags) adjust(s scenarios.Scenario) scenarios.Scenario {
 func usage(set *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `Usage: go run ./chaos [flags]
 
-Harms masters and clients, and checks what the lock promises. Without flags it runs everything: scenarios on containers,
-on processes and in virtual time, schedules of the simulation, and controls: locks that are broken on purpose, which
-the checkers must catch. Every backend can play a scenario; -backend simulation plays it in virtual time,
-in many schedules. The exit status is 0 if every promise held and every control was caught, 1 if not, and 2 if there is
-no verdict.
+Harms masters and clients, and checks what the lock promises. Without flags it runs everything. See chaos/README.md. The
+exit status is 0 if every promise held and every control was caught, 1 if not, and 2 if there is no verdict.
 
-With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tests your own masters: client processes on this
-machine lock there, die, freeze, and have drifting clocks. The masters are not harmed: nothing is flushed, configured,
-killed or slowed. All names begin with `+backend.PrefixBegin+` or redlock:doctor:, and no other keys are changed.
-The doctor, which examines the masters first, reads up to 10,000 keys of each. Pass one URL, or an odd number of them;
-a URL may have a user, a password, rediss:// for TLS, and a database.
-The fence counters of the run expire after a day.
+With -masters the masters are not harmed: nothing is flushed, configured, killed or slowed. All names begin with
+`+backend.PrefixBegin+` or redlock:doctor:, and no other keys are changed. Pass one URL, or an odd number of them; a URL
+may have a user, a password, rediss:// for TLS, and a database.
 
 `)
 	set.SetOutput(w)
