@@ -132,17 +132,6 @@ func TestAHarnessThatStoodStillHasFailed(t *testing.T) {
 
 func replay(scenarios.Job, uint64) string { return "again" }
 
-// The control of it all: the same scenario over a broken lock.
-func TestAScenarioOverABrokenLockIsNotAsPromised(t *testing.T) {
-	t.Parallel()
-	s := scenario(t, "only-kill-connections")
-	s.Lock, s.Groups = "no token compared", traffic.Groups[1:3]
-	out, err := scenarios.Play(t.Context(), s, options(t))
-	require.NoError(t, err)
-	assert.False(t, out.Good())
-	assert.Contains(t, fmt.Sprint(out.Wrong()), "exclusion: ")
-}
-
 func TestAScenarioWhoseFaultCannotBeHadIsSkipped(t *testing.T) {
 	t.Parallel()
 	out, err := scenarios.Play(t.Context(), scenario(t, "only-unplug"), options(t))
