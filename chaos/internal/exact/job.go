@@ -18,8 +18,8 @@ type Job struct {
 	// Order decides who goes first where several goroutines are ready, and everything else that a run of the schedule
 	// leaves to chance. In order 0 goroutines run in the order in which they become ready.
 	Order uint64
-	// Whole asks for the history and the commands of the masters, too. It is an argument of its own, because the run must
-	// not depend on it: a byte more at its beginning changes when the runtime collects garbage, and so who goes first.
+	// Whole asks for the history and the report, too. It is an argument of its own, because the run must not depend on
+	// it: a byte more at its beginning changes when the runtime collects garbage, and so who goes first.
 	Whole bool `json:"-"`
 }
 
@@ -47,7 +47,7 @@ func Parse(args []string) (j Job, err error) {
 }
 
 // Play plays the job in this process. It is exact only where the host of a guest calls it. The result lacks the history
-// and the commands unless the job asks for them. Then, or if something was found, its Text is the report.
+// unless the job asks for it. Then, or if something was found, its Text is the report.
 func (j Job) Play() (*simulation.Result, error) {
 	logging.Disable()
 	open := simulation.Product()
@@ -64,7 +64,7 @@ func (j Job) Play() (*simulation.Result, error) {
 		r.Text = r.Report()
 	}
 	if !j.Whole {
-		r.Events, r.Executed, r.Labels = nil, nil, nil
+		r.Events = nil
 	}
 	return r, nil
 }

@@ -31,12 +31,10 @@ type Result struct {
 	// that happened in an exact run: every event, every command with its time and its reply, and every finding.
 	Text, Hash string `json:",omitempty"`
 
-	// Executed are the commands that the masters executed, Labels describe their scripts, and Start is when the run began.
-	Executed []simnet.Event `json:",omitempty"`
-	Labels   labels         `json:",omitempty"`
-	Start    time.Time
-
-	entries []Entry
+	executed []simnet.Event // the commands that the masters executed
+	labels   labels
+	start    time.Time
+	entries  []Entry
 }
 
 // Failed is the result of a schedule that could not be played.
@@ -47,8 +45,8 @@ func Failed(s Schedule, err error) *Result {
 // Sum computes the Hash.
 func (r *Result) Sum() string {
 	h := sha256.New()
-	for _, c := range r.Executed {
-		fmt.Fprintln(h, int64(c.At.Sub(r.Start)), c.Host, c.Master, strings.Join(c.Args, " "), c.Reply)
+	for _, c := range r.executed {
+		fmt.Fprintln(h, int64(c.At.Sub(r.start)), c.Host, c.Master, strings.Join(c.Args, " "), c.Reply)
 	}
 	all := json.NewEncoder(h)
 	for _, part := range []any{r.Events, r.entries, r.Found} {
@@ -67,7 +65,7 @@ func (h *recorder) result(s Schedule) *Result {
 	defer h.mu.Unlock()
 	r := &Result{
 		Schedule: s, Events: h.events, Took: time.Since(h.start), Commands: len(h.commands),
-		entries: h.entries, Executed: h.commands, Labels: h.labels, Start: h.start,
+		entries: h.entries, executed: h.commands, labels: h.labels, start: h.start,
 	}
 	history.Sort(r.Events)
 	r.judge()
@@ -118,9 +116,9 @@ func (r *Result) focus() (from, to time.Duration, names []string) {
 // Timeline renders what happened between from and to: faults, holders, and every command about one of names.
 func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	lines := slices.Clone(r.entries)
-	for i, e := range r.Executed {
+	for i, e := range r.executed {
 		if about(e, names) {
-			lines = append(lines, Entry{At: e.At.Sub(r.Start), Where: fmt.Sprintf("master %d", e.Master), command: i + 1})
+			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), command: i + 1})
 		}
 	}
 	for _, i := range check.Intervals(r.Events) {
@@ -142,7 +140,7 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	fmt.Fprintf(&b, "timeline, its %d lines before and %d after left out:\n", all-after-len(lines), after)
 	for _, l := range lines {
 		if l.command > 0 {
-			l.Text = r.Labels.describe(r.Executed[l.command-1])
+			l.Text = r.labels.describe(r.executed[l.command-1])
 		}
 		fmt.Fprintf(&b, "  %12s  %-12s %s\n", stamp(l.At), l.Where, l.Text)
 	}
