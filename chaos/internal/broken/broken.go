@@ -85,7 +85,7 @@ func Find(name string) (Lock, bool) {
 func with(name string, opts ...redlock.Option) Lock { return Lock{Name: name, options: opts} }
 
 func asking(name string, ask func(*kinds.Request)) Lock {
-	return wrapped(name, func(w *Wrapping) { w.ask = ask })
+	return wrapped(name, func(w *Wrapping) { w.Ask = ask })
 }
 
 func wrapped(name string, wrap func(*Wrapping)) Lock { return Lock{Name: name, wrap: wrap} }

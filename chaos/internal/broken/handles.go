@@ -13,7 +13,7 @@ import (
 
 // countFromAnswer has the holder count its validity from the answer of the masters, not from the request.
 func countFromAnswer(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
 		took := func() time.Duration { return w.requests.took(l.Name()) }
 		return fromAnswer{later(l, took), took}
 	}
@@ -29,13 +29,13 @@ func (h fromAnswer) Until() time.Time { return h.Lock.Until().Add(h.took()) }
 // notifyLate has the holder's context end so long after the lock was lost.
 func notifyLate(by time.Duration) func(*Wrapping) {
 	return func(w *Wrapping) {
-		w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return later(l, func() time.Duration { return by }) }
+		w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return later(l, func() time.Duration { return by }) }
 	}
 }
 
 // neverNotify has the holder's context end only with its unlock.
 func neverNotify(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
 		h := &laterHandle{Lock: l}
 		h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(l.Context()))
 		return h
@@ -73,7 +73,7 @@ func (h *laterHandle) Unlock(ctx context.Context) error {
 
 // releaseLost releases the keys of a lost lock at once, and not at its Until or when its holder calls Unlock.
 func releaseLost(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
 		h := &releasedOnce{Lock: l}
 		onLoss(l, func() { _ = h.Unlock(context.Background()) })
 		return h
@@ -83,7 +83,7 @@ func releaseLost(w *Wrapping) {
 // moveUntil releases the keys of a lost lock at once, as releaseLost does, and moves its Until back to the moment of
 // the loss. So a checker that reads the new Until finds that the holder no longer relied on the lock.
 func moveUntil(w *Wrapping) {
-	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
 		deployment, err := seam.DeploymentOf(locker)
 		if err != nil {
 			return l // the Locker is closed
@@ -135,7 +135,7 @@ func (h *releasedOnce) Unlock(ctx context.Context) error {
 
 // releaseHandedOver releases the keys of a lock that was handed over, while its new holder has it.
 func releaseHandedOver(w *Wrapping) {
-	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
 		if w.requests.handedOver(l.Name()) {
 			token := l.Token()
 			go func() {
@@ -148,7 +148,7 @@ func releaseHandedOver(w *Wrapping) {
 
 // fenceRequests has a holder present a new fencing token with each request to a register.
 func fenceRequests(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return newFence{l} }
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return newFence{l} }
 }
 
 type newFence struct{ *redlock.Lock }
@@ -157,7 +157,7 @@ func (newFence) Fence() uint64 { return uint64(time.Now().UnixNano()) }
 
 // keepContext has the context of a lock never end.
 func keepContext(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return endless{l} }
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return endless{l} }
 }
 
 type endless struct{ *redlock.Lock }
@@ -166,7 +166,7 @@ func (h endless) Context() context.Context { return context.WithoutCancel(h.Lock
 
 // hideFence has a lock with a fencing token not return it.
 func hideFence(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return unfenced{l} }
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return unfenced{l} }
 }
 
 type unfenced struct{ *redlock.Lock }
@@ -175,7 +175,7 @@ func (unfenced) Fence() uint64 { return 0 }
 
 // returnNothing has a caller who gets a lock get neither the lock nor an error.
 func returnNothing(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
 		_ = l.Unlock(context.Background())
 		return nil
 	}
@@ -183,7 +183,7 @@ func returnNothing(w *Wrapping) {
 
 // unlockSlowly has Unlock wait before it begins.
 func unlockSlowly(w *Wrapping) {
-	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return slow{l} }
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return slow{l} }
 }
 
 type slow struct{ *redlock.Lock }
@@ -195,7 +195,7 @@ func (s slow) Unlock(ctx context.Context) error {
 
 // lookUpTerm has a leader present the newest term of its election with each write, in place of its own term.
 func lookUpTerm(w *Wrapping) {
-	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }
+	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }
 }
 
 // newestTerm is a handle that returns its own fencing token once, and from then on the newest one.

@@ -15,44 +15,28 @@ type Handle = kinds.Handle
 
 // Wrapping is what breaks one Locker.
 type Wrapping struct {
-	options  []redlock.Option
+	// Options open the Locker, together with any others.
+	Options []redlock.Option
+	// Ask, if set, changes what the Locker is asked for.
+	Ask func(*kinds.Request)
+	// Hold, if set, wraps the handle of a lock that the Locker has acquired.
+	Hold func(*redlock.Locker, *redlock.Lock) Handle
+
 	requests requests
 	// grant, if set, reports whether a call is granted in place of the master, which then does not get it.
 	grant func(master int, c *wire.Call) bool
 	// vote, if set, changes the master's vote.
 	vote func(master int, c *wire.Call, v *wire.Vote)
-	// ask, if set, changes what the Locker is asked for.
-	ask func(*kinds.Request)
-	// hold, if set, wraps the handle of a lock that the Locker has acquired.
-	hold func(*redlock.Locker, *redlock.Lock) Handle
 }
 
 // Wrap returns what breaks one Locker. Each Locker needs its own.
 func (l Lock) Wrap() *Wrapping {
-	w := &Wrapping{options: l.options}
+	w := &Wrapping{Options: l.options}
 	if l.wrap != nil {
 		l.wrap(w)
-		w.options = append(slices.Clone(w.options), Hooks(seam.Hooks{Nodes: w.nodes}))
+		w.Options = append(slices.Clone(w.Options), Hooks(seam.Hooks{Nodes: w.nodes}))
 	}
 	return w
-}
-
-// Options open the Locker, together with any others.
-func (w *Wrapping) Options() []redlock.Option { return w.options }
-
-// Ask changes what the Locker is asked for.
-func (w *Wrapping) Ask(r *kinds.Request) {
-	if w.ask != nil {
-		w.ask(r)
-	}
-}
-
-// Hold returns the handle that the holder gets in place of the Locker's own.
-func (w *Wrapping) Hold(locker *redlock.Locker, l *redlock.Lock) Handle {
-	if w.hold == nil {
-		return l
-	}
-	return w.hold(locker, l)
 }
 
 // nodes wraps the nodes of the Locker.

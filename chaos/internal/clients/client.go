@@ -100,11 +100,7 @@ func (r Remote) Round(round traffic.Round, _ *int) error {
 
 // SetCrashPoint has the client kill or freeze itself when it next reaches the point.
 func (r Remote) SetCrashPoint(point string, _ *int) error {
-	if point == traffic.NoCrashPoint {
-		r.c.crashPoint.clear()
-	} else {
-		r.c.crashPoint.Set(point)
-	}
+	r.c.crashPoint.Set(point)
 	return nil
 }
 

@@ -66,7 +66,7 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *r
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	config.Workers, config.Prefix, config.MaxTTL = 1, "test:", 10*time.Second
+	config.Prefix, config.MaxTTL = "test:", 10*time.Second
 	if config.Groups == nil {
 		config.Groups = traffic.Groups
 	}
@@ -268,7 +268,7 @@ func inProcess(t *testing.T, c traffic.Config, calls ...string) error {
 func TestAClientEndsWithItsHarness(t *testing.T) {
 	t.Parallel()
 	c := plainConfig(t)
-	c.Client, c.Workers, c.History = "a", 1, filepath.Join(t.TempDir(), "a.jsonl")
+	c.Client, c.History = "a", filepath.Join(t.TempDir(), "a.jsonl")
 	require.NoError(t, inProcess(t, c))
 	require.ErrorContains(t, clients.RunClient(strings.NewReader(""), io.Discard), "not started")
 }

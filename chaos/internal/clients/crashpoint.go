@@ -15,42 +15,40 @@ type crashPoint struct {
 	freezing sync.Mutex
 }
 
-// clear removes the crash point. Once it has returned, the process does not freeze itself any more.
-func (c *crashPoint) clear() {
-	c.Set(traffic.NoCrashPoint)
+// Set sets the crash point, or removes it. Once it has removed it, the process does not freeze itself any more.
+func (c *crashPoint) Set(point string) {
+	c.CrashPoint.Set(point)
 	c.freezing.Lock()
 	defer c.freezing.Unlock()
 }
 
-// KillAt kills the process if point is the crash point.
-func (c *crashPoint) KillAt(point string) {
-	if c.Reached(point) {
-		killSelf()
+// At kills or freezes the process if point is its crash point. While it acquires or releases, it dies within the next
+// milliseconds, during the caller's next step.
+func (c *crashPoint) At(point string) {
+	c.freezing.Lock()
+	defer c.freezing.Unlock()
+	if !c.Reached(point) {
+		return
 	}
-}
-
-// KillDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash
-// point.
-func (c *crashPoint) KillDuring(point string) {
-	if c.Reached(point) {
+	switch point {
+	case traffic.Holding:
+		killSelf()
+	case traffic.FrozenHolding:
+		freezeSelf()
+	default:
 		time.AfterFunc(traffic.Span{Least: 200 * time.Microsecond, Below: 4 * time.Millisecond}.Draw(freshRand()), killSelf)
 	}
 }
 
-// FreezeAt freezes the process if point is the crash point, and returns when the process was thawed.
-func (c *crashPoint) FreezeAt(point string) {
-	c.freezing.Lock()
-	defer c.freezing.Unlock()
-	if c.Reached(point) {
-		self, err := os.FindProcess(os.Getpid())
-		if err == nil {
-			err = freeze(self)
-		}
-		if err != nil {
-			panic("traffic: the client cannot freeze itself: " + err.Error())
-		}
-		time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
+func freezeSelf() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = freeze(self)
 	}
+	if err != nil {
+		panic("traffic: the client cannot freeze itself: " + err.Error())
+	}
+	time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
 }
 
 // freshRand returns a source of its own: a crash point must not change what a worker draws from its seed.

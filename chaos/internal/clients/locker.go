@@ -31,7 +31,7 @@ func (c *client) openLocker() (kinds.Locker, error) {
 		redlock.WithTTL(traffic.TTL), redlock.WithMaxTTL(c.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
 		redlock.WithOwner(fmt.Sprintf("%s.%d", c.Client, c.Config.Life)), redlock.WithClock(c.lockClock),
 		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
-	}, w.Options()...)...)
+	}, w.Options...)...)
 	product := kinds.Product{Locker: l, Ask: w.Ask, Hold: w.Hold}
 	switch {
 	case err != nil:

@@ -3,9 +3,8 @@
 package proxy
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,12 +109,8 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to faults.Condition) (*toxi
 		proxy = next
 	}
 	for _, t := range toxics[to] {
-		text, err := json.Marshal(t)
-		if err != nil {
-			return proxy, err
-		}
-		if _, err := proxy.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
-			return proxy, fmt.Errorf("proxy of %s: %s: %w", p.upstream, t.Type, err)
+		if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(t)); err != nil {
+			return proxy, fmt.Errorf("proxy of %s: %s: %w", p.upstream, t, err)
 		}
 	}
 	return proxy, nil

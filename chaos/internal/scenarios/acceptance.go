@@ -14,7 +14,7 @@ func Acceptance() Scenario {
 	s := Scenario{
 		Name:   "acceptance",
 		About:  "every kind of lock on masters of the user's; clients die, freeze and drift, and no master is harmed",
-		Groups: unharmed(), Clients: 3, Workers: 1, Mode: faults.Minority, Storm: 30 * time.Second,
+		Groups: unharmed(), Clients: 3, Mode: faults.Minority, Storm: 30 * time.Second,
 	}
 	for _, t := range faults.Catalog() {
 		if t.On == faults.Clients {

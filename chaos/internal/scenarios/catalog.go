@@ -59,7 +59,7 @@ func anything() []string {
 func storms() []Scenario {
 	storm := func(name, about string, groups []traffic.Group) Scenario {
 		return Scenario{
-			Name: name, About: about, Groups: groups, Clients: 3, Workers: 1, Faults: sound(), Mode: faults.Minority,
+			Name: name, About: about, Groups: groups, Clients: 3, Faults: sound(), Mode: faults.Minority,
 			Storm: 25 * time.Second, Virtual: true,
 		}
 	}
@@ -68,7 +68,7 @@ func storms() []Scenario {
 	everything := Scenario{
 		Name:   "everything",
 		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
-		Groups: traffic.FencedMutexes, Clients: 3, Workers: 1, Faults: anything(), Mode: faults.Everything,
+		Groups: traffic.FencedMutexes, Clients: 3, Faults: anything(), Mode: faults.Everything,
 		Storm:    30 * time.Second,
 		Promises: Promises{Exclusion: Open, Liveness: Open, Fencing: Given("the clients' clocks agree")},
 	}
@@ -144,7 +144,7 @@ func byFault() []Scenario {
 	var all []Scenario
 	for _, t := range faults.Catalog() {
 		s := Scenario{
-			Name: "only-" + t.Name, About: t.About, Fault: t.Name, Groups: probe(), Clients: 3, Workers: 1,
+			Name: "only-" + t.Name, About: t.About, Fault: t.Name, Groups: probe(), Clients: 3,
 			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Loses: t.Loses,
 			Container: t.Late, // of the network of a container
 		}

@@ -27,8 +27,6 @@ type Scenario struct {
 	Lock string
 	// Clients is the number of processes that use the lock under test.
 	Clients int
-	// Workers is the number of goroutines of each client that contend for a group, unless the group has its own number.
-	Workers int
 	// Container says that the faults need containers. Virtual says that the scenario is played in virtual time unless it
 	// is named.
 	Container, Virtual bool

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -39,7 +38,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters),
 	}
 	for _, g := range groups {
-		g.Workers, g.Rest = cmp.Or(g.Workers, s.Workers, 1), pauses
+		g.Rest = pauses
 		out.Groups = append(out.Groups, g)
 	}
 	for i := range s.Clients {

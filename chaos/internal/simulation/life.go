@@ -111,30 +111,23 @@ func (l *life) TrueTime(t time.Time) time.Duration { return l.host.Clock().World
 // Awake returns when the host is not frozen. A killed host is frozen until the end of the run.
 func (l *life) Awake() { l.host.AwaitThaw() }
 
-// KillAt kills the client if point is its crash point.
-func (l *life) KillAt(point string) {
-	if l.crash.Reached(point) {
-		l.run.note(l.host.Name(), "killed, %s", point)
+// At kills or freezes the client if point is its crash point. While it acquires or releases, it dies within 100 µs, in
+// the middle of the next call.
+func (l *life) At(point string) {
+	if !l.crash.Reached(point) {
+		return
+	}
+	l.run.note(l.host.Name(), "crash point: %s", point)
+	switch point {
+	case traffic.Holding:
 		l.host.Kill()
-		l.Awake()
-	}
-}
-
-// KillDuring kills the client within 100 µs, in the middle of its next call, if point is its crash point.
-func (l *life) KillDuring(point string) {
-	if l.crash.Reached(point) {
-		l.run.note(l.host.Name(), "soon killed, %s", point)
-		time.AfterFunc(time.Duration(1+rand.IntN(int(100*time.Microsecond))), l.host.Kill)
-	}
-}
-
-// FreezeAt freezes the client if point is its crash point.
-func (l *life) FreezeAt(point string) {
-	if l.crash.Reached(point) {
-		l.run.note(l.host.Name(), "frozen, %s", point)
+	case traffic.FrozenHolding:
 		l.freeze()
-		l.Awake()
+	default:
+		time.AfterFunc(time.Duration(1+rand.IntN(int(100*time.Microsecond))), l.host.Kill)
+		return
 	}
+	l.Awake()
 }
 
 func (l *life) freeze() {

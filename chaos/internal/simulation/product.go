@@ -54,7 +54,7 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 func Broken(lock broken.Lock) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (kinds.Locker, error) {
 		wrapping := lock.Wrap()
-		l, err := open(w, h, s, c, wrapping.Options())
+		l, err := open(w, h, s, c, wrapping.Options)
 		return kinds.Product{Locker: l, Ask: wrapping.Ask, Hold: wrapping.Hold}, err
 	}
 }

@@ -37,7 +37,7 @@ func (w *Worker) take(ctx context.Context, t try) *Attempt {
 	a.log(history.Event{
 		Kind: history.Invoked, TTL: t.TTL, MinHold: t.MinHold, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
 	})
-	a.life.KillDuring(Acquiring)
+	a.life.At(Acquiring)
 	l, err := a.life.Locker.Lock(ctx, t.Request)
 	a.life.Awake()
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Attempt) Over() {
 
 // Unlock unlocks the lock. The hold must be over.
 func (a *Attempt) Unlock(ctx context.Context) {
-	a.life.KillDuring(Releasing)
+	a.life.At(Releasing)
 	err := a.Lock.Unlock(ctx)
 	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(err)})
 }
@@ -82,7 +82,7 @@ func (a *Attempt) onLoss() {
 // section is the critical section: read the register, hold, check the lock once more, write the register.
 func (a *Attempt) section(ctx context.Context) {
 	was := a.read()
-	a.life.KillAt(Holding)
+	a.life.At(Holding)
 	inside, leave := context.WithCancel(ctx)
 	defer leave()
 	nested := make(chan struct{})
@@ -97,7 +97,7 @@ func (a *Attempt) section(ctx context.Context) {
 	<-nested
 
 	if !a.Reads() && a.mayGoOn() {
-		a.life.FreezeAt(FrozenHolding)
+		a.life.At(FrozenHolding)
 		a.write(was)
 	}
 	if a.Reads() && a.mayGoOn() {

@@ -27,7 +27,7 @@ var epoch = time.Unix(0, 0)
 func (w *fakeWorld) Now() time.Duration                 { return w.now }
 func (w *fakeWorld) TrueTime(t time.Time) time.Duration { return t.Sub(epoch) - w.gained }
 func (w *fakeWorld) Awake()                             {}
-func (w *fakeWorld) KillDuring(string)                  {}
+func (w *fakeWorld) At(string)                          {}
 
 func (w *fakeWorld) Write(e history.Event) {
 	if e.T == 0 {

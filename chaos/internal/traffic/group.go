@@ -50,7 +50,7 @@ type Group struct {
 	Careless bool `json:"careless,omitempty"`
 	// Fencing asks for fencing tokens.
 	Fencing bool `json:"fencing,omitempty"`
-	// Workers is the number of goroutines of each client that contend; 0 means the number of the Config.
+	// Workers is the number of goroutines of each client that contend; 0 means 1.
 	Workers int `json:"workers,omitempty"`
 	// Hold is how long a holder holds.
 	Hold Hold `json:"hold"`

@@ -41,11 +41,8 @@ type World interface {
 	TrueTime(t time.Time) time.Duration
 	// Awake waits until the process is not frozen.
 	Awake()
-	// KillAt kills the process if point is its crash point, KillDuring does so during the caller's next step, and
-	// FreezeAt freezes it and returns when it has thawed.
-	KillAt(point string)
-	KillDuring(point string)
-	FreezeAt(point string)
+	// At has the process crash as the point says, if it is its crash point. It returns when the process has thawed.
+	At(point string)
 }
 
 // Register is a resource that locks protect.
@@ -59,11 +56,7 @@ var _ Register = (*register.Counters)(nil)
 // Start starts the workers of the life's groups, each with run. They work until ctx ends.
 func (l *Life) Start(ctx context.Context, run func(func())) {
 	for _, g := range l.Groups {
-		workers := g.Workers
-		if workers == 0 {
-			workers = l.Workers
-		}
-		for range workers {
+		for range max(1, g.Workers) {
 			w := l.Worker()
 			run(func() { w.storm(ctx, g) })
 		}

@@ -45,7 +45,7 @@ var Mutexes = append(slices.Clone(Groups),
 		Names: []string{"brief"}, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1),
 	},
 	Group{
-		Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL, Workers: 1,
+		Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL,
 		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05),
 	},
 	Group{

@@ -21,8 +21,6 @@ type Config struct {
 	Prefix string
 	// Groups is the traffic.
 	Groups []Group
-	// Workers is the number of goroutines that contend for a group, unless the group has its own number.
-	Workers int
 	// Registers are the addresses of the registers that the groups use, by kind.
 	Registers map[string]string
 	// Seed determines how long the workers hold, and how long they wait.
