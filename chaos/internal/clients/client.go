@@ -93,8 +93,8 @@ func (r Remote) Stop(_ int, _ *int) error {
 }
 
 // Round acquires once what each group acquires (see [traffic.Life.Round]).
-func (r Remote) Round(round traffic.Round, _ *int) error {
-	r.c.Round(round)
+func (r Remote) Round(patience time.Duration, _ *int) error {
+	r.c.Round(patience)
 	return nil
 }
 

@@ -154,9 +154,9 @@ func (f *Fleet) Stop(ctx context.Context, timeout time.Duration) error {
 	return f.all(ctx, timeout, "Stop", 0)
 }
 
-// Round has all clients acquire once what their groups acquire.
-func (f *Fleet) Round(ctx context.Context, timeout time.Duration, r traffic.Round) error {
-	return f.all(ctx, timeout, "Round", r)
+// Round has all clients acquire once what their groups acquire, and wait for each so long.
+func (f *Fleet) Round(ctx context.Context, timeout, patience time.Duration) error {
+	return f.all(ctx, timeout, "Round", patience)
 }
 
 // all calls all clients in parallel, and returns when all have replied. It returns an error if a client takes longer

@@ -106,8 +106,7 @@ func TestARoundTakesWhatTheGroupsTake(t *testing.T) {
 	require.NoError(t, f.StartAll(t.Context()))
 	require.NoError(t, f.Stop(t.Context(), 2*soon))
 	before := len(read(t, f))
-	round := traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
-	require.NoError(t, f.Round(t.Context(), 2*soon, round))
+	require.NoError(t, f.Round(t.Context(), 2*soon, soon))
 	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
 	goneRound(t, read(t, f)[before:], f.Names(), groups)

@@ -13,11 +13,10 @@ import (
 // Outcome is the result of a scenario.
 type Outcome struct {
 	Scenario Scenario
-	// Backend is where it was played, Seed the seed of the command, and Replay the command that repeats the run.
-	Backend string
-	Seed    uint64
-	Replay  string
-	Took    time.Duration
+	// Seed is the seed of the command, and Replay the command that repeats the run.
+	Seed   uint64
+	Replay string
+	Took   time.Duration
 	// Folder has verdict.txt, the history and the logs.
 	Folder string
 	// Skipped and NoVerdict say why there is no result; "" if there is one.
@@ -35,7 +34,7 @@ type Outcome struct {
 
 // outcome returns that of a run which has not been played.
 func (o Options) outcome(s Scenario) Outcome {
-	return Outcome{Scenario: s, Backend: o.Backend, Seed: o.Seed, Replay: o.Replay, Folder: o.Dir}
+	return Outcome{Scenario: s, Seed: o.Seed, Replay: o.Replay, Folder: o.Dir}
 }
 
 // Good reports whether every promise held, and whether what must be seen broken was broken.

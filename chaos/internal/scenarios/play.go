@@ -125,6 +125,5 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	if err := p.fleet.Stop(ctx, stopTimeout); err != nil {
 		return 0, err
 	}
-	round := traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.now()}
-	return calm, p.fleet.Round(ctx, bound+stopTimeout, round)
+	return calm, p.fleet.Round(ctx, bound+stopTimeout, calm+bound-p.now())
 }

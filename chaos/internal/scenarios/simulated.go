@@ -34,7 +34,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 	s.Storm = min(s.Storm, longestStorm)
 	groups := s.part(seed)
 	out := simulation.Schedule{
-		Seed: seed, Profile: s.Name, Masters: Masters, Names: traffic.Names("", groups), Longest: s.maxTTL(),
+		Seed: seed, Profile: s.Name, Masters: Masters, Names: traffic.Names("", groups),
 		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters),
 	}
 	for _, g := range groups {
@@ -86,7 +86,6 @@ func shared(g traffic.Group) bool { return !g.Own }
 // PlayVirtually plays schedules of the scenario, of the seed and those that follow. Findings that the scenario excuses
 // are counted, but their schedules are not shrunk. An error means that there is no verdict.
 func PlayVirtually(ctx context.Context, s Scenario, o Options) (Outcome, error) {
-	o.Backend = Simulation
 	out := o.outcome(s)
 	play, err := o.Playing(s.Lock)
 	if err != nil {

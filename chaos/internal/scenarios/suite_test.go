@@ -57,7 +57,7 @@ func newStub(
 		s.mu.Unlock()
 		verdicts, err := play(ctx, sc.Name)
 		return scenarios.Outcome{
-			Scenario: sc, Backend: o.Backend, Seed: o.Seed, Folder: o.Dir, Verdicts: verdicts,
+			Scenario: sc, Seed: o.Seed, Folder: o.Dir, Verdicts: verdicts,
 		}, err
 	})
 	return s

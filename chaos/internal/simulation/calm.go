@@ -9,7 +9,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -94,7 +93,7 @@ func (r *run) liveness() {
 	var all sync.WaitGroup
 	for i, l := range r.lives {
 		all.Go(func() {
-			l.traffic.Round(traffic.Round{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
+			l.traffic.Round(bound)
 			who := l.settings.Name
 			for n, kind := range kinds.Names() {
 				want := kinds.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}

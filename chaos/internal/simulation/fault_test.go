@@ -35,7 +35,7 @@ func TestAFaultOfAPathHitsOneClient(t *testing.T) {
 				step.At, step.For = second, 3*second
 				s := simulation.Schedule{
 					Masters: 3, Rates: []float64{1, 1, 1}, Names: []string{"a"}, Kinds: []string{kinds.Mutex},
-					Longest: 2 * second, Storm: 5 * second, Clients: []simulation.Client{client, client},
+					Storm: 5 * second, Clients: []simulation.Client{client, client},
 					Plan: []faults.Step{step},
 				}
 				s.Clients[0].Name, s.Clients[1].Name = "x", "y"

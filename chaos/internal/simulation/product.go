@@ -30,7 +30,7 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 		}
 	}
 	all := []redlock.Option{
-		redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithMaxTTL(s.Longest),
+		redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithMaxTTL(s.MaxTTL()),
 		redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
 		redlock.WithLogger(slog.New(slog.DiscardHandler)),
 	}

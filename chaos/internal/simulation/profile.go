@@ -129,7 +129,6 @@ func Draw(seed uint64) Schedule {
 		s.Clients = append(s.Clients, p.draw(r, i))
 	}
 	s.Proxies = p.proxies && rand.New(rand.NewPCG(seed, 0x9a)).IntN(2) == 0
-	s.Longest = s.MaxTTL()
 	s.Plan = p.plan(r, s)
 	s.skew(r, p.steps)
 	if p.client == nil && p.fencing == 0 {

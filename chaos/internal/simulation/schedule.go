@@ -34,8 +34,6 @@ type Schedule struct {
 	Groups []traffic.Group `json:",omitempty"`
 	// Rates are the rates of the masters' clocks. Those of the clients are in Clients.
 	Rates []float64
-	// Longest is the longest TTL or minimum hold of all clients.
-	Longest time.Duration
 	// Proxies puts proxies between clients and masters. They deliver whatever was written to them, however late, even
 	// if the connection has ended.
 	Proxies bool
@@ -74,9 +72,9 @@ type Client struct {
 }
 
 // Window returns the restart window of all clients.
-func (s Schedule) Window() time.Duration { return s.Longest + clock.DefaultDrift.Of(s.Longest) }
+func (s Schedule) Window() time.Duration { return s.MaxTTL() + clock.DefaultDrift.Of(s.MaxTTL()) }
 
-// MaxTTL returns the largest TTL of the clients.
+// MaxTTL returns the largest TTL of the clients. No minimum hold is longer.
 func (s Schedule) MaxTTL() time.Duration {
 	var most time.Duration
 	for _, c := range s.Clients {

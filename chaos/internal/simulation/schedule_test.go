@@ -160,7 +160,7 @@ func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := simulation.Schedule{
-				Masters: 1, Rates: []float64{1}, Names: []string{"a"}, Longest: 2 * second, Storm: 5 * second,
+				Masters: 1, Rates: []float64{1}, Names: []string{"a"}, Storm: 5 * second,
 				Clients: []simulation.Client{
 					{Name: "c0", TTL: second, Timeout: second / 10, Rate: tt.rate, RetryMin: second / 100, RetryMax: second},
 				},

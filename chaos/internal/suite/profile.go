@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,10 +75,7 @@ func (c *command) allJobs() []scenarios.Job {
 		if s.Container {
 			on = backend.Containers
 		}
-		if c.flags.backend != "" {
-			on = c.flags.backend
-		}
-		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: on})
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: cmp.Or(c.flags.backend, on)})
 	}
 	return jobs
 }
@@ -102,12 +100,9 @@ func (c *command) virtualJobs() []scenarios.Job {
 }
 
 func (c *command) jobs() []scenarios.Job {
-	on := c.flags.backend
-	switch {
-	case c.flags.exact:
+	on := cmp.Or(c.flags.backend, backend.Containers)
+	if c.flags.exact {
 		on = simulated
-	case on == "":
-		on = backend.Containers
 	}
 	var jobs []scenarios.Job
 	for _, s := range c.flags.scenarios {

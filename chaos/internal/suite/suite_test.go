@@ -254,7 +254,7 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 	again := suite.ReplayOf(j, 7)
 	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
 	suite.Done(j, scenarios.Outcome{
-		Scenario: j.Scenario, Backend: j.Backend, Folder: "a folder", Replay: again,
+		Scenario: j.Scenario, Folder: "a folder", Replay: again,
 		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
 	})
 	assert.Contains(t, out.String(),

@@ -73,13 +73,14 @@ func (l *Life) Worker() *Worker {
 }
 
 // Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all
-// names at once; with a fencing token where there is one. It unlocks each, and returns when that is over.
-func (l *Life) Round(round Round) {
+// names at once; with a fencing token where there is one. It waits for each until patience ends, unlocks it, and
+// returns when that is over.
+func (l *Life) Round(patience time.Duration) {
 	var all []kinds.Request
 	for _, g := range l.Groups {
 		names := g.names(l.Prefix, l.Client)
 		for _, mode := range g.Modes() {
-			r := kinds.Request{Mode: mode, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold, TTL: round.TTL}
+			r := kinds.Request{Mode: mode, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold, TTL: TTL}
 			if kinds.Of(r.Mode).Owned() {
 				r.Owner = l.Client
 			}
@@ -95,7 +96,7 @@ func (l *Life) Round(round Round) {
 	var over sync.WaitGroup
 	for _, r := range all {
 		w := l.Worker()
-		t := try{Request: r, patience: round.Patience, hold: shortHold.Least, phase: round.Phase}
+		t := try{Request: r, patience: patience, hold: shortHold.Least, phase: history.Calm}
 		over.Go(func() { w.pass(context.Background(), t) })
 	}
 	over.Wait()

@@ -32,12 +32,6 @@ type Config struct {
 // Quorum is the lock under test, which a client can use in addition to those of [broken.All].
 const Quorum = "quorum"
 
-// Round says how a client acquires once what each group acquires. It waits up to Patience for each.
-type Round struct {
-	Phase         string
-	TTL, Patience time.Duration
-}
-
 // The crash points.
 const (
 	// NoCrashPoint removes the crash point.
