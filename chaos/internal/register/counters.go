@@ -8,23 +8,11 @@
 package register
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
-
-// ErrRejected means that the register has seen a larger fencing token. The write had no effect.
-var ErrRejected = errors.New("rejected")
-
-// rejection returns ErrRejected with the reason, or nil for "".
-func rejection(reason string) error {
-	if reason == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrRejected, reason)
-}
 
 // Question is a request to the register.
 type Question struct {
@@ -40,7 +28,7 @@ type Question struct {
 	From, Value int64
 }
 
-// Counters are the counters of one register. A simulation uses them without a socket.
+// Counters are the counters of one register. A simulation uses them without a socket, others by net/rpc.
 type Counters struct {
 	kind string
 	log  func(history.Event)
@@ -59,34 +47,31 @@ type counter struct {
 	fence uint64 // largest token seen
 }
 
-// Read returns the counter of q.Name.
-func (r *Counters) Read(q Question) (int64, error) {
+// Read sets value to the counter of q.Name.
+func (r *Counters) Read(q Question, value *int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.of(q)
 	c.fence = max(c.fence, q.Fence)
-	q.Value = c.value
+	q.Value, *value = c.value, c.value
 	r.record(history.Read, q, "")
-	return c.value, nil
+	return nil
 }
 
-// Write sets the counter of q.Name to q.Value, which was computed from q.From. It returns ErrRejected if the register
-// refuses the write.
-func (r *Counters) Write(q Question) error { return rejection(r.write(q)) }
-
-// write is Write, and returns why the register refuses the write.
-func (r *Counters) write(q Question) (rejected string) {
+// Write sets the counter of q.Name to q.Value, which was computed from q.From. If the register refuses that, it sets
+// rejected to the reason.
+func (r *Counters) Write(q Question, rejected *string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.of(q)
 	if r.kind == history.Fenced && q.Fence < c.fence {
-		rejected = fmt.Sprintf("the fencing token %d is smaller than %d, which was seen", q.Fence, c.fence)
-		r.record(history.Rejected, q, rejected)
-		return rejected
+		*rejected = fmt.Sprintf("the fencing token %d is smaller than %d, which was seen", q.Fence, c.fence)
+		r.record(history.Rejected, q, *rejected)
+		return nil
 	}
 	c.value, c.fence = q.Value, max(c.fence, q.Fence)
 	r.record(history.Written, q, "")
-	return ""
+	return nil
 }
 
 func (r *Counters) of(q Question) *counter {

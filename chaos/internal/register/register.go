@@ -59,7 +59,7 @@ func (r *Register) Close() error {
 // serve answers the questions of all connections until the register is closed.
 func (r *Register) serve() {
 	server := rpc.NewServer()
-	if err := server.RegisterName(service, remote{r.Counters}); err != nil {
+	if err := server.RegisterName(service, r.Counters); err != nil {
 		panic("register: " + err.Error()) // its methods are wrong
 	}
 	for {
@@ -76,21 +76,8 @@ func (r *Register) serve() {
 	}
 }
 
-// service is the name of the methods of remote, which clients call.
+// service is the name of the methods of [Counters], which clients call.
 const service = "Register"
-
-type remote struct{ counters *Counters }
-
-func (r remote) Read(q Question, value *int64) (err error) {
-	*value, err = r.counters.Read(q)
-	return err
-}
-
-// Write sets rejected to the reason if the register refuses the write.
-func (r remote) Write(q Question, rejected *string) error {
-	*rejected = r.counters.write(q)
-	return nil
-}
 
 // Client is a client of a register. It is safe for concurrent use.
 //
@@ -107,20 +94,10 @@ func Dial(addr string) (*Client, error) {
 	return &Client{c}, nil
 }
 
-// Read returns the counter of q.Name.
-func (c *Client) Read(q Question) (value int64, err error) {
-	if err = c.Call(service+".Read", q, &value); err != nil {
-		err = fmt.Errorf("register: %w", err)
-	}
-	return value, err
-}
+// Read calls [Counters.Read].
+func (c *Client) Read(q Question, value *int64) error { return c.Call(service+".Read", q, value) }
 
-// Write sets the counter of q.Name to q.Value, which was computed from q.From. It returns ErrRejected if the register
-// refuses the write.
-func (c *Client) Write(q Question) error {
-	var rejected string
-	if err := c.Call(service+".Write", q, &rejected); err != nil {
-		return fmt.Errorf("register: %w", err)
-	}
-	return rejection(rejected)
+// Write calls [Counters.Write].
+func (c *Client) Write(q Question, rejected *string) error {
+	return c.Call(service+".Write", q, rejected)
 }

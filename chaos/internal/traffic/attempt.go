@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -187,12 +186,10 @@ func (a *Attempt) question() register.Question {
 	}
 }
 
-func (a *Attempt) read() int64 {
-	if a.register == "" {
-		return 0
+func (a *Attempt) read() (value int64) {
+	if a.register != "" {
+		a.broken(a.life.Registers[a.register].Read(a.question(), &value))
 	}
-	value, err := a.life.Registers[a.register].Read(a.question())
-	a.broken(err)
 	return value
 }
 
@@ -202,10 +199,7 @@ func (a *Attempt) write(was int64) {
 	}
 	q := a.question()
 	q.From, q.Value = was, was+1
-	err := a.life.Registers[a.register].Write(q)
-	if !errors.Is(err, register.ErrRejected) { // the register has it in its history
-		a.broken(err)
-	}
+	a.broken(a.life.Registers[a.register].Write(q, new(string))) // the register has a refusal in its history
 }
 
 // broken writes to the history that the harness itself failed.
