@@ -100,12 +100,6 @@ func inBubbleWrapped(
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
-		o := testnet.ClientOptions(w.Addr(0), w.Dial)
-		if adjust != nil {
-			adjust(o)
-		}
-		c := redis.NewClient(o)
-		t.Cleanup(func() { _ = c.Close() })
-		f(t, w.Master(0), c)
+		f(t, w.Master(0), testnet.Client(t, w.Addr(0), w.Dial, adjust))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,4 +49,41 @@ func TestAnErrorOfTheDialerIsReported(t *testing.T) {
 		return nil, os.ErrPermission
 	}))
 	require.ErrorIs(t, refused(t, m), os.ErrPermission)
+}
+
+// The timeout is four times as long as the last attempt took that succeeded.
+func TestAMasterThatGetsFartherAwayIsReached(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
+		attempt := func() error {
+			l, err := m.Open(t.Context(), 0)
+			if err == nil {
+				l.Close()
+			}
+			return err
+		}
+		s.Delay(450*time.Millisecond, 0) // connect, handshake: 1.8 s
+		require.ErrorIs(t, attempt(), node.ErrTimeout)
+		s.Delay(150*time.Millisecond, 0) // 0.6 s
+		require.NoError(t, attempt())
+		s.Delay(450*time.Millisecond, 0)
+		assert.NoError(t, attempt())
+	})
+}
+
+// The timeouts of the URL do not end a connection.
+func TestTheTimeoutsOfTheURLAreNotUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		m := opened(t, w.Master(0).URL()+"?read_timeout=1ms&write_timeout=1ms", node.WithDialer(w.Dial))
+		w.Master(0).Delay(10*time.Millisecond, 0)
+		assert.Equal(t, link.Reply{Value: "OK"}, send(dial(t, m), set("a"))[0])
+		sub, err := m.Subscribe(t.Context())
+		require.NoError(t, err)
+		defer sub.Close()
+		require.NoError(t, sub.Subscribe([]string{"a"}))
+		channel, _, err := sub.Receive()
+		require.NoError(t, err)
+		assert.Equal(t, "a", channel)
+	})
 }

@@ -62,17 +62,14 @@ func onPath(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, l *n
 	t.Helper()
 	l := &netPath{}
 	l.Answer = func(args []string) (string, bool) { return standard(args), false }
-	o := testnet.ClientOptions("10.9.9.9:6379", l.dial)
-	o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond
-	if adjust != nil {
-		adjust(o)
-	}
-	c := redis.NewClient(o)
-	t.Cleanup(func() {
-		_ = c.Close()
-		time.Sleep(2 * time.Second) // after a failed dial, the client's pool tries again once a second until it is closed
-	})
-	f(t, l, c)
+	// After a failed dial, the client's pool tries again once a second until it is closed.
+	t.Cleanup(func() { time.Sleep(2 * time.Second) })
+	f(t, l, testnet.Client(t, "10.9.9.9:6379", l.dial, func(o *redis.Options) {
+		o.PoolSize, o.PoolTimeout = 1, 10*time.Millisecond
+		if adjust != nil {
+			adjust(o)
+		}
+	}))
 }
 
 func standard(args []string) string {

@@ -20,26 +20,8 @@ func TestErrorReplies(t *testing.T) {
 		permanent bool
 	}{
 		{"NOPERM this user has no permissions to run the 'set' command", true},
-		{"NOAUTH Authentication required.", true},
-		{"WRONGPASS invalid username-password pair or user is disabled.", true},
-		{"ERR The user executing the script can't run this command or subcommand script: 0b6a, on @user_script:4.", true},
-		{
-			"ERR ACL failure in script: User me has no permissions to run the 'get' command " +
-				"script: 0b6a, on @user_script:4.",
-			true,
-		},
 		{"READONLY You can't write against a read only replica.", false},
-		{"LOADING Redis is loading the dataset in memory", false},
 		{"OOM command not allowed when used memory > 'maxmemory'.", false},
-		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", false},
-		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", false},
-		{"CLUSTERDOWN The cluster is down", false},
-		{"MOVED 3999 127.0.0.1:6381", false},
-		{"TRYAGAIN Multiple keys request during rehashing of slot", false},
-		{"ERR something else", false},
-		{"ERR syntax error", false},
-		{"ERR user_script:49: USEDUP the fencing tokens of redlock:fence:{x} are used up: some client had a clock", true},
-		{"WRONGTYPE Operation against a key holding the wrong kind of value", false},
 	} {
 		t.Run(c.reply, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {

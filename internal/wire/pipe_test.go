@@ -293,3 +293,22 @@ func TestANodeIsBoundOnce(t *testing.T) {
 		require.ErrorIs(t, r.node.Bind(r.group.Go, func(error) {}), node.ErrBound)
 	})
 }
+
+// The timeout of a connection attempt grows until one succeeds, and the vote does not wait for it.
+func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(900*time.Millisecond, 0) // connect, handshake: 3.6 s, more than the first attempt may take
+		for range 200 {
+			v := r.ask(acquire("a", "me")).result()
+			assert.Equal(t, wire.Failed, v.Verdict)
+			assert.LessOrEqual(t, v.Took, timeout)
+			if r.m.Count("INFO") > 2 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		v := r.ask(acquire("b", "me"), within(2*time.Second)).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+	})
+}

@@ -31,12 +31,7 @@ func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testin
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
-		o := testnet.ClientOptions(w.Addr(0), w.Dial)
-		if adjust != nil {
-			adjust(o)
-		}
-		c := redis.NewClient(o)
-		t.Cleanup(func() { _ = c.Close() })
+		c := testnet.Client(t, w.Addr(0), w.Dial, adjust)
 		n, err := wrap(c)
 		require.NoError(t, err)
 		f(t, bind(t, w, n), c)
