@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -136,5 +137,32 @@ func TestABrokenConnectionOfItsOwnIsNotReplaced(t *testing.T) {
 		defer refused.Close()
 		_, err = refused.Do(t.Context(), "ping")
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
+}
+
+// The wait for each reply is bounded, not the wait for all.
+func TestAConnectionWaitsForEachReply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := &testnet.Scripted{Answer: func([]string) (string, bool) {
+			time.Sleep(2 * time.Second)
+			return "+OK\r\n", false
+		}}
+		c := opened(t, "redis://10.9.9.9", node.WithDialer(srv.Dial)).Connect(t.Context())
+		defer c.Close()
+		for _, answer := range c.DoAll(t.Context(), [][]any{{"a"}, {"b"}, {"c"}}) {
+			assert.Equal(t, link.Answer{Reply: "OK"}, answer)
+		}
+	})
+}
+
+func TestASubscriptionThatIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
+		s.Reply("NOPERM this user has no permissions to access the channel", "SUBSCRIBE")
+		c := m.Connect(t.Context())
+		defer c.Close()
+		err := c.Subscribe(t.Context(), "a")
+		require.ErrorContains(t, err, "NOPERM")
+		assert.True(t, replyerr.Is(err))
 	})
 }

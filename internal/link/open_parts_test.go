@@ -2,7 +2,9 @@ package link
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -60,7 +63,7 @@ type fakeConn struct {
 	net.Conn
 	err    error // of Read and Write
 	linger int
-	closed bool
+	closed atomic.Bool
 }
 
 func (c *fakeConn) Read([]byte) (int, error) { return 0, c.err }
@@ -69,7 +72,7 @@ func (c *fakeConn) Write([]byte) (int, error) { return 0, c.err }
 
 func (c *fakeConn) SetWriteDeadline(time.Time) error { return nil }
 
-func (c *fakeConn) Close() error { c.closed = true; return nil }
+func (c *fakeConn) Close() error { c.closed.Store(true); return nil }
 
 func (c *fakeConn) SetLinger(seconds int) error {
 	c.linger = seconds
@@ -86,4 +89,36 @@ func TestClosingAConnectionDiscardsWhatWasNotSent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Same(t, c, conn)
 	assert.Zero(t, c.linger)
+}
+
+// The node may be closed at the end of a handshake.
+func TestAnAttemptThatEndsWithItsHandshake(t *testing.T) {
+	t.Parallel()
+	c := &fakeConn{}
+	dial := func(context.Context, string, string) (net.Conn, error) { return c, nil }
+	d := &dialer{options: &redis.Options{}, dial: dial, clock: clock.System}
+	ctx, end := context.WithCancel(t.Context())
+	_, err := d.attempt(ctx, time.Minute, func(context.Context, net.Conn) (*session, error) {
+		end()
+		return newSession(c, Server{}), nil
+	})
+	require.ErrorIs(t, err, node.ErrClosed)
+	assert.True(t, c.closed.Load())
+}
+
+func TestWhichStepsOnlyAnOperatorCanFix(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command, reply string
+		want           bool
+	}{
+		{"auth", "ERR unknown command", true},
+		{"select", "ERR DB index is out of range", true},
+		{"info", "ERR unknown command", false},
+		{"auth", "LOADING Redis is loading the dataset in memory", false},
+		{"select", "ERR max number of clients reached", false},
+	} {
+		err := &stepError{command: c.command, err: resp.Error(c.reply)}
+		assert.Equal(t, c.want, node.Permanent(fmt.Errorf("wrapped: %w", err)), "%s: %s", c.command, c.reply)
+	}
 }

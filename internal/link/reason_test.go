@@ -27,7 +27,38 @@ func said(t *testing.T, text string) (addr string) {
 	})
 }
 
-// The errors of all kinds of connections have the server's own reason for a refused one. None shows the password.
+// refusal is why a connection to a URL is refused.
+type refusal struct {
+	url, want string // want is "" for a connection that works
+	permanent bool
+}
+
+// check asserts that the errors of all kinds of connections have the server's own reason, and not the password.
+func (r refusal) check(t *testing.T, opts ...node.Option) {
+	t.Helper()
+	t.Parallel()
+	m := opened(t, r.url, opts...)
+	conn := m.Connect(t.Context())
+	defer conn.Close()
+	_, examined := conn.Do(t.Context(), "ping")
+	sub, unsubscribed := m.Subscribe(t.Context())
+	if unsubscribed == nil {
+		sub.Close()
+	}
+	for _, err := range []error{examined, unsubscribed, refused(t, m)} {
+		if r.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, r.want)
+		assert.Equal(t, r.permanent, node.Permanent(err), "%v", err)
+		for _, never := range []string{"hunter2", "hun", "EOF", "context", "closed network"} {
+			assert.NotContains(t, err.Error(), never)
+		}
+	}
+}
+
+// A server on this machine says why it refuses a connection.
 func TestTheReasonOfARefusedConnection(t *testing.T) {
 	t.Parallel()
 	ca := testcert.New(t)
@@ -48,10 +79,7 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 	t.Cleanup(func() { _ = full.Close() })
 	require.NoError(t, full.ConfigSet(t.Context(), "maxclients", "1").Err())
 
-	for name, c := range map[string]struct {
-		url, want string // want is "" for a connection that works
-		permanent bool
-	}{
+	for name, r := range map[string]refusal{
 		"well":                       {plain.URL(), "", false},
 		"a user without a password":  {"redis://nopass:@" + locked.Addr(), "", false},
 		"a needless password":        {"redis://:hunter2@" + plain.Addr(), "", false},
@@ -67,6 +95,21 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 		"TLS to a plain port":       {"rediss://" + locked.Addr(), "TLS", false},
 		"a plain URL to a TLS port": {"redis://" + plain.TLSAddr(), "for TLS", false},
 		"a plain URL, and AUTH":     {"redis://:hunter2@" + plain.TLSAddr(), "for TLS", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var opts []node.Option
+			if strings.HasPrefix(r.url, "rediss") {
+				opts = append(opts, node.WithTLSConfig(ca.Trusting()))
+			}
+			r.check(t, opts...)
+		})
+	}
+}
+
+// What a server says in place of a reply is the reason, too.
+func TestWhatAServerSaidIsTheReason(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]refusal{
 		"protected mode": {
 			"redis://" + said(t, "-DENIED Redis is running in protected mode because ...\r\n"), "protected mode", true,
 		},
@@ -92,31 +135,6 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 		},
 		"no word": {"redis://" + said(t, ""), "without an answer", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var opts []node.Option
-			if strings.HasPrefix(c.url, "rediss") {
-				opts = append(opts, node.WithTLSConfig(ca.Trusting()))
-			}
-			m := opened(t, c.url, opts...)
-			conn := m.Connect(t.Context())
-			defer conn.Close()
-			_, examined := conn.Do(t.Context(), "ping")
-			sub, unsubscribed := m.Subscribe(t.Context())
-			if unsubscribed == nil {
-				sub.Close()
-			}
-			for _, err := range []error{examined, unsubscribed, refused(t, m)} {
-				if c.want == "" {
-					require.NoError(t, err)
-					continue
-				}
-				require.ErrorContains(t, err, c.want)
-				assert.Equal(t, c.permanent, node.Permanent(err), "%v", err)
-				for _, never := range []string{"hunter2", "hun", "EOF", "context", "closed network"} {
-					assert.NotContains(t, err.Error(), never)
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { r.check(t) })
 	}
 }

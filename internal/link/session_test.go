@@ -1,6 +1,7 @@
 package link
 
 import (
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 // The socket of an idle connection is checked, whatever its read deadline is.
@@ -135,5 +138,52 @@ func TestAWriteToABrokenSessionFails(t *testing.T) {
 	t.Parallel()
 	s := newSession(&fakeConn{err: errBroken}, Server{})
 	require.ErrorIs(t, s.Flush(), errBroken)
-	assert.ErrorIs(t, s.Verify(), errBroken)
+	require.ErrorIs(t, s.Verify(), errBroken)
+	assert.Equal(t, errBroken, s.silence(io.EOF), "the write failed first")
+	assert.Equal(t, errNoAnswer, newSession(&fakeConn{}, Server{}).silence(io.EOF))
+}
+
+func TestWhatArrivesOverASubscription(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply         any
+		channel, text string
+		answer        bool
+		err           error
+	}{
+		"a message":                   {[]any{"message", "a", "x"}, "a", "x", false, nil},
+		"an empty message":            {[]any{"message", "a", ""}, "a", "", false, nil},
+		"an answer to SUBSCRIBE":      {[]any{"subscribe", "a", int64(1)}, "a", "", true, nil},
+		"an answer to UNSUBSCRIBE":    {[]any{"unsubscribe", "a", int64(0)}, "", "", true, nil},
+		"an answer without a channel": {[]any{"unsubscribe", nil, int64(0)}, "", "", true, nil},
+		"a refusal":                   {resp.Error("NOPERM"), "", "", false, resp.Error("NOPERM")},
+		"text":                        {"message", "", "", false, errNoEvent},
+		"a message without a text":    {[]any{"message", "a", nil}, "", "", false, errNoEvent},
+		"a message without a channel": {[]any{"message", nil, "x"}, "", "", false, errNoEvent},
+		"SUBSCRIBE without a count":   {[]any{"subscribe", "a", "1"}, "", "", false, errNoEvent},
+		"SUBSCRIBE without a channel": {[]any{"subscribe", nil, int64(1)}, "", "", false, errNoEvent},
+		"UNSUBSCRIBE without a count": {[]any{"unsubscribe", "a", "0"}, "", "", false, errNoEvent},
+		"UNSUBSCRIBE of another kind": {[]any{"unsubscribe", int64(1), int64(0)}, "", "", false, errNoEvent},
+		"another event":               {[]any{"pmessage", "a", "x"}, "", "", false, errNoEvent},
+		"more than an event":          {[]any{"message", "a", "x", "y"}, "", "", false, errNoEvent},
+	} {
+		channel, text, answer, err := readEvent(c.reply)
+		assert.Equal(t, c.err, err, name)
+		assert.Equal(t, c.channel, channel, name)
+		assert.Equal(t, c.text, text, name)
+		assert.Equal(t, c.answer, answer, name)
+	}
+}
+
+// mute is a connection to which nothing can be written, and which the server has ended.
+type mute struct{ fakeConn }
+
+func (*mute) Read([]byte) (int, error) { return 0, net.ErrClosed }
+
+// Only before the first command has been sent does nothing else receive.
+func TestAnErrorOfASubscriptionThatHasEnded(t *testing.T) {
+	t.Parallel()
+	w := &wireSubscription{session: newSession(&mute{fakeConn{err: errBroken}}, Server{})}
+	require.ErrorIs(t, w.Subscribe([]string{"a"}), net.ErrClosed, "what the server said")
+	assert.ErrorIs(t, w.Subscribe([]string{"b"}), errBroken)
 }

@@ -173,12 +173,30 @@ func TestWhatIsNoReply(t *testing.T) {
 	for _, s := range []string{
 		"\r\n", "\n", "+\n", "+ab\n", ":\r\n", ":x\r\n", ":9223372036854775808\r\n", "$-2\r\n", "*-2\r\n", "%1\r\n",
 		"%-1\r\n", "_\r\n", "$1\r\nab\r\n", "$1\r\na\n\n", "$1\r\nax\n", "$1\r\na\rx", strings.Repeat("*1\r\n", 9) + ":1\r\n",
-		"*1\r\n%1\r\n",
+		"*1\r\n%1\r\n", "$1048576\r\n" + strings.Repeat("a", 1<<20) + "ab", "*65536\r\n%1\r\n",
 	} {
 		v, err := readReply(buffered(strings.NewReader(s)))
-		assert.True(t, isProtocolError(err), "%q: %v", s, err)
+		assert.True(t, isProtocolError(err), "%.20q: %v", s, err)
 		assert.Nil(t, v)
 	}
+}
+
+// Any part of a reply is no reply yet.
+func TestWhetherAReplyHasArrived(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []string{
+		"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "$2\r\nab\r\n", "$2\r\n\r\n\r\n", "-ERR\r\n",
+		"*2\r\n*0\r\n$0\r\n\r\n", "*2\r\n*1\r\n$1\r\na\r\n:1\r\n", "*3\r\n$-1\r\n+\r\n*1\r\n-ERR\r\n",
+	} {
+		assert.True(t, resp.BeginsWithReply([]byte(whole)), "%q", whole)
+		for i := range len(whole) {
+			assert.False(t, resp.BeginsWithReply([]byte(whole[:i])), "%q", whole[:i])
+			assert.True(t, resp.BeginsWithReply([]byte(whole+whole[:i])), "%q", whole+whole[:i])
+		}
+	}
+	v, err := readReply(buffered(strings.NewReader("$2000000\r\nabc")))
+	require.ErrorIs(t, err, io.EOF)
+	assert.Nil(t, v, "a part of an oversized one")
 }
 
 func TestTheBoundOfAReplyIsExact(t *testing.T) {
@@ -199,11 +217,20 @@ func TestTheBoundOfAReplyIsExact(t *testing.T) {
 		"three texts":                  {"*3\r\n" + strings.Repeat(bulk(500_000), 3), false},
 		"an array that fills it":       {"*2\r\n" + bulk(500_000) + bulk(548_518), true},
 		"an array, and one byte more":  {"*2\r\n" + bulk(500_000) + bulk(548_519), false},
+		"a line that fills it":         {"*2\r\n" + bulk(1_048_000) + status(528), true},
+		"a line of one byte too many":  {"*2\r\n" + bulk(1_048_000) + status(529), false},
 		"an array of too many at once": {"*65536\r\n" + strings.Repeat(":1\r\n", 65536), false},
 	} {
 		v, err := readReply(buffered(strings.NewReader(tt.wire)))
 		require.NoError(t, err, name)
 		assert.Equal(t, !tt.ok, v == any(resp.Oversized{}), name)
+	}
+	for text, want := range map[string]int{
+		"+OK\r\n": 5, ":1\r\n": 4, "$2\r\nab\r\n": 8, "$-1\r\n": 5, "*2\r\n:1\r\n*0\r\n": 4 + 2*16 + 8,
+	} {
+		_, size, err := resp.Read(buffered(strings.NewReader(text)), resp.MaxReply)
+		require.NoError(t, err)
+		assert.Equal(t, want, size, "%q", text)
 	}
 	_, err := readReply(buffered(strings.NewReader("*65535\r\n")))
 	assert.True(t, cutShort(err), "as many as there can be: %v", err)
