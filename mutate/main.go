@@ -51,7 +51,11 @@ var packages = []string{
 }
 
 // users are the packages whose tests also judge the mutants of a package.
-var users = map[string][]string{".": {"internal/stacktest", "election", "keyed"}, "internal/link": {"internal/wire"}}
+var users = map[string][]string{
+	".":             {"internal/stacktest", "election", "keyed"},
+	"internal/resp": {"internal/link", "internal/wire"},
+	"internal/link": {"internal/wire"},
+}
 
 type options struct {
 	sample        int

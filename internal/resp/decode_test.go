@@ -181,6 +181,12 @@ func TestWhatIsNoReply(t *testing.T) {
 	}
 }
 
+func TestTheFieldsOfINFO(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{"run_id": "abc", "role": "", "a": "b:c"}
+	assert.Equal(t, want, resp.ParseInfo("# Server\r\nrun_id:abc\r\n\r\nrole:\r\na:b:c\nno field\r\n"))
+}
+
 // Any part of a reply is no reply yet.
 func TestWhetherAReplyHasArrived(t *testing.T) {
 	t.Parallel()
@@ -249,6 +255,7 @@ func TestALongErrorIsReadWholeAndKeptInPart(t *testing.T) {
 		assert.Equal(t, int64(1), all[1])
 	}
 	_, err := readAll(strings.NewReader("-" + strings.Repeat("a", 65<<20)))
+	require.ErrorIs(t, err, resp.ErrTooLarge)
 	assert.True(t, isProtocolError(err), "%v", err)
 	_, err = readAll(strings.NewReader("-" + strings.Repeat("a", 100_000)))
 	assert.True(t, cutShort(err), "%v", err)
