@@ -7,16 +7,11 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// remembered is the number of requests that are kept, more than a Locker has under way or for locks that it holds. It
-// bounds the memory of a long run.
-const remembered = 10_000
-
-// requests are the latest acquisitions and extensions of one Locker, as its nodes see them.
+// requests are the acquisitions and extensions of one Locker, as its nodes see them.
 type requests struct {
 	need int // a majority of the masters
 
 	mu       sync.Mutex
-	inOrder  []*request
 	byOp     map[*wire.Op]*request // all masters share the Op of one request
 	acquired map[attempt]bool      // whether a majority has granted an acquisition
 	last     map[string]*request   // by lock: the last request that a majority has granted
@@ -53,13 +48,6 @@ func (r *requests) sent(c *wire.Call) *request {
 		}
 		one = &request{op: c.Op, asked: c.Asked, begin: time.Now()}
 		r.byOp[c.Op] = one
-		r.inOrder = append(r.inOrder, one)
-		if len(r.inOrder) > remembered {
-			oldest := r.inOrder[0]
-			r.inOrder = r.inOrder[1:]
-			delete(r.byOp, oldest.op)
-			delete(r.acquired, attempt{oldest.op.Lock, oldest.asked})
-		}
 	}
 	return one
 }

@@ -13,7 +13,7 @@ import (
 func (c *command) steps(sets []controls.Set) (steps []step) {
 	for _, s := range sets {
 		steps = append(steps, step{s.Title, func(ctx context.Context) (bool, error) {
-			o := c.options(ctx)
+			o := c.options()
 			o.Dir = filepath.Join(c.dir, "controls")
 			good := true
 			err := s.Try(ctx, o, func(one controls.Result) { good = c.reportControl(one) && good })

@@ -15,36 +15,29 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// player opens the player of exact runs when it is first needed.
-type player struct {
-	once sync.Once
-	p    *exact.Player
-	err  error
-}
-
-func (c *command) exactly(ctx context.Context) (*exact.Player, error) {
-	c.player.once.Do(func() {
-		if c.player.p, c.player.err = exact.Open(ctx, c.say); c.player.err == nil {
-			c.say("exact runs: program %s", c.player.p.Program)
+// opening returns what opens the player of exact runs when it is first needed.
+func (c *command) opening(ctx context.Context) func() (*exact.Player, error) {
+	return sync.OnceValues(func() (*exact.Player, error) {
+		p, err := exact.Open(ctx, c.say)
+		if err == nil {
+			c.say("exact runs: program %s", p.Program)
 		}
+		return p, err
 	})
-	return c.player.p, c.player.err
 }
 
 // playing returns what plays schedules exactly.
-func (c *command) playing(ctx context.Context) func(lock string) (simulation.Play, error) {
-	return func(lock string) (simulation.Play, error) {
-		p, err := c.exactly(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return p.Playing(lock), nil
+func (c *command) playing(lock string) (simulation.Play, error) {
+	p, err := c.exactly()
+	if err != nil {
+		return nil, err
 	}
+	return p.Playing(lock), nil
 }
 
 // one plays the schedule of the command line, or of its seed, in one order. It keeps the trace and the history.
-func (c *command) one(ctx context.Context) (bool, error) {
-	p, err := c.exactly(ctx)
+func (c *command) one() (bool, error) {
+	p, err := c.exactly()
 	if err != nil {
 		return false, err
 	}

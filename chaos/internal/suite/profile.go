@@ -112,18 +112,18 @@ func (c *command) jobs() []scenarios.Job {
 }
 
 // options returns what scenarios and controls are played with.
-func (c *command) options(ctx context.Context) scenarios.Options {
+func (c *command) options() scenarios.Options {
 	return scenarios.Options{
 		Masters: c.flags.masters, Command: c.client, Seed: c.flags.seed, Dir: c.dir, Say: c.say,
-		Playing: c.playing(ctx), Order: c.flags.order, Orders: c.flags.orders,
+		Playing: c.playing, Order: c.flags.order, Orders: c.flags.orders,
 		ReplayOne: c.flags.replaySchedule,
 	}
 }
 
 // suite returns a suite that prints a line for each scenario it plays.
-func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
+func (c *command) suite(parallelism int) scenarios.Suite {
 	return scenarios.Suite{
-		Options: c.options(ctx), Parallelism: parallelism, ReplayOf: c.flags.replayJob,
+		Options: c.options(), Parallelism: parallelism, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
 			c.virtual += out.Schedules
 			c.wrong = c.wrong || len(out.Despite) > 0 || out.NoVerdict == "" && !out.Good()
@@ -137,8 +137,8 @@ func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 			case out.Skipped != "":
 				fmt.Fprintf(c.out, "%-46s skipped: %s\n", j.Name(), out.Skipped)
 			case out.Good():
-				fmt.Fprintf(c.out, "%-46s as promised, %s%v%s\n",
-					j.Name(), many, out.Took.Round(time.Second), without(out.Without))
+				took := append([]string{out.Took.Round(time.Second).String()}, out.Without...)
+				fmt.Fprintf(c.out, "%-46s as promised, %s%s\n", j.Name(), many, strings.Join(took, "; "))
 			default:
 				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
 					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Folder, out.Shown)
@@ -147,16 +147,9 @@ func (c *command) suite(ctx context.Context, parallelism int) scenarios.Suite {
 	}
 }
 
-func without(faults []string) string {
-	if len(faults) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(faults, "; ")
-}
-
 // play plays the jobs, and reports whether all were as promised.
 func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) (bool, error) {
-	outcomes, err := c.suite(ctx, parallelism).Play(ctx, jobs)
+	outcomes, err := c.suite(parallelism).Play(ctx, jobs)
 	if err != nil {
 		return false, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // simulate plays n of the simulation's own schedules.
 func (c *command) simulate(ctx context.Context, n int) (bool, error) {
-	p, err := c.exactly(ctx)
+	p, err := c.exactly()
 	if err != nil {
 		return false, err
 	}

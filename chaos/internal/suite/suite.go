@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
@@ -83,7 +84,7 @@ type command struct {
 	virtual int  // schedules of scenarios that were played in virtual time
 	wrong   bool // a scenario was not as promised, or a control was not caught
 
-	player player
+	exactly func() (*exact.Player, error)
 }
 
 func (c *command) run(ctx context.Context) (ok bool, err error) {
@@ -101,6 +102,7 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	}
 	c.out = io.MultiWriter(c.out, verdicts)
 	c.say("seed %d; reports go to %s", f.seed, c.dir)
+	c.exactly = c.opening(ctx)
 	defer func() {
 		if err != nil {
 			fmt.Fprintf(c.out, "no verdict: %v\n", err)
@@ -121,7 +123,7 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	case len(f.tests) > 0:
 		return c.tests(ctx)
 	case f.exact && f.schedules*f.orders == 1:
-		return c.one(ctx)
+		return c.one()
 	case len(f.scenarios) > 0:
 		return c.play(ctx, c.jobs(), f.parallelism)
 	default:

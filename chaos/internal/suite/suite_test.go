@@ -249,7 +249,7 @@ func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing.T) {
 	t.Parallel()
 	c, out := begun(t, "-scenario", "fenced", "-backend", "processes", "-duration", "9s", "-seed", "7")
-	suite := c.suite(t.Context(), 1)
+	suite := c.suite(1)
 	j := c.jobs()[0]
 	again := suite.ReplayOf(j, 7)
 	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
