@@ -29,18 +29,9 @@ func Slots(events []history.Event) Verdict {
 		}
 		shared(&v, n.name, n.beliefs())
 	}
-	v.Looked = fmt.Sprintf("%d permits of %d semaphores, %d with a token; %d semaphores had all slots taken at some time",
-		len(all), len(names), fencedOf(all), full)
+	v.Looked = fmt.Sprintf("%d permits of %d semaphores; %d semaphores had all slots taken at some time",
+		len(all), len(names), full)
 	return v
-}
-
-func fencedOf(all []*hold) (n int) {
-	for _, h := range all {
-		if h.acquired.Fence > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // slot is one slot of a semaphore, with the number of its slots.

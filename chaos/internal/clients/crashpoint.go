@@ -36,7 +36,7 @@ func (c *crashPoint) At(point string) {
 	case traffic.FrozenHolding:
 		freezeSelf()
 	default:
-		time.AfterFunc(traffic.Span{Least: 200 * time.Microsecond, Below: 4 * time.Millisecond}.Draw(freshRand()), killSelf)
+		time.AfterFunc(200*time.Microsecond+rand.N(3800*time.Microsecond), killSelf)
 	}
 }
 
@@ -50,9 +50,6 @@ func freezeSelf() {
 	}
 	time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
 }
-
-// freshRand returns a source of its own: a crash point must not change what a worker draws from its seed.
-func freshRand() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
 // killSelf does not return.
 func killSelf() {

@@ -235,7 +235,8 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
 	terms := check.Terms{
 		Masters: p.masters.Masters(), Clients: p.fleet.Names(),
-		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
+		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(),
+		Extends:    slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive }),
 		Reordering: faults.Reordering(), Slack: Slack, Bound: s.Bound(), Grace: Grace,
 	}
 	var verdicts []check.Verdict
@@ -243,11 +244,6 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 		verdicts = append(verdicts, c.Judge(events, terms))
 	}
 	return verdicts
-}
-
-// extends reports whether some locks of the traffic are extended.
-func (s Scenario) extends() bool {
-	return slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive })
 }
 
 // planned returns the faults of the plan.

@@ -35,7 +35,7 @@ func (r *Result) judge() {
 			r.find(c.Judge(r.Events, terms))
 		}
 	}
-	if s.inOrder() {
+	if !s.plans(faults.Traits.Reorders) { // locks exclude each other, and no master forgets its counters unnoticed
 		r.find(check.ReadersInOrder(r.Events))
 	}
 	intervals := check.Intervals(r.Events)
@@ -68,9 +68,6 @@ func (s Schedule) judgedBy(checker string) bool {
 		return true
 	}
 }
-
-// inOrder reports whether locks exclude each other and no master forgets its counters unnoticed.
-func (s Schedule) inOrder() bool { return !s.plans(faults.Traits.Reorders) }
 
 // byKeys are the checkers that find something if masters lose keys.
 var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
