@@ -223,6 +223,7 @@ func TestTheBoundOfAReplyIsExact(t *testing.T) {
 		"three texts":                  {"*3\r\n" + strings.Repeat(bulk(500_000), 3), false},
 		"an array that fills it":       {"*2\r\n" + bulk(500_000) + bulk(548_518), true},
 		"an array, and one byte more":  {"*2\r\n" + bulk(500_000) + bulk(548_519), false},
+		"an empty array at its end":    {"*2\r\n" + bulk(1_048_520) + "*0\r\n", true},
 		"a line that fills it":         {"*2\r\n" + bulk(1_048_000) + status(528), true},
 		"a line of one byte too many":  {"*2\r\n" + bulk(1_048_000) + status(529), false},
 		"an array of too many at once": {"*65536\r\n" + strings.Repeat(":1\r\n", 65536), false},
@@ -238,8 +239,11 @@ func TestTheBoundOfAReplyIsExact(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, size, "%q", text)
 	}
-	_, err := readReply(buffered(strings.NewReader("*65535\r\n")))
-	assert.True(t, cutShort(err), "as many as there can be: %v", err)
+	for _, text := range []string{"*65535\r\n", "*16777216\r\n", "$2000000\r\n" + strings.Repeat("a", 2_000_000) + "\r"} {
+		v, err := readReply(buffered(strings.NewReader(text)))
+		assert.True(t, cutShort(err), "%.20q: %v", text, err)
+		assert.Nil(t, v)
+	}
 }
 
 // A server may quote a long key in an error. The data after it on the connection is the reply to another call.
