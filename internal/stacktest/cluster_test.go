@@ -103,7 +103,6 @@ func TestOverACluster(t *testing.T) {
 		{"a mutex waits for such a name", aMutexWaitsForANameWithoutSiblingKeys},
 		{"every kind with fencing", everyKindWithFencing},
 		{"a writer waits", aWriterWaits},
-		{"slots are the Cluster's", slotsAreTheClusters},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, c) })
 	}
@@ -199,19 +198,6 @@ func aNameWithoutSiblingKeys(t *testing.T, c *cluster) {
 	assert.Equal(t, held.Token(), seen.Holders[0].Token)
 	require.NoError(t, l.Release(t.Context(), odd, held.Token()))
 	require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
-}
-
-func slotsAreTheClusters(t *testing.T, c *cluster) {
-	t.Helper()
-	for _, name := range []string{
-		"orders:42", "", "{tag}a", "a{tag}b{other}", "{}a", "a{b", "a}b{c}d", "{{a}}", "\x00\xff", "käse 🧀",
-	} {
-		for _, key := range []string{name, kind.FenceKey(name), kind.IntentKey(name)} {
-			slot, err := c.client.ClusterKeySlot(t.Context(), key).Result()
-			require.NoError(t, err)
-			assert.Equal(t, slot, int64(kind.HashSlot(key)), "%q", key)
-		}
-	}
 }
 
 // Names all over the Cluster are locked with every kind, with fencing, one kind after the other.

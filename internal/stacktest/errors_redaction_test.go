@@ -1,7 +1,6 @@
 package stacktest_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -35,28 +34,17 @@ func TestALockerShowsNeitherUserNorQueryOfItsMasters(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var traced []any
-		note := func(what ...any) {
+		var log logbook
+		trace := hooked(func(_ string, event any) {
 			mu.Lock()
 			defer mu.Unlock()
-			traced = append(traced, what...)
-		}
-		var log logbook
-		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()), redlock.WithTrace(&redlock.Trace{
-			Vote:       func(_ context.Context, e redlock.VoteEvent) { note(e, e.Err) },
-			Waiting:    func(_ context.Context, e redlock.WaitingEvent) { note(e, e.Err) },
-			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) { note(e, e.Err) },
-			Extended:   func(_ context.Context, e redlock.ExtendedEvent) { note(e, e.Err) },
-			HoldEnd:    func(_ context.Context, e redlock.HoldEndEvent) { note(e, e.Err) },
-			Unlocked:   func(_ context.Context, e redlock.UnlockedEvent) { note(e, e.Err) },
-			Node:       func(e redlock.NodeEvent) { note(e, e.Err) },
-		}))
+			traced = append(traced, event)
+		})
+		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()), redlock.WithTrace(trace))
 		held := lock(t, l, "held")
 		for name, fault := range map[string]func(){
 			"another password": func() {
-				for _, m := range w.Masters() {
-					m.RequirePassword("another")
-					m.Reset()
-				}
+				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("another"); m.Reset() })
 			},
 			"frozen": func() {
 				each(w.Masters(), (*simnet.Master).Freeze)

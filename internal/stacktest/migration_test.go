@@ -137,43 +137,6 @@ func (w *world) reaching(t *testing.T, list, reached []int, opts ...redlock.Opti
 	return w.over(t, host, w.nodes(t, host, w.list(list)...), opts...)
 }
 
-// together counts how often a client of each list hold a name at once, of all pairs of majorities that they may reach.
-func (c change) together(t *testing.T, off []int) (n int) {
-	bubble(t, migrating, func(t *testing.T, w *world) {
-		w.begin(off)
-		pairs := 0
-		for _, old := range majorities(c.from, off) {
-			a := w.reaching(t, c.from, old)
-			for _, next := range majorities(c.to, off) {
-				b := w.reaching(t, c.to, next)
-				for _, order := range [][2]*redlock.Locker{{a, b}, {b, a}} {
-					pairs++
-					name := fmt.Sprint("pair ", pairs)
-					first, err := order[0].TryLock(t.Context(), name)
-					require.NoError(t, err)
-					second, err := order[1].TryLock(t.Context(), name)
-					if err == nil {
-						n++
-						unlock(t, second)
-					}
-					unlock(t, first)
-				}
-			}
-		}
-	})
-	return n
-}
-
-func TestClientsOfTheOldListAndTheNewExcludeEachOther(t *testing.T) {
-	t.Parallel()
-	for _, c := range changes(t) {
-		t.Run(c.name, func(t *testing.T) {
-			assert.Zero(t, c.together(t, c.off))
-			assert.NotZero(t, c.together(t, nil), "the control: the lists are changed while all masters run")
-		})
-	}
-}
-
 // begun is a world in the middle of a change, with a lock of the old list on old, of a client that has disappeared.
 func (c change) begun(t *testing.T, w *world, old []int) *redlock.Lock {
 	t.Helper()

@@ -19,16 +19,16 @@ import (
 )
 
 // hooked is a Trace that calls one function from every callback.
-func hooked(f func(callback string)) *redlock.Trace {
+func hooked(f func(callback string, event any)) *redlock.Trace {
 	return &redlock.Trace{
-		AcquireStart: func(context.Context, redlock.AcquireStartEvent) { f("AcquireStart") },
-		Waiting:      func(context.Context, redlock.WaitingEvent) { f("Waiting") },
-		AcquireEnd:   func(context.Context, redlock.AcquireEndEvent) { f("AcquireEnd") },
-		Extended:     func(context.Context, redlock.ExtendedEvent) { f("Extended") },
-		HoldEnd:      func(context.Context, redlock.HoldEndEvent) { f("HoldEnd") },
-		Unlocked:     func(context.Context, redlock.UnlockedEvent) { f("Unlocked") },
-		Vote:         func(context.Context, redlock.VoteEvent) { f("Vote") },
-		Node:         func(redlock.NodeEvent) { f("Node") },
+		AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { f("AcquireStart", e) },
+		Waiting:      func(_ context.Context, e redlock.WaitingEvent) { f("Waiting", e) },
+		AcquireEnd:   func(_ context.Context, e redlock.AcquireEndEvent) { f("AcquireEnd", e) },
+		Extended:     func(_ context.Context, e redlock.ExtendedEvent) { f("Extended", e) },
+		HoldEnd:      func(_ context.Context, e redlock.HoldEndEvent) { f("HoldEnd", e) },
+		Unlocked:     func(_ context.Context, e redlock.UnlockedEvent) { f("Unlocked", e) },
+		Vote:         func(_ context.Context, e redlock.VoteEvent) { f("Vote", e) },
+		Node:         func(e redlock.NodeEvent) { f("Node", e) },
 	}
 }
 
@@ -81,7 +81,7 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 		for callback := range strings.FieldsSeq(can[name]) {
 			subWorld(t, name+", "+callback, 5, func(t *testing.T, w *world) {
 				var panics atomic.Pointer[string]
-				a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string) {
+				a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string, _ any) {
 					if who := panics.Load(); which == callback && who != nil && *who == goroutine() {
 						panic("the callback's")
 					}
@@ -181,7 +181,7 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 		var held atomic.Pointer[redlock.Locker] // holds "held"
 		var used sync.Map
 		var nested atomic.Bool
-		a := w.locker(t, "a", redlock.WithTrace(hooked(func(callback string) {
+		a := w.locker(t, "a", redlock.WithTrace(hooked(func(callback string, _ any) {
 			used.Store(callback, true)
 			if l := held.Load(); l != nil {
 				assert.Positive(t, l.Stats().Held)
