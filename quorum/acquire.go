@@ -56,12 +56,12 @@ type acquiring struct {
 }
 
 func (a *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
-	a.lease.beginCall(index, c, (*keyState).acquiring)
+	a.lease.beginCall(index, c, (*keyState).askedToAcquire)
 	return nil
 }
 
 func (a *acquiring) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
-	return a.lease.recordVote(index, v, c.Asked, (*keyState).acquired)
+	return a.lease.recordVote(index, v, c.Asked, (*keyState).votedOnAcquire)
 }
 
 func (a *acquiring) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
@@ -84,11 +84,12 @@ func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 	return clock.Outside(q.cfg.Clock, asked)
 }
 
-// startIfWon starts the lease if the decided round r has won it, or returns why it has not.
+// startIfWon starts the lease if the decided round r has won it. Otherwise it returns why not: another holder,
+// permanent failures, or too few answers.
 func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFailures) error {
 	r.mu.Lock()
-	s, held, denial := r.decider.tally.state(), r.decider.tally.held(), r.decider.tally.denial()
-	byFirst := r.decider.deniedByFirst()
+	t, byFirst := &r.decider.tally, r.decider.deniedByFirst()
+	s, held, denial := t.state(), t.held(), t.denial()
 	r.mu.Unlock()
 	switch {
 	case s == won:
@@ -104,7 +105,6 @@ func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFai
 
 // start starts the lease if time is left.
 func (l *Lease) start(ctx context.Context, r *round) error {
-	l.maxUntil = l.asked + l.terms.MaxHold
 	if err := l.checkValidity(); err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ func (l *Lease) Extend(done func(error)) {
 	l.mu.Unlock()
 	// A node drops an extension that it has not written when the lease ends: otherwise the extension could restore the
 	// keys, and an old fencing token, after other holders.
-	what := l.terms.request(op)
-	what.Canceled, what.Ended = &l.released, l.ended
-	l.q.ask(what, l.terms.Timeout, &extending{lease: l, done: done})
+	req := l.terms.request(op)
+	req.Canceled, req.Ended = &l.released, l.ended
+	l.q.ask(req, l.terms.Timeout, &extending{lease: l, done: done})
 }
 
 // extending is the question of an extension.
@@ -36,12 +36,12 @@ type extending struct {
 }
 
 func (e *extending) prepare(index int, c *wire.Call) *wire.Vote {
-	e.lease.beginCall(index, c, (*keyState).extending)
+	e.lease.beginCall(index, c, (*keyState).askedToExtend)
 	return nil
 }
 
 func (e *extending) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
-	return e.lease.recordVote(index, v, c.Asked, (*keyState).extension)
+	return e.lease.recordVote(index, v, c.Asked, (*keyState).votedOnExtend)
 }
 
 func (e *extending) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {

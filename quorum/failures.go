@@ -16,17 +16,18 @@ type PermanentFailures struct {
 
 // record records a vote of an acquire. Other operations do not count: a node that refuses SET may answer a release.
 func (f *PermanentFailures) record(t *tally, index int) {
-	f.set(index, t)
+	f.set(t, index)
 	if len(t.duplicates) > 0 { // addDuplicate may have turned the other node's vote into ErrSameServer
 		for i := range t.votes {
 			if t.votes[i].cast {
-				f.set(i, t)
+				f.set(t, i)
 			}
 		}
 	}
 }
 
-func (f *PermanentFailures) set(index int, t *tally) {
+// set records the vote that the tally has of one node.
+func (f *PermanentFailures) set(t *tally, index int) {
 	err := t.votes[index].Err
 	if errors.Is(err, node.ErrDropped) { // not sent: says nothing about the node
 		return

@@ -26,15 +26,12 @@ var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
 // whose counter is already larger denies, because another holder may get that number. If such denials prevent a
 // majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
 // too.
-//
-// If leases overlap, a node whose counter is larger grants the write, too. That is safe only if the node granted the
-// lease with at most the token, so only nodes whose grant has arrived are asked.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	if l.q.since(l.q.cfg.Clock.Now()) > l.asked+maxAsking*l.terms.Timeout {
 		return noQuorum(errOldHint)
 	}
-	known := l.readGrants(acquire)
-	for !known.agree {
+	known := readGrants(acquire, l.ops.Overlaps())
+	for !known.settled {
 		r, err := l.raise(ctx, known)
 		if err != nil {
 			return err
@@ -44,14 +41,14 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		r.withTally(func(t *tally) { s, maxSeen = t.state(), t.maxSeen() })
 		switch {
 		case s == won:
-			return l.checkValidity()
+			known.settled = true
 		case l.ops.Overlaps(): // no node denies because of its counter: only a grant that has arrived since can help
 			before := known.count
-			if known = l.readGrants(acquire); known.count == before {
+			if known = readGrants(acquire, true); known.count == before {
 				return noQuorum(r.errors())
 			}
-		case maxSeen > l.fence:
-			l.fence = maxSeen
+		case maxSeen > known.fence:
+			known.fence = maxSeen
 			clear(known.granted) // they carry a smaller number
 		default:
 			return noQuorum(r.errors())
@@ -60,32 +57,36 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 			return err
 		}
 	}
+	l.fence = known.fence
 	return nil
 }
 
 // knownGrants are the grants of an acquire that have arrived.
 type knownGrants struct {
-	agree   bool        // a majority returned the same number
-	count   int         // how many there are
-	granted []wire.Vote // by node, those that carry the largest number
+	fence   int64       // the fencing token to agree on
+	settled bool        // a majority has it
+	count   int         // how many grants there are
+	granted []wire.Vote // by node, those that carry fence
 	skip    []bool      // by node, whether it must not be asked for the write-back
 }
 
-// readGrants reads the grants, and sets the fencing token.
-func (l *Lease) readGrants(acquire *round) (known knownGrants) {
+// readGrants reads the grants. If leases overlap, a node whose counter is larger than the token grants the write-back,
+// too. That is safe only if the node granted the lease with at most the token, so only nodes whose grant has arrived
+// are asked.
+func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 	acquire.withTally(func(t *tally) {
-		if l.fence, known.agree = t.majorityFence(); known.agree {
+		if known.fence, known.settled = t.majorityFence(); known.settled {
 			return
 		}
-		l.fence = t.maxGranted()
+		known.fence = t.maxGranted()
 		known.granted, known.skip = make([]wire.Vote, len(t.votes)), make([]bool, len(t.votes))
 		for i, v := range t.votes {
 			if v.Verdict != wire.Granted {
-				known.skip[i] = l.ops.Overlaps()
+				known.skip[i] = overlaps
 				continue
 			}
 			known.count++
-			if v.Number == l.fence {
+			if v.Number == known.fence {
 				known.granted[i] = v.Vote
 			}
 		}
@@ -96,9 +97,9 @@ func (l *Lease) readGrants(acquire *round) (known knownGrants) {
 // raise writes the fencing token back to all nodes but those that granted it or must not be asked.
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	about := &raising{awaited: newAwaited(), known: known}
-	what := l.terms.request(l.ops.Raise(l.terms, l.fence))
-	what.Canceled = &l.released
-	r := l.q.ask(what, l.terms.Timeout, about)
+	req := l.terms.request(l.ops.Raise(l.terms, known.fence))
+	req.Canceled = &l.released
+	r := l.q.ask(req, l.terms.Timeout, about)
 	return r, about.wait(ctx, l.q)
 }
 

@@ -46,25 +46,11 @@ func (s *keyState) current() presence {
 	}
 }
 
-// undo prepares the call that removes keys which a node may have. written records whether an operation that sets them
-// was written. undo returns a vote if there is nothing to remove.
-func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
-	switch has {
-	case unsent:
-		return skipped()
-	case present:
-		c.Durable, c.HasKeys = true, true
-	case unclear:
-		c.Durable, c.OnlyIfWritten = true, written
-	}
-	return nil
-}
+// askedToAcquire records that the node is asked for the lease.
+func (s *keyState) askedToAcquire() { s.keys = unclear }
 
-// acquiring records that the node is asked for the lease.
-func (s *keyState) acquiring() { s.keys = unclear }
-
-// acquired records the vote on the acquire.
-func (s *keyState) acquired(v wire.Vote) {
+// votedOnAcquire records the vote on the acquire.
+func (s *keyState) votedOnAcquire(v wire.Vote) {
 	switch {
 	case s.extended:
 	case v.Verdict == wire.Granted:
@@ -80,11 +66,11 @@ func (s *keyState) acquired(v wire.Vote) {
 	}
 }
 
-// extending records that the node is asked for an extension.
-func (s *keyState) extending() { s.inFlight++ }
+// askedToExtend records that the node is asked for an extension.
+func (s *keyState) askedToExtend() { s.inFlight++ }
 
-// extension records the vote on an extension. One that was certainly not executed says nothing about the keys.
-func (s *keyState) extension(v wire.Vote) {
+// votedOnExtend records the vote on an extension. One that was certainly not executed says nothing about the keys.
+func (s *keyState) votedOnExtend(v wire.Vote) {
 	s.inFlight--
 	switch {
 	case v.Verdict == wire.Granted || v.Healed || v.Guarded:

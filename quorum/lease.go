@@ -56,8 +56,9 @@ func (t *Terms) request(op *wire.Op) *wire.Request {
 	return &wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}
 }
 
-// Lease is a lock that the nodes were asked for. Acquire returns it if a majority granted it. A process may hold many,
-// so it is small.
+// Lease is a lock that the nodes were asked for. Acquire returns it if a majority granted it. It ends when it is
+// released, or at until. If a majority lost the token, it is for the caller to end it. A process may hold many leases,
+// so a Lease is small.
 type Lease struct {
 	q     *Quorum
 	terms *Terms
@@ -70,12 +71,11 @@ type Lease struct {
 	released atomic.Bool
 	gone     atomic.Bool // an extension has returned ErrGone
 
-	mu       sync.Mutex
-	frozen   bool // until is final
-	ops      Ops
-	until    time.Time     // the deadline; zero: the lease was never held
-	maxUntil time.Duration // with MaxHold: the cap, which until cannot exceed, since Quorum.made
-	states   []keyState    // by node
+	mu     sync.Mutex
+	frozen bool // until is final: no extension moves it
+	ops    Ops
+	until  time.Time  // the deadline; zero: the lease was never held
+	states []keyState // by node
 }
 
 // HandOver gives the lease the operations of its next holder, which differ only in what they are traced as.
@@ -119,7 +119,7 @@ func (l *Lease) FreezeIfDue(lead time.Duration) bool {
 func (l *Lease) Capped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.maxUntil
+	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.asked+l.terms.MaxHold
 }
 
 // ended reports whether Until has passed.
@@ -135,7 +135,7 @@ func (l *Lease) over() bool { return l.released.Load() || l.ended() }
 func (l *Lease) deadline(asked time.Time) time.Time {
 	validity := l.terms.validity()
 	if l.terms.MaxHold > 0 {
-		validity = min(validity, l.maxUntil-l.q.since(asked))
+		validity = min(validity, l.asked+l.terms.MaxHold-l.q.since(asked))
 	}
 	return asked.Add(validity)
 }

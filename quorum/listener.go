@@ -69,21 +69,21 @@ func (l *Listener) record(index int, text string) bool {
 	return l.notifier.due()
 }
 
-// lastMessage returns the number of the last message; 0: there was none.
+// lastMessage returns, for a Probe, the number of the last message; 0: there was none.
 func (l *Listener) lastMessage() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.notifier.last
 }
 
-// refute records in the notifier that a node did not report the lock as free to a probe.
+// refute records in the notifier that a node did not report the lock as free to a Probe.
 func (l *Listener) refute(index int, before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notifier.refute(index, before)
 }
 
-// majorityFree records in the notifier that a majority granted a probe.
+// majorityFree records in the notifier that a majority granted a Probe.
 func (l *Listener) majorityFree(before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

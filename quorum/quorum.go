@@ -126,6 +126,21 @@ func (q *Quorum) Majority() int { return q.need }
 // Size returns the number of nodes.
 func (q *Quorum) Size() int { return len(q.nodes) }
 
+// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
+// nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,
+// FirstNode returns the next one that is not suspect, or NoFirst if all are.
+func (q *Quorum) FirstNode(hash uint64) int {
+	n := len(q.nodes)
+	first := int(hash % uint64(n))
+	for i := range n {
+		index := q.byName[(first+i)%n]
+		if !q.nodes[index].Suspect() {
+			return index
+		}
+	}
+	return NoFirst
+}
+
 // Duplicates returns how many rounds have found that the node at index and another node are one server.
 func (q *Quorum) Duplicates(index int) int64 { return q.duplicates[index].Load() }
 

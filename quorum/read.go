@@ -19,7 +19,8 @@ type Answer struct {
 // latest after timeout, or after connectTime more where a node had to connect. If fewer than a majority answered, it
 // returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are ErrClosing and the context's.
 func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration) ([]Answer, error) {
-	return q.read(ctx, &wire.Request{Op: op, Connect: connectTime(timeout)}, timeout, false, nil, nil)
+	return q.read(ctx, &wire.Request{Op: op, Connect: connectTime(timeout)}, timeout,
+		&reading{awaited: newAwaited()})
 }
 
 // Probe is [Quorum.Read] for a waiter. It gives a node no extra time to connect, because the waiter has asked the nodes
@@ -29,24 +30,24 @@ func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration) (
 func (q *Quorum) Probe(
 	ctx context.Context, op *wire.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
-	return q.read(ctx, &wire.Request{Op: op}, timeout, early, res, listener)
+	return q.read(ctx, &wire.Request{Op: op}, timeout,
+		&reading{awaited: newAwaited(), early: early, res: res, listener: listener})
 }
 
 func (q *Quorum) read(
-	ctx context.Context, what *wire.Request, timeout time.Duration, early bool, res *Residue, listener *Listener,
+	ctx context.Context, req *wire.Request, timeout time.Duration, about *reading,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if res != nil {
-		res.begin(q.cfg.Clock.Now())
-		what.Canceled = &res.canceled
+	if about.res != nil {
+		about.res.begin(q.cfg.Clock.Now())
+		req.Canceled = &about.res.canceled
 	}
-	about := &reading{awaited: newAwaited(), early: early, res: res, listener: listener}
-	if listener != nil {
-		about.before = listener.lastMessage()
+	if about.listener != nil {
+		about.before = about.listener.lastMessage()
 	}
-	r := q.ask(what, timeout, about)
+	r := q.ask(req, timeout, about)
 	if err := about.wait(ctx, q); err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func (q *Quorum) read(
 			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i].Vote, Voted: t.votes[i].cast}
 		}
 	})
-	if free && listener != nil {
-		listener.majorityFree(about.before)
+	if free && about.listener != nil {
+		about.listener.majorityFree(about.before)
 	}
 	if !answered {
 		return answers, noQuorum(r.errors())
@@ -94,18 +95,3 @@ func (a *reading) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 }
 
 func (a *reading) enough(t *tally) bool { return a.early && t.majorityAgrees() }
-
-// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
-// nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,
-// FirstNode returns the next one that is not suspect, or NoFirst if all are.
-func (q *Quorum) FirstNode(hash uint64) int {
-	n := len(q.nodes)
-	first := int(hash % uint64(n))
-	for i := range n {
-		index := q.byName[(first+i)%n]
-		if !q.nodes[index].Suspect() {
-			return index
-		}
-	}
-	return NoFirst
-}

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/wire"
@@ -16,16 +17,17 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(done, &wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
-		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock()))
-	})
+	l.end(&wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
+		held := !l.until.IsZero()
+		return ops.Release(!silent && (held || l.mayBlock()))
+	}, done)
 }
 
-// mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys. If
-// the caller gave up, a node to which nothing was sent counts, too: it may be down for others, or be asked after the
-// first node. For an attempt that failed and will be repeated, such a node does not count: while nobody can get more
-// than a minority, waiters would wake each other without end. Grants of restarted nodes do not count for the same
-// reason. It must be called with l.mu held.
+// mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys.
+// It counts no grants of restarted nodes, and after a failed attempt no nodes to which nothing was sent: while no
+// contender can get a majority, waiters would wake each other without end. If the caller gave up, the latter nodes do
+// count once another node may have the keys: they may be down for others, too, or others may ask that node first.
+// mayBlock must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
 	have, untried := 0, 0
 	for i := range l.states {
@@ -44,12 +46,12 @@ func (l *Lease) mayBlock() bool {
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that
 // no lease has. The result is nil only if a majority keeps them; unlike in Release, a denial does not count. The grant
-// of a server within its restart window counts as it does for Extend. A node that executes Keep late counts the time
-// that is left now from then.
+// of a server within its restart window counts as it does for Extend. A node that executes Keep late keeps the
+// names for that much longer.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
 	keep := &wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
-	l.end(done, keep, func(ops Ops) *wire.Op { return ops.Keep(rest) })
+	l.end(keep, func(ops Ops) *wire.Op { return ops.Keep(rest) }, done)
 }
 
 // wholeMilliseconds rounds up to whole milliseconds.
@@ -61,9 +63,9 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 	return whole
 }
 
-// end ends the lease with an operation on every node: what, with the Op of makeOp, which is called with l.mu held. The
-// KeyTTL of what is how long the keys can live after they were set, without the drift. done may be nil.
-func (l *Lease) end(done func(int64, error), what *wire.Request, makeOp func(Ops) *wire.Op) {
+// end ends the lease with an operation on every node: req, with the Op that makeOp returns and with the drift added to
+// its KeyTTL. end calls makeOp with l.mu held. done may be nil.
+func (l *Lease) end(req *wire.Request, makeOp func(Ops) *wire.Op, done func(subscribers int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -72,12 +74,12 @@ func (l *Lease) end(done func(int64, error), what *wire.Request, makeOp func(Ops
 		return
 	}
 	l.mu.Lock()
-	what.Op = makeOp(l.ops)
+	req.Op = makeOp(l.ops)
 	l.mu.Unlock()
-	what.Connect = l.terms.Timeout
-	what.KeyTTL += l.terms.Drift
-	what.FirstAsked = l.q.made.Add(l.asked)
-	l.q.ask(what, l.terms.Timeout, &ending{lease: l, done: done})
+	req.Connect = l.terms.Timeout
+	req.KeyTTL += l.terms.Drift
+	req.FirstAsked = l.q.made.Add(l.asked)
+	l.q.ask(req, l.terms.Timeout, &ending{lease: l, done: done})
 }
 
 // ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.
@@ -102,8 +104,22 @@ func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 
 func (e *ending) finish(r *round) { e.done(confirmed(r)) }
 
-// confirmed returns the result of a decided release. One that keeps nothing needs no majority that granted: any answer
-// confirms that the node does not have the keys.
+// undo prepares the call that removes keys which a node may have. written records whether an operation that sets them
+// was written. undo returns a vote if there is nothing to remove.
+func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
+	switch has {
+	case unsent:
+		return skipped()
+	case present:
+		c.Durable, c.HasKeys = true, true
+	case unclear:
+		c.Durable, c.OnlyIfWritten = true, written
+	}
+	return nil
+}
+
+// confirmed returns the result of a decided release. Any answer of a node confirms a release: the node does not have
+// the keys. A Keep needs a majority that granted.
 func confirmed(r *round) (subscribers int64, err error) {
 	var s state
 	var gone, answered bool
@@ -126,8 +142,8 @@ func confirmed(r *round) (subscribers int64, err error) {
 // op until its master has answered, but for at most about life, the longest TTL of the token's keys. ReleaseToken calls
 // done once, with an error as that of [Lease.Release], but never with ErrEnded.
 func (q *Quorum) ReleaseToken(op *wire.Op, timeout, life time.Duration, done func(error)) {
-	what := &wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}
-	q.ask(what, timeout, &releasing{done: done})
+	req := &wire.Request{Op: op, Connect: connectTime(timeout), KeyTTL: life}
+	q.ask(req, timeout, &releasing{done: done})
 }
 
 // releasing is the question of a ReleaseToken.

@@ -10,9 +10,9 @@ import (
 
 // Residue records on which nodes the probes of one waiter may have left its intent, so that it can be withdrawn.
 type Residue struct {
-	leaves   func(wire.Vote) bool // reports whether an answered probe has left the intent on its node
-	canceled atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
-	since    time.Time            // when the first probe was submitted
+	leftIntent func(wire.Vote) bool // reports whether an answered probe has left the intent on its node
+	canceled   atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
+	since      time.Time            // when the first probe was submitted
 
 	mu    sync.Mutex
 	nodes []intentState
@@ -29,10 +29,10 @@ type intentState struct {
 	mayHaveIntent bool // a probe was not answered: it may have left the intent, or may yet do so
 }
 
-// NewResidue returns a Residue for a waiter that has not probed yet. left reports whether an answered probe left the
-// intent on its node.
-func (q *Quorum) NewResidue(left func(wire.Vote) bool) *Residue {
-	return &Residue{leaves: left, nodes: make([]intentState, len(q.nodes))}
+// NewResidue returns a Residue for a waiter that has not probed yet. leftIntent reports whether an answered probe left
+// the intent on its node.
+func (q *Quorum) NewResidue(leftIntent func(wire.Vote) bool) *Residue {
+	return &Residue{leftIntent: leftIntent, nodes: make([]intentState, len(q.nodes))}
 }
 
 // begin records when the first probe was submitted.
@@ -59,7 +59,7 @@ func (res *Residue) voted(index int, v wire.Vote) {
 	s.inFlight--
 	switch {
 	case v.Verdict.Answered():
-		s.hasIntent = s.hasIntent || res.leaves(v)
+		s.hasIntent = s.hasIntent || res.leftIntent(v)
 	case !v.Unsent:
 		s.mayHaveIntent = true
 	}
@@ -88,11 +88,11 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	what := &wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}
-	q.ask(what, timeout, &withdrawing{res: res, lease: lease})
+	req := &wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}
+	q.ask(req, timeout, &withdrawing{res: res, lease: lease})
 }
 
-// withdrawing is the question of a Withdraw. Nobody waits for its decision.
+// withdrawing is the question of a Withdraw.
 type withdrawing struct {
 	plain
 	res   *Residue
@@ -100,15 +100,15 @@ type withdrawing struct {
 }
 
 func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
-	intent := w.res.on(index)
+	intent := w.res.intentOn(index)
 	if intent == present && w.lease != nil && w.lease.keysOn(index) == present {
 		return skipped() // the acquire has removed it
 	}
 	return undo(c, intent, &w.res.nodes[index].written)
 }
 
-// on returns whether a node has the intent.
-func (res *Residue) on(index int) presence {
+// intentOn returns whether a node has the intent.
+func (res *Residue) intentOn(index int) presence {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	switch s := &res.nodes[index]; {
@@ -124,7 +124,7 @@ func (res *Residue) on(index int) presence {
 // empty reports whether the probes certainly left no intent.
 func (res *Residue) empty() bool {
 	for i := range res.nodes {
-		if res.on(i) != unsent {
+		if res.intentOn(i) != unsent {
 			return false
 		}
 	}

@@ -97,25 +97,25 @@ func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 }
 
 // ask starts a round that asks all nodes at once. It sets Asked and Deadline of the request.
-func (q *Quorum) ask(what *wire.Request, timeout time.Duration, about question) *round {
-	r := q.prepare(what, timeout, about)
+func (q *Quorum) ask(req *wire.Request, timeout time.Duration, about question) *round {
+	r := q.prepare(req, timeout, about)
 	r.start()
 	return r
 }
 
-// prepare makes a round and starts its stopwatch.
-func (q *Quorum) prepare(what *wire.Request, timeout time.Duration, about question) *round {
+// prepare makes a round and starts its stopwatch. The caller may set decider.first before start.
+func (q *Quorum) prepare(req *wire.Request, timeout time.Duration, about question) *round {
 	r := newRound(len(q.nodes), q.need)
-	r.Request, r.timeout, r.question, r.q = *what, timeout, about, q
+	r.Request, r.timeout, r.question, r.q = *req, timeout, about, q
 	r.stamp(&r.Request)
 	r.decider.first = NoFirst
 	return r
 }
 
 // stamp sets the times of a request that is sent now.
-func (r *round) stamp(what *wire.Request) {
-	what.Asked = r.q.cfg.Clock.Now()
-	what.Deadline = what.Asked.Add(r.timeout)
+func (r *round) stamp(req *wire.Request) {
+	req.Asked = r.q.cfg.Clock.Now()
+	req.Deadline = req.Asked.Add(r.timeout)
 }
 
 // start asks the first node, or all nodes.
@@ -134,28 +134,29 @@ func (r *round) submitRest() {
 	r.submitFrom(0, &later)
 }
 
-// submitFrom asks the node at index and all later nodes, except the first one. It asks them even if submitting to one
-// panics: a node that refuses a call votes at once, and the OnVote callback may panic.
-func (r *round) submitFrom(index int, what *wire.Request) {
+// submitFrom asks the node at index and all later nodes, except the first one. It asks the later ones even if
+// submitting to one panics: a node that refuses a call votes at once, and the OnVote callback may panic. Only then it
+// calls itself: a call per node would grow the stack for each round.
+func (r *round) submitFrom(index int, req *wire.Request) {
 	defer func() {
 		if index < len(r.calls) {
-			r.submitFrom(index, what)
+			r.submitFrom(index, req)
 		}
 	}()
 	for index < len(r.calls) {
 		i := index
-		index++
+		index++ // before submit, which may panic
 		if i != r.decider.first {
-			r.submit(i, what)
+			r.submit(i, req)
 		}
 	}
 }
 
 // submit asks one node. It sets the fields of the call one by one: a literal would be built on the stack, which then
 // would have to grow for each round.
-func (r *round) submit(index int, what *wire.Request) {
+func (r *round) submit(index int, req *wire.Request) {
 	c := &r.calls[index]
-	c.Request, c.Voter, c.Index = what, r, index
+	c.Request, c.Voter, c.Index = req, r, index
 	if v := r.question.prepare(index, c); v != nil {
 		r.Vote(index, *v)
 		return
@@ -180,7 +181,7 @@ func (r *round) count(index int, v *wire.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
 	decided, askRest := r.decider.add(index, v, r.question.enough)
-	duplicates := r.decider.tally.duplicates[known:]
+	duplicates := r.decider.tally.duplicates[known:] // those that this vote has shown
 	r.question.counted(&r.decider.tally, index, &r.calls[index], duplicates)
 	r.mu.Unlock()
 
