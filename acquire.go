@@ -33,6 +33,7 @@ func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (
 
 func mutexOf(name string) kind.Target { return kind.Target{Kind: kind.Mutex, Names: []string{name}} }
 
+// lock is Lock and TryLock of every kind. The call is counted and traced from startCall until the end of lock.
 func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockOption) (lock *Lock, err error) {
 	cfg, err := l.settings(t, opts)
 	if err != nil {
@@ -41,12 +42,13 @@ func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockO
 	c := l.startCall(ctx, cfg, t, try)
 	defer func() {
 		if lock == nil { // also if a hook panics
-			c.failed(err)
+			c.endWithoutLock(err)
 		}
 	}()
 	c.traceStart()
 	lock, err = c.run()
-	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // its text has the operation and the name
+	// The text of a HeldError has the operation and the name.
+	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // it is not wrapped
 		return lock, err
 	}
 	return nil, failed("lock", t.Names, err)

@@ -32,8 +32,8 @@ type call struct {
 	failures      quorum.PermanentFailures
 	attempts      int   // so far
 	reason        error // why it waits, as it or a caller before it in the queue found; nil: unknown
-	first         bool  // the next attempt asks one master before the others
-	deniedByFirst bool  // only the first master denied the last attempt; no other was asked
+	first         bool  // the next attempt asks one master before the others; set by await and pause
+	deniedByFirst bool  // of the last attempt; see waitqueue.Result
 	slots         slotSearch
 	intent        intent
 }
@@ -41,7 +41,7 @@ type call struct {
 // attemptResult is the result of an attempt.
 type attemptResult struct {
 	lock   *Lock               // nil: none was acquired
-	err    error               // why
+	err    error               // why there is no lock
 	denied *quorum.DeniedError // nil: the attempt was not denied
 	final  bool                // the call must return err instead of trying again
 }
@@ -84,13 +84,13 @@ func (c *call) run() (lock *Lock, err error) {
 			if next, err = c.pause(next.Err); err != nil {
 				return nil, err
 			}
-			continue
+		case waitqueue.Ask:
+			o := c.attempt()
+			if o.lock != nil || o.final || c.try {
+				return o.lock, o.err
+			}
+			next = c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
 		}
-		o := c.attempt()
-		if o.lock != nil || o.final || c.try {
-			return o.lock, o.err
-		}
-		next = c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
 	}
 }
 
@@ -109,47 +109,16 @@ func (c *call) join() waitqueue.Instruction {
 	})
 }
 
-// leave leaves the queue, unless the call returns a lock, and withdraws the intent. It releases a lock that the caller
-// does not get because a hook panicked.
-func (c *call) leave(lock *Lock) {
-	defer c.withdraw(lock)
-	if lock != nil {
-		return
-	}
-	if c.lock != nil {
-		defer c.lock.abandon()
-	}
-	c.waiter.Leave()
-}
-
-// await waits until the caller is to do something else than to wait. After a delay that the queue ordered, others may
-// be asking, too.
+// await waits until the caller is to do something else than to wait.
 func (c *call) await(next waitqueue.Instruction) (waitqueue.Instruction, error) {
 	for next.Waits() {
-		c.first = c.first || next.After > 0
+		c.first = c.first || next.After > 0 // after a delay that the queue ordered, others may be asking, too
 		if err := c.sleep(next.After); err != nil {
 			return next, err
 		}
 		next = c.waiter.Next()
 	}
 	return next, nil
-}
-
-// pause finds out when to try again after an attempt that failed with an error, and waits. It returns what is next.
-func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {
-	c.reason = cmp.Or(failure, c.reason)
-	plan, err := c.nextPlan()
-	if err != nil {
-		return next, err
-	}
-	if t := c.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(c.ctx, WaitingEvent{
-			Event: c.event(), Attempts: c.attempts, Delay: plan.Delay, Err: c.reason,
-		})
-	}
-	next, err = c.await(c.waiter.Pause(plan.Delay))
-	c.first = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
-	return next, err
 }
 
 // sleep returns nil when the waiter is woken, or after d unless d is 0. It returns an error if the call must end.
@@ -169,12 +138,6 @@ func (c *call) sleep(d time.Duration) error {
 		return ErrClosed
 	}
 	return nil
-}
-
-// listener returns the Listener that the queue's waiters share; nil before the first of them was denied.
-func (c *call) listener() *quorum.Listener {
-	l, _ := c.waiter.Subscription().(*quorum.Listener)
-	return l
 }
 
 // attempt asks the masters for the lock.
@@ -218,25 +181,28 @@ func (c *call) ask(slot int) attemptResult {
 // refused returns the result of an attempt that failed with err.
 func (c *call) refused(err error) (o attemptResult) {
 	if errors.As(err, &o.denied) {
-		blocker, _ := o.denied.By.(kind.Blocker)
-		name := c.target.Names[min(blocker.Name, len(c.target.Names)-1)]
-		err = &HeldError{Name: name, Kind: Kind(blocker.Kind), Retry: o.denied.Wait}
+		err = c.heldBy(o.denied)
 	}
 	over := c.ctx.Err()
-	if c.locker.isEnding() {
-		o.err, o.final = ErrClosed, true
-		return o
-	}
 	if over == nil || !errors.Is(err, over) { // the masters may have answered just as ctx ended
 		c.reason = err
 	}
-	if over != nil {
+	switch {
+	case c.locker.isEnding():
+		o.err, o.final = ErrClosed, true
+	case over != nil:
 		o.err, o.final = c.gaveUp(), true
-		return o
+	default:
+		o.err, o.final = err, errors.As(err, new(*quorum.PermanentError))
 	}
-	var permanent *quorum.PermanentError
-	o.err, o.final = err, errors.As(err, &permanent)
 	return o
+}
+
+// heldBy returns the error of an attempt that was denied.
+func (c *call) heldBy(denied *quorum.DeniedError) *HeldError {
+	blocker, _ := denied.By.(kind.Blocker)
+	name := c.target.Names[min(blocker.Name, len(c.target.Names)-1)]
+	return &HeldError{Name: name, Kind: Kind(blocker.Kind), Retry: denied.Wait}
 }
 
 // claim returns what the masters are asked for, with a token, and a slot if it is a permit.
@@ -250,11 +216,34 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
-// hash maps a name to the node that contenders ask first.
+// hash returns the hash of a name, the same in every process.
 func hash(name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum64()
+}
+
+// pause finds out when to try again after an attempt that failed with an error, and waits. It returns what is next.
+func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {
+	c.reason = cmp.Or(failure, c.reason)
+	plan, err := c.nextPlan()
+	if err != nil {
+		return next, err
+	}
+	if t := c.cfg.trace; t != nil && t.Waiting != nil {
+		t.Waiting(c.ctx, WaitingEvent{
+			Event: c.event(), Attempts: c.attempts, Delay: plan.Delay, Err: c.reason,
+		})
+	}
+	next, err = c.await(c.waiter.Pause(plan.Delay))
+	c.first = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
+	return next, err
+}
+
+// listener returns the Listener that the queue's waiters share; nil before the first of them was denied.
+func (c *call) listener() *quorum.Listener {
+	l, _ := c.waiter.Subscription().(*quorum.Listener)
+	return l
 }
 
 // newLock makes the Lock of a lease that was acquired.
@@ -271,7 +260,7 @@ func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {
 func (c *call) inherit(from *Lock) (*Lock, error) {
 	claim := from.claim
 	if c.origin != nil {
-		own := *claim
+		own := *claim // the old lock still uses its own
 		own.Origin = c.origin
 		claim = &own
 		from.lease.HandOver(claim.Ops())
@@ -298,6 +287,19 @@ func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	c.report(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})
 	lock.schedule()
 	return lock, nil
+}
+
+// leave leaves the queue, unless the call returns a lock, and withdraws the intent. It releases a lock that the caller
+// does not get because a hook panicked.
+func (c *call) leave(lock *Lock) {
+	defer c.withdraw(lock)
+	if lock != nil {
+		return
+	}
+	if c.lock != nil {
+		defer c.lock.abandon()
+	}
+	c.waiter.Leave()
 }
 
 // gaveUp returns the error of a caller whose context ended while it waited.

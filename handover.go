@@ -15,10 +15,9 @@ func (l *Lock) handOverOrRelease() error {
 		return nil
 	}
 	done := make(chan error, 1)
-	l.transition(change{
-		event: eventGiveBack, keepUntil: l.minHoldEnd(), silent: means == waitqueue.Silently,
-		done: func(err error) { done <- err },
-	})
+	l.transition(change{event: eventGiveBack, giveBack: giveBack{
+		keepUntil: l.minHoldEnd(), silent: means == waitqueue.Silently, done: func(err error) { done <- err },
+	}})
 	return releaseError(<-done) // arrives within two node timeouts
 }
 

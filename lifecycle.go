@@ -14,9 +14,9 @@ import (
 // phase is a state in the life of a Lock:
 //
 //	held ── lose ──▶ lingering ── clear, close ──▶ cleared ── unlock ──▶ released
-//	                     └────────── unlock ────────────────────────────────▲
-//	held ── unlock ──▶ unlocked ── giveBack ────────────────────────────────┘
-//	                     └──────── handOver ──▶ handedOver
+//	                 lingering ── unlock ──▶ released
+//	held ── unlock ──▶ unlocked ── giveBack ──▶ released
+//	                   unlocked ── handOver ──▶ handedOver
 //	held ── close ──▶ closed
 //
 // All other pairs of a phase and an event change nothing, or are impossible; see transitions.
@@ -91,11 +91,16 @@ var transitions = [phases][events]phase{
 
 // change is an event with its details.
 type change struct {
-	event     event
-	cause     error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
-	keepUntil time.Time   // eventGiveBack: until when the names stay taken; zero: they are free at once
-	silent    bool        // eventGiveBack: the release is not published; see [waitqueue.Silently]
-	done      func(error) // eventGiveBack: receives the result of the release, unless it is nil
+	event    event
+	cause    error // eventLose, eventUnlock, eventClose: the error with which a held lock ends
+	giveBack       // eventGiveBack
+}
+
+// giveBack is how a lock is released.
+type giveBack struct {
+	keepUntil time.Time   // until when the names stay taken; zero: they are free at once
+	silent    bool        // the release is not published; see [waitqueue.Silently]
+	done      func(error) // receives the result of the release, unless it is nil
 }
 
 // transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. Every
@@ -131,7 +136,7 @@ func (l *Lock) transition(c change) (before phase) {
 
 // effects carries out what follows from a change of phase.
 func (l *Lock) effects(before, after phase, c change) {
-	if before == phaseHeld || before == phaseLingering {
+	if before == phaseHeld || before == phaseLingering { // only these are scheduled
 		l.locker.schedule.Remove(&l.renewal)
 	}
 	defer l.followUp(before, after, c) // also if a hook panics
@@ -153,13 +158,13 @@ func (l *Lock) followUp(before, after phase, c change) {
 		l.linger()
 	case before == phaseLingering:
 		l.hold.Lost()
-		l.release(time.Time{}, false, nil)
+		l.release(giveBack{})
 	case before == phaseCleared:
 		l.hold.Lost() // its release may not have been submitted yet
 	case after == phaseClosed:
-		l.release(l.minHoldEnd(), false, nil)
+		l.release(giveBack{keepUntil: l.minHoldEnd()})
 	case after == phaseReleased:
-		l.release(c.keepUntil, c.silent, c.done)
+		l.release(c.giveBack)
 	}
 }
 
@@ -174,35 +179,35 @@ func (l *Lock) linger() {
 }
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
-// reach the masters after the release. The release in turn follows every extension, so no late extension restores the
-// lock. If keepUntil is not zero, the name stays taken until then. A message wakes the waiters of other Lockers, which
-// would otherwise wait for the end of the TTL.
-func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
+// reach the masters after the release. The release itself follows every extension, so no late extension restores the
+// lock.
+func (l *Lock) release(g giveBack) {
 	now := l.cfg.clock.Now()
-	defer l.hold.Released(now, silently) // also if a callback panics
+	defer l.hold.Released(now, g.silent) // also if a callback panics
 	decided := func(subscribers int64, err error) {
 		switch {
-		case !keepUntil.IsZero():
+		case !g.keepUntil.IsZero():
+			// Otherwise the waiters of other Lockers would wait until the end of the TTL.
 			(*queuedLock)(l).Publish()
-		case !silently:
+		case !g.silent:
 			l.hold.Published(int(subscribers), now)
 		}
-		if done != nil {
-			done(err)
+		if g.done != nil {
+			g.done(err)
 		}
 	}
-	if !keepUntil.IsZero() {
-		l.lease.Keep(keepUntil, decided)
+	if !g.keepUntil.IsZero() {
+		l.lease.Keep(g.keepUntil, decided)
 		return
 	}
-	l.lease.Release(silently, decided)
+	l.lease.Release(g.silent, decided)
 }
 
 // minHoldEnd returns the end of the minimum hold, plus the drift, because the masters' clocks may be faster. It returns
 // the zero time without a minimum hold, after it, or if the caller does not have the lock yet.
 func (l *Lock) minHoldEnd() time.Time {
 	d := l.cfg.minHold
-	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // d == 0 is tested apart: heldFor may be -1 ns
+	if d == 0 || l.heldSince == 0 || l.heldFor() >= d {
 		return time.Time{}
 	}
 	return l.locker.opened.Add(l.heldSince + d + l.cfg.drift.Of(d))

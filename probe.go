@@ -18,7 +18,8 @@ func (c *call) nextPlan() (waitqueue.Plan, error) {
 	if errors.Is(c.reason, ErrHeld) {
 		c.waiter.Listen()
 		var err error
-		if found, err = c.probeForHolder(); c.slots.err != nil {
+		found, err = c.probeForHolder()
+		if c.slots.err != nil {
 			return waitqueue.Plan{}, c.slots.err
 		}
 		result.Denied = err == nil
@@ -49,24 +50,29 @@ func (c *call) probeForHolder() (kind.ProbeResult, error) {
 }
 
 // probe asks the masters which lock blocks the call. With early, it returns as soon as a majority grants or a majority
-// denies. The first probe of an exclusive waiter creates its intent. If masters refuse the intent, because the user has
-// no right to its key, the waiter probes without an intent from then on.
+// denies.
 func (c *call) probe(early bool) (kind.ProbeResult, error) {
-	if c.intent.allowed && c.intent.token == "" {
-		c.intent.token = kind.NewToken(c.owner())
-		c.intent.residue = c.locker.quorum.NewResidue(c.target.Kind.LeftIntent)
-	}
+	c.ensureIntent()
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
 	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.terms.Timeout, early, c.intent.residue, c.listener())
-	if err != nil && c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
-		c.withdraw(nil)
+	mayBeTheIntent := c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() // its key may need a right of its own
+	if err != nil && mayBeTheIntent && refusals(answers) > 0 {
+		c.withdraw(nil) // and probe without an intent from now on
 		c.intent.allowed = false
 		return c.probe(early)
 	}
 	if c.target.Kind.Slotted() {
-		c.slots.free = c.readSlots(votesOf(answers))
+		c.slots.free = c.noteSlots(votesOf(answers))
 	}
 	return kind.NewProbeResult(answers), err
+}
+
+// ensureIntent makes the intent of an exclusive waiter before its first probe.
+func (c *call) ensureIntent() {
+	if c.intent.allowed && c.intent.token == "" {
+		c.intent.token = kind.NewToken(c.owner())
+		c.intent.residue = c.locker.quorum.NewResidue(c.target.Kind.LeftIntent)
+	}
 }
 
 // noteHolder records which lock the call waits for. If the lock is reentrant, the waiters of its owner ask.
@@ -118,7 +124,7 @@ func (c *call) withdraw(lock *Lock) {
 	}
 	var lease *quorum.Lease
 	if lock != nil && c.target.Kind.AcquireRemovesIntent() {
-		lease = lock.lease // its acquisition removes the intent
+		lease = lock.lease // the masters that granted it have removed the intent, and are not asked
 	}
 	op := c.claim("", 0).Withdraw(lock == nil)
 	c.locker.quorum.Withdraw(op, c.cfg.terms.Timeout, c.cfg.intentLife(), c.intent.residue, lease)

@@ -97,9 +97,9 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 // go-redis talks to. The Locker uses the client's connections and never closes the client. It takes the client with the
 // options that it has; [node.Wrap] says what changes for the Locker's requests. WithTLSConfig has no effect.
 //
-// The lock is worth as much as that master. While it is down, nobody gets the lock. After a failover to a replica that
-// has not received the lock yet, and wherever else the master loses a key early, two clients hold it. [Open] with five
-// masters does not have these weaknesses.
+// The lock is worth as much as that master. While it is down, no client gets the lock. After a failover to a replica
+// that has not received the lock yet, and wherever else the master loses a key early, two clients hold it. [Open] with
+// five masters does not have these weaknesses.
 func Wrap(client redis.UniversalClient, opts ...Option) (*Locker, error) {
 	cfg, err := configure(opts)
 	if err != nil {
@@ -164,77 +164,26 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		return nil, err
 	}
 	l.quorum = q
-	l.queues = waitqueue.New(waitqueue.Config{
-		Now: cfg.clock.Now,
+	l.queues = l.newQueues()
+	l.schedule = keepalive.New(cfg.clock, expiryLead)
+	return l, nil
+}
+
+// newQueues returns the wait queues. Their waiters listen to the masters.
+func (l *Locker) newQueues() *waitqueue.Queues {
+	return waitqueue.New(waitqueue.Config{
+		Now: l.cfg.clock.Now,
 		Listen: func(names []string, news func()) waitqueue.Subscription {
 			channels := make([]string, len(names))
 			for i, name := range names {
 				channels[i] = kind.Channel(name)
 			}
-			return q.Listen(news, channels...)
+			return l.quorum.Listen(news, channels...)
 		},
 		HeldError: func(name, kind, holder string) error {
 			return &HeldError{Name: name, Kind: Kind(kind), Holder: names.Printable(holder)}
 		},
 	})
-	l.schedule = keepalive.New(cfg.clock, expiryLead)
-	return l, nil
-}
-
-// reportHealth logs and traces that a master became suspect or recovered, and logs refusals.
-func (l *Locker) reportHealth(master string, err error) {
-	var refusal *node.RefusalError
-	if errors.As(err, &refusal) {
-		l.logRefusal(master, refusal)
-		return
-	}
-	if errors.As(err, new(*node.SubscriptionError)) {
-		l.journal.repeat(slog.LevelWarn, master, "redlock: a master wakes no waiters, which poll",
-			"master", master, "error", err)
-		return
-	}
-	if err != nil {
-		_, held := l.activity.present()
-		l.journal.repeat(slog.LevelWarn, master, "redlock: a master does not answer",
-			"master", master, "locks", held, "error", err)
-	} else {
-		l.journal.repeat(slog.LevelInfo, master, "redlock: a master answers again", "master", master)
-	}
-	if t := l.cfg.trace; t != nil && t.Node != nil {
-		t.Node(NodeEvent{l.nodeStateAfter(master, err)})
-	}
-}
-
-// logRefusal logs that a master answers but refuses releases, or is not asked for locks, or that this is over.
-func (l *Locker) logRefusal(master string, r *node.RefusalError) {
-	var right *node.RightError
-	lacksRight, noMaster := errors.As(r.Err, &right), errors.As(r.Err, new(*node.RoleError))
-	several := errors.As(r.Err, new(*node.SeveralServersError))
-	switch {
-	case several && r.Over:
-		l.journal.repeat(slog.LevelInfo, master, "redlock: an address leads to one server again, which is asked for locks",
-			"master", master)
-	case noMaster && r.Over:
-		l.journal.repeat(slog.LevelInfo, master, "redlock: a server is a master again, and is asked for locks",
-			"master", master)
-	case lacksRight && r.Over:
-		l.journal.repeat(slog.LevelInfo, master, "redlock: a master allows scripts again, and is asked for locks",
-			"master", master)
-	case lacksRight, noMaster, several:
-		l.journal.repeat(slog.LevelWarn, master, "redlock: a master is not asked for locks",
-			"master", master, "error", r.Err)
-	case r.Over:
-		l.journal.repeat(slog.LevelInfo, master, "redlock: a master executes releases again", "master", master)
-	default:
-		l.journal.repeat(slog.LevelWarn, master, "redlock: a master refuses releases, which are repeated",
-			"master", master, "error", r.Err)
-	}
-}
-
-// logDuplicate logs that two masters are one server.
-func (l *Locker) logDuplicate(master, other string) {
-	l.journal.log(slog.LevelWarn, "redlock: two masters are one server, and have one vote",
-		"master", master, "other", other)
 }
 
 // begin counts a call that may talk to the masters. end must be called when the call ends.
@@ -279,8 +228,8 @@ func (l *Locker) Close() error {
 	}
 	close(l.ending)
 	l.mu.Unlock()
-	for _, entry := range l.schedule.Close() {
-		(*Lock)(entry.(*scheduled)).close()
+	for _, lock := range l.schedule.Close() {
+		(*Lock)(lock.(*scheduled)).close()
 	}
 	l.busy.Wait()
 	l.outage.stop()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// failed ends a call whose caller gets no lock. If err is nil, a hook panicked.
-func (c *call) failed(err error) {
+// endWithoutLock ends a call whose caller gets no lock. If err is nil, a hook panicked.
+func (c *call) endWithoutLock(err error) {
 	if !c.ended {
 		c.report(c.outcomeOf(err), c.cfg.clock.Now(), AcquireEndEvent{Err: err})
 	}

@@ -23,7 +23,7 @@ const maxSlotsAsked = 5
 // askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
 func (c *call) askForSlot() (o attemptResult) {
 	slot := c.waiter.ChooseSlot(c.likelySlots())
-	if slot == 0 { // other callers of this Locker ask for all candidates
+	if slot == 0 { // other callers of this Locker ask for all candidates, or there are none
 		slot = c.waiter.ChooseSlot(nil) // there is one: no more callers ask than there are slots
 	}
 	for asked := 1; ; asked++ {
@@ -34,14 +34,14 @@ func (c *call) askForSlot() (o attemptResult) {
 		if o.denied == nil {
 			return o
 		}
-		free := c.readSlots(o.denied.Votes())
+		free := c.noteSlots(o.denied.Votes())
 		if c.slots.differ && c.try {
-			// A TryLock does not probe again, and the denial may not have counted all masters.
-			_, _ = c.probe(false)
+			c.recheckSlots()
 		}
 		if c.slots.err != nil {
 			o.err, o.final = c.slots.err, true
 		}
+		// Free are the slots that the fewest masters have taken, so the one that was just denied may be among them.
 		candidates := slices.DeleteFunc(free, func(n int) bool { return n == slot })
 		if o.final || len(candidates) == 0 || asked == maxSlotsAsked {
 			return o
@@ -51,6 +51,10 @@ func (c *call) askForSlot() (o attemptResult) {
 		}
 	}
 }
+
+// recheckSlots probes all masters to learn whether a majority has another number of slots: the denial of a TryLock may
+// not have counted all of them, and a TryLock does not probe otherwise.
+func (c *call) recheckSlots() { _, _ = c.probe(false) }
 
 // likelySlots returns the slots that were free by the latest message or probe; nil if none is known.
 func (c *call) likelySlots() (free []int) {
@@ -63,8 +67,9 @@ func (c *call) likelySlots() (free []int) {
 	return free
 }
 
-// readSlots returns the slots that the masters' votes show as free. It also sets slots.differ, and slots.err.
-func (c *call) readSlots(votes []wire.Vote) (free []int) {
+// noteSlots returns the slots that the masters' votes show as free. It also notes in slots.differ and slots.err whether
+// masters have another number of slots.
+func (c *call) noteSlots(votes []wire.Vote) (free []int) {
 	occupancy := kind.NewOccupancy(c.target.Slots, c.locker.quorum.Size())
 	for _, v := range votes {
 		occupancy.Add(v)
