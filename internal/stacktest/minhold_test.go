@@ -236,3 +236,21 @@ func TestAMasterThatLostTheNameDoesNotKeepIt(t *testing.T) {
 		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrNoQuorum)
 	})
 }
+
+// TestAMinHoldLastsOnFastMasters has the clocks of all masters gain less than half of the drift budget.
+func TestAMinHoldLastsOnFastMasters(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const d = 9 * time.Second
+		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithRetry(time.Millisecond, time.Millisecond))
+		for _, m := range w.Masters() {
+			m.Rate(1.004)
+		}
+		job := lock(t, a, "x", redlock.WithMinHold(d))
+		acquired := time.Now()
+		unlock(t, job)
+		time.Sleep(d - 100*time.Millisecond)
+		got := granted(t, locking(t.Context(), b, "x"), 2*d)
+		require.GreaterOrEqual(t, time.Since(acquired), d)
+		unlock(t, got)
+	})
+}
