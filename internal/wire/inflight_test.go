@@ -232,3 +232,17 @@ func TestInflightPings(t *testing.T) {
 	f.dropSettled(1)
 	assert.False(t, f.pinging())
 }
+
+type voterFunc func(index int, v Vote)
+
+func (f voterFunc) Vote(index int, v Vote) { f(index, v) }
+
+// A call that is made while a connection ends may have its vote from a time before it was made.
+func TestNoVoteTakesLessThanNoTime(t *testing.T) {
+	t.Parallel()
+	for now, want := range map[float64]time.Duration{8: 0, 10: time.Second} {
+		took := time.Duration(-1)
+		anyCall(func(c *Call) { c.Voter = voterFunc(func(_ int, v Vote) { took = v.Took }) }).deliver(Vote{}, at(now))
+		assert.Equal(t, want, took)
+	}
+}

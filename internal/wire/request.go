@@ -110,7 +110,7 @@ func (c *Call) claimVote() bool {
 
 // deliver passes a vote to the voter. It must be called without the pipe's mutex.
 func (c *Call) deliver(v Vote, now time.Time) {
-	v.Took = now.Sub(c.Asked)
+	v.Took = max(0, now.Sub(c.Asked)) // now may have been read before the call was made
 	c.Voter.Vote(c.Index, v)
 }
 
