@@ -24,6 +24,13 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
+// printed waits for the number that the command prints. The command may have written to files before the test has it.
+func (p *process) printed() int {
+	p.t.Helper()
+	p.says("\n")
+	return number(p.t, p.stdout.String())
+}
+
 // Many programs exit at a second SIGTERM without cleaning up.
 func TestTheCommandReceivesSIGTERMOnce(t *testing.T) {
 	t.Parallel()

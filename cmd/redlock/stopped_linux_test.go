@@ -117,7 +117,7 @@ func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 			t.Parallel()
 			l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "500ms"},
 				`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"), "bg", "daemon", "direct")
-			stop(l, number(t, l.stdout.String()))
+			stop(l, l.printed())
 			assert.Equal(t, 70, l.wait())
 			assert.Empty(t, l.living())
 		})
@@ -153,8 +153,7 @@ func TestAStoppedSupervisorDoesNotKeepTheLock(t *testing.T) {
 			p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", ttl, "name", "--", "sh", "-c",
 				`echo "$PPID"; read x; exit 7`)
 			require.NoError(t, r.Close())
-			p.says("\n")
-			stop(number(t, p.stdout.String()))
+			stop(p.printed())
 			require.NoError(t, w.Close()) // the command ends
 			code := p.wait()
 			if name == "once" {
@@ -180,7 +179,7 @@ func TestTheTreeEndsWithAKilledRedlockAlthoughItsSupervisorIsStopped(t *testing.
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--grace", "300ms"},
 		`echo "$PPID"; `+as(background, "bg")+as(direct, "direct"), "bg", "direct")
-	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGSTOP))
+	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGSTOP))
 	l.signal(syscall.SIGKILL)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
 }
@@ -191,8 +190,7 @@ func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	p := launchWith(t, masters, withoutTerminal, "run", "--ttl", "6s", "name", "--", "sh", "-c",
 		`trap "echo resumed; exit 3" CONT; echo "$$"; while :; do sleep 0.02; done`)
-	p.says("\n")
-	pid := number(t, p.stdout.String())
+	pid := p.printed()
 	require.NoError(t, syscall.Kill(-pid, syscall.SIGSTOP))
 	c := client(t, masters[0])
 	defer c.Close()

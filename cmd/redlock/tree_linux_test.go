@@ -80,7 +80,7 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	l := startListeners(t, masters, nil, []string{"--grace", "300ms"},
 		`echo "$PPID"; `+as(background, "bg")+as(ownSession, "session")+as(daemon, "daemon")+as(direct, "direct!"),
 		"bg", "session", "daemon", "direct!")
-	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 	assert.Equal(t, 128+9, l.wait(), "the command could not finish, although it exits with 0 at SIGTERM")
 	assert.Empty(t, l.living())
 	assert.Contains(t, l.stderr.String(), "supervisor")
@@ -211,7 +211,7 @@ func TestTheCommandEndsIfRedlockAndItsSupervisorAreKilled(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
 	l.signal(syscall.SIGSTOP) // or it would do it
-	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 	l.signal(syscall.SIGKILL)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
 	assert.Positive(t, l.received("direct!", syscall.SIGTERM))
