@@ -74,15 +74,15 @@ func WithMinHold(d time.Duration) LockOption {
 //
 // By default an Unlock may hand a mutex or a permit over to the next caller that waits in this Locker, without a
 // request to the masters. The next lock has the same token then. The Locker never does so for a lock with fencing, a
-// maximum hold or a minimum hold. The Locker keeps the name for its own callers in this way for up to 50 ms, or four
+// maximum hold or a minimum hold. The Locker keeps the name for its own callers in this way for up to 20 ms, or four
 // times the time that the masters took to grant it if that is longer, but at most an eighth of the TTL. Then other
 // processes get their turn.
 //
 // With WithoutHandOver, or where a mutex cannot be handed over, the Locker still prefers its own callers: while one of
 // them waits, it does not publish the release, so that this caller asks the masters before other processes do. It does
-// so for up to 20 ms, or four times the time that the masters took, but at most an eighth of the TTL. There is no such
-// preference for a mutex with a minimum hold, a reader, a writer, a reentrant lock or a permit: their releases are
-// published at once, except that no release is published while a minimum hold keeps the name (see [WithMinHold]).
+// so for as long. There is no such preference for a mutex with a minimum hold, a reader, a writer, a reentrant lock or
+// a permit: their releases are published at once, except that no release is published while a minimum hold keeps the
+// name (see [WithMinHold]).
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })
 }

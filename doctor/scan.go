@@ -24,7 +24,7 @@ var tokenForm = regexp.MustCompile(`:[0-9a-f]{32}$`)
 var entryForm = regexp.MustCompile(`^redlock:(reader|writer|reentrant|semaphore):`)
 
 // askKeys looks for locks among the keys of the master, in one round trip per page: with the next page, it asks for the
-// TTLs and types of the last one, and for the values of the one before. It ends with the span.
+// TTLs and types of the last one, and for the values of the one before. It ends with the span, after one page at least.
 func (o *observer) askKeys(a *asker) error {
 	o.m.keys = keys{}
 	cursor, pages := "0", 0
@@ -38,7 +38,7 @@ func (o *observer) askKeys(a *asker) error {
 		for _, name := range page {
 			commands = append(commands, []any{"PTTL", name}, []any{"TYPE", name})
 		}
-		o.m.keys.more = o.m.keys.seen >= maxKeys || pages >= maxPages || !o.clock.Now().Before(o.end)
+		o.m.keys.more = o.m.keys.seen >= maxKeys || pages >= maxPages || pages > 0 && !o.clock.Now().Before(o.end)
 		scanning := cursor != "" && !o.m.keys.more
 		if scanning {
 			commands = append(commands, []any{"SCAN", cursor, "COUNT", scanBatch})

@@ -132,7 +132,8 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	return s
 }
 
-// Uptime returns the uptime that the fields of INFO report. It is negative if the wall clock was set back, which counts as 0.
+// Uptime returns the uptime that the fields of INFO report. A negative one, after the wall clock was set back, counts
+// as 0.
 func Uptime(fields map[string]string) (time.Duration, error) {
 	const century = 100 * 365 * 24 * 3600
 	seconds, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)

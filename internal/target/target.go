@@ -1,4 +1,4 @@
-// Package target hands what a user set for a master, with package node, to package wire, which makes the connections.
+// Package target hands what a user set for a master, with package node, to package link, which makes the connections.
 // Code outside this module cannot import it, so a [node.Node] shows its users nothing but a name.
 //
 // [node.Node]: https://pkg.go.dev/github.com/redlock-go/redlock/node#Node

@@ -74,7 +74,7 @@ func (q *queue) makeYield(w *Waiter, permits int) bool {
 // endYielding ends the yielding of callers whose permits are now within the share.
 func (q *queue) endYielding() {
 	permits := q.holds
-	for w, left := q.callers.first, q.yielding; left > 0; w = q.callers.next(w) {
+	for w, left := q.callers.first, q.in[yielding]; left > 0; w = q.callers.next(w) {
 		if w.turn {
 			permits++
 		}

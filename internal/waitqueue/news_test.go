@@ -117,6 +117,24 @@ func TestTheAttemptThatFailedLastDecidesWhetherAMessageWakes(t *testing.T) {
 	}
 }
 
+// A caller of another owner asks without a turn.
+func TestAnAttemptAsideDoesNotDecideWhetherAMessageWakes(t *testing.T) {
+	t.Parallel()
+	for _, denied := range []bool{true, false} {
+		p := newProcess(t)
+		watcher, other := p.join(reentrant("x", "a")), p.join(reentrant("x", "b"))
+		p.failed(watcher, errHeld, denied)
+		p.pause(watcher)
+		p.failed(other, errLost, !denied)
+		p.subscriptions[0].message()
+		if denied {
+			p.asks(watcher, 0)
+		} else {
+			p.pauses(watcher)
+		}
+	}
+}
+
 func TestAMessageAfterTheLastCallerChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

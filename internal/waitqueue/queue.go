@@ -21,7 +21,7 @@ type queue struct {
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
-	yielding int // how many callers yield
+	in [states]int // how many callers wait, and how many yield; not kept of the states outside and gone
 
 	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a denial
 	urgent uint64 // the last of these that ends the pause of the watcher
@@ -61,7 +61,7 @@ func (q *queue) advance() (e effects) {
 			w.ask(due)
 		}
 	}
-	for w := q.callers.first; w != nil && q.turns < min(q.limit, q.width-q.holds); w = q.callers.next(w) {
+	for w := q.callers.first; q.in[waiting] > 0 && q.turns < min(q.limit, q.width-q.holds); w = q.callers.next(w) {
 		if w.state == waiting {
 			q.giveTurn(w, &e)
 		}
@@ -186,8 +186,11 @@ func (q *queue) leave(w *Waiter) (e effects) {
 func (q *queue) failed(w *Waiter, err error, denied bool) (e effects) {
 	w.cohort = cohort{}
 	w.apply(failed)
+	if w.turn || q.watcher == nil { // the attempt of a caller that asks aside says nothing of the one that watches
+		q.reason, q.denied = err, denied
+	}
 	q.endTurn(w)
-	q.limit, q.reason, q.denied = 1, err, denied
+	q.limit = 1
 	q.failTryLocks(err)
 	publish := q.takeUnpublished()
 	if w.again {

@@ -1,16 +1,13 @@
 package waitqueue
 
-import (
-	"math"
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
 // the same slot. A process prefers the slots that it had last, and next to them those from its home on, so processes
 // rarely ask for each other's.
 type slots struct {
 	total  int
-	home   *int         // the slot with which the search begins, modulo total; all semaphores of a Locker share it
+	home   *int         // the slot with which the search begins, modulo total, or unknown; all semaphores share it
 	used   map[int]bool // the slots that this process holds or asks for
 	recent []int        // slots that this process released and does not use, the last one at the end
 }
@@ -38,8 +35,12 @@ func (s *slots) anySlot() int {
 	if n := len(s.recent); n > 0 {
 		return s.recent[n-1]
 	}
+	first := *s.home % s.total
+	if *s.home == unknown {
+		first = rand.IntN(s.total)
+	}
 	for i := range s.total {
-		if slot := (*s.home%s.total+i)%s.total + 1; !s.used[slot] {
+		if slot := (first+i)%s.total + 1; !s.used[slot] {
 			return slot
 		}
 	}
@@ -56,21 +57,25 @@ func (s *slots) oneOf(candidates []int) int {
 	return 0
 }
 
-// refuse records that the masters did not grant a slot. The home moves, because another process may have the same one.
+// refuse records that the masters did not grant a slot. Another process may have the same home.
 func (s *slots) refuse(slot int) {
 	s.giveBack(slot)
-	*s.home = newHome()
+	*s.home = unknown
 }
 
 // giveBack records that a caller that had chosen a slot gave up.
 func (s *slots) giveBack(slot int) { delete(s.used, slot) }
 
-func newHome() int { return rand.IntN(math.MaxInt32) }
+// unknown is the home of a process until it releases a slot.
+const unknown = -1
 
 // release records that this process released a slot.
 func (s *slots) release(slot int) {
 	delete(s.used, slot)
 	s.recent = append(s.recent, slot)
+	if *s.home == unknown {
+		*s.home = slot - 1
+	}
 }
 
 // forget removes a slot from the recent ones.

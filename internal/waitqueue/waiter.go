@@ -91,12 +91,9 @@ func (w *Waiter) instruction() (do Instruction) {
 
 // apply changes the state of the caller, and wakes the caller.
 func (w *Waiter) apply(e event) {
-	if w.state == yielding {
-		w.queue.yielding--
-	}
-	if w.state = w.state.after(e); w.state == yielding {
-		w.queue.yielding++
-	}
+	w.queue.in[w.state]--
+	w.state = w.state.after(e)
+	w.queue.in[w.state]++
 	select {
 	case w.wake <- struct{}{}: // never if it is nil
 	default:

@@ -211,8 +211,11 @@ func (o outbox) count() (n int) {
 // orphans yields the calls that wait for the spare connection. They may have no vote yet.
 func (o outbox) orphans(yield func(*Call) bool) {
 	for _, l := range o {
+		if !l.reason.cause.onlySpare() {
+			continue
+		}
 		for _, w := range l.calls {
-			if l.reason.cause.onlySpare() && !yield(w.call) {
+			if !yield(w.call) {
 				return
 			}
 		}
