@@ -22,7 +22,7 @@ RUNTESTS   = go run $(GOTESTSUM) --format pkgname --jsonfile $(TESTREPORT) --pac
 TESTREPORT ?= bin/test-report.json
 RACEFLAGS := -race -gcflags=github.com/yuin/gopher-lua/...=-race=false
 TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),$(RACEFLAGS)) $(ARGS)
-# How many times make chaos-soak plays everything, about half an hour each.
+# How many times make chaos-soak plays everything.
 ROUNDS ?= 4
 # How long make day looks at each incident, at least.
 LOOK ?= 45s
