@@ -15,12 +15,12 @@ type Link interface {
 	State() State
 	// Verify sends a PING. Receive returns its reply like that of any command. An error means the same as one of Flush.
 	Verify() error
-	// Streams reports whether more may be sent while replies are outstanding. A link that never streams asks for the
-	// identity of the server by itself, with each batch.
+	// Streams reports whether more may be sent while replies are outstanding, and the role of the server is to be asked
+	// for now and then. A link that never streams asks for the server's identity by itself, with each batch.
 	Streams() bool
 	// Server returns the identity of the server that sent the latest replies.
 	Server() *Server
-	// Change records that the server has another role, or is another one. It is s from now on.
+	// Change records that the server has another role, or is another one: s. A wrapped client finds that out by itself.
 	Change(s *Server)
 	// Close ends the link at once, even while Flush or Receive runs. The kernel discards what it has not sent.
 	Close()

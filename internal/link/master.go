@@ -31,8 +31,8 @@ type Master struct {
 	Clustered bool
 }
 
-// New returns the Master that a user described. It does not connect. The connections report to saw which servers they
-// reached.
+// New returns the Master that a user described. It does not connect. Links and subscriptions that are not those of
+// a wrapped client report to saw which servers they reached.
 func New(of *target.Target, saw func(Observation)) *Master {
 	if of.URL == nil {
 		return newWrapped(of.Client, of.Clock).master(of)

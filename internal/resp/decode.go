@@ -53,7 +53,7 @@ const (
 
 // Read reads one reply: a string, an int64, nil, a []any of these, an [Error], or [Oversized] if the reply is larger
 // than most. The size of a reply is its bytes, plus elementCost for each element of an array. The error is that of the
-// connection.
+// connection, [ErrProtocol] or [ErrTooLarge].
 func Read(in *bufio.Reader, most int) (reply any, size int, err error) {
 	d := decoder{in: in, left: most}
 	reply, err = d.reply(0)

@@ -5,8 +5,8 @@ import "time"
 // queue is the queue for one lock. It exists while it has callers or this process holds the lock. Queues.mu guards it.
 //
 // A release that is news to one caller may be of use to another. So no caller uses news up: it remains until an attempt
-// that began later was denied. The queue counts what may have freed the lock. A caller with the turn asks, unless it
-// was denied since; the one that watches asks again. Urgent news also ends the pause of the one that watches.
+// that began later has failed. The queue counts what may have freed the lock. A caller with the turn asks, unless its
+// attempt failed since; the one that watches asks again. Urgent news also ends the pause of the one that watches.
 type queue struct {
 	all *Queues
 	key queueKey
@@ -82,7 +82,7 @@ func (q *queue) note(urgent bool) {
 	}
 }
 
-// giveTurn gives the turn to a caller. One that was denied since the last news watches.
+// giveTurn gives the turn to a caller. One whose attempt failed since the last news watches.
 func (q *queue) giveTurn(w *Waiter, e *effects) {
 	w.turn = true
 	q.turns++
