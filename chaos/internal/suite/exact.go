@@ -57,8 +57,9 @@ func (c *command) one() (bool, error) {
 		s = simulation.Draw(f.seed)
 	}
 	r, err := p.Play(exact.Job{Schedule: s, Lock: c.flags.lock, Order: c.flags.order, Whole: true})
-	if err != nil {
-		return false, err
+	if err != nil { // the lock or the harness ended with a panic
+		r = simulation.Failed(s, err)
+		r.Text = err.Error() + "\n"
 	}
 	var findings []check.Finding
 	for _, f := range r.Wrong() {
