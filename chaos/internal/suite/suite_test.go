@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
+	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -300,4 +301,19 @@ func TestASchedulesCommandHasWhatChangesIt(t *testing.T) {
 		f.replaySchedule("", 9, 2))
 	job := f.replayJob(scenarios.Job{Scenario: f.scenarios[0], Backend: simulated, Schedules: 5}, 4)
 	assert.Contains(t, job, "-schedules 5 -order 1 -orders 1 -clients 2 -lock 'no drift budget' -seed 4")
+}
+
+func TestAPanicInAReplayIsAViolation(t *testing.T) {
+	t.Parallel()
+	if err := exact.Available(); err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(t.TempDir(), "schedule.json")
+	s := simulation.Draw(1)
+	s.Masters = 0 // the simulation panics
+	require.NoError(t, os.WriteFile(file, []byte(s.JSON()), 0o600))
+	var out, errs bytes.Buffer
+	got := Main([]string{"-exact", "-schedule", file, "-out", t.TempDir()}, &out, &errs)
+	assert.Equal(t, violated, got, "%v", errs.String())
+	assert.Contains(t, out.String(), "panic")
 }
