@@ -158,11 +158,11 @@ func TestAWrappedServerThatIsNotRedis(t *testing.T) {
 
 func TestAClusterThatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, nobody.Close())
+	require.NoError(t, unused.Close())
 	c := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{nobody.Addr().String()}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second,
+		Addrs: []string{unused.Addr().String()}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second,
 		DialTimeout: time.Second,
 	})
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })

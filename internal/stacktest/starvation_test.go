@@ -163,7 +163,7 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 			},
 			"a writer": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.RW("x").TryLock(ctx) },
 		} {
-			subWorld(t, kind+" behind "+there, 3, func(t *testing.T, w *world) {
+			subWorld(t, kind+" waits for "+there, 3, func(t *testing.T, w *world) {
 				a := w.locker(t, "a")
 				ops := make(map[redlock.Op]int)
 				var mu sync.Mutex

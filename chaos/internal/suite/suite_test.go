@@ -305,9 +305,7 @@ func TestASchedulesCommandHasWhatChangesIt(t *testing.T) {
 
 func TestAPanicInAReplayIsAViolation(t *testing.T) {
 	t.Parallel()
-	if err := exact.Available(); err != nil {
-		t.Skip(err)
-	}
+	exact.Start(t) // skips the test where nothing can be played exactly; in CI it fails
 	file := filepath.Join(t.TempDir(), "schedule.json")
 	s := simulation.Draw(1)
 	s.Masters = 0 // the simulation panics
