@@ -182,13 +182,14 @@ type outage struct {
 
 // noteAttempt records how an attempt of a call that waits, which took that long, ended.
 func (l *Locker) noteAttempt(took time.Duration, err error) {
-	var denied *quorum.DeniedError
-	switch {
-	case err == nil:
+	if err == nil {
 		l.endOutage()
-	case errors.Is(err, ErrNoQuorum):
+		return
+	}
+	var denied *quorum.DeniedError
+	if errors.Is(err, ErrNoQuorum) {
 		l.noteOutage(took, err)
-	case errors.As(err, &denied) && !denied.ByFirst: // the first master alone is no majority
+	} else if errors.As(err, &denied) && !denied.ByFirst { // the first master alone is no majority
 		l.endOutage()
 	}
 }
