@@ -115,10 +115,6 @@ func (l *Lock) transition(c change) (before phase) {
 	}
 	l.phase = after
 	if before == phaseHeld {
-		if after == phaseLingering {
-			// An extension in progress could still succeed, on masters where an earlier one restored the keys.
-			l.lease.FreezeDeadline()
-		}
 		l.err, l.endedUntil = c.cause, l.lease.Until().Sub(l.locker.opened)
 		if d := l.onDemand; d != nil && len(d.failed) > 0 {
 			defer l.locker.noteEndOfFailing()

@@ -5,9 +5,9 @@ import "github.com/redlock-go/redlock/internal/wire"
 // Extend asks every node for a further TTL. It calls done once, from any goroutine and perhaps before it returns, with:
 //
 //   - nil: a majority granted. Until is at least a validity after the request. It never moves back.
-//   - ErrGone: a majority no longer has the token. The lease is lost.
+//   - ErrGone: a majority no longer has the token. The lease is lost, and no later extension moves Until.
 //   - ErrNoQuorum, wrapped with the errors of the nodes: the lease continues as before.
-//   - ErrEnded: the lease was released meanwhile, or its deadline has passed.
+//   - ErrEnded: the lease was released or lost meanwhile, or its deadline has passed.
 //
 // A node that lost the key restores it, but its vote counts only from the next extension on: another client may have
 // held the lock there in the meantime. The grant of a server within its restart window counts only while the node is
@@ -73,7 +73,8 @@ func (l *Lease) prolong(r *round) error {
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.released.Load() || l.frozen || !now.Before(l.until) {
+	// A majority may grant although another extension was denied: an earlier one restored the keys.
+	if l.released.Load() || l.gone.Load() || l.frozen || !now.Before(l.until) {
 		return ErrEnded // another holder may have had the lock since
 	}
 	if until := l.deadline(r.Asked); until.After(l.until) {

@@ -69,7 +69,7 @@ type Lease struct {
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
-	gone     atomic.Bool // an extension has returned ErrGone
+	gone     atomic.Bool // an extension has returned ErrGone: Until is final
 
 	mu     sync.Mutex
 	frozen bool // until is final: no extension moves it
@@ -98,13 +98,6 @@ func (l *Lease) Fence() int64 { return l.fence }
 
 // Gone reports whether an extension has found that a majority no longer has the token.
 func (l *Lease) Gone() bool { return l.gone.Load() }
-
-// FreezeDeadline makes Until final: no later extension moves it.
-func (l *Lease) FreezeDeadline() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.frozen = true
-}
 
 // FreezeIfDue makes Until final if it is at most lead away, and reports whether it is final.
 func (l *Lease) FreezeIfDue(lead time.Duration) bool {

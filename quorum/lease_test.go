@@ -137,6 +137,25 @@ func TestATokenIsReleasedDurablyOnEveryNode(t *testing.T) {
 	}
 }
 
+// A majority may grant after an earlier extension found that the token was gone, and restored the keys.
+func TestNoExtensionMovesTheDeadlineOfALostLease(t *testing.T) {
+	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+		lease := held(t, q, fakes)
+		until := lease.Until()
+		time.Sleep(time.Second)
+		first, second := extend(t, lease), extend(t, lease)
+		for i, v := range []*wire.Vote{healed(), granted()} {
+			for _, f := range fakes {
+				c := f.asked("extend")[i]
+				c.Voter.Vote(c.Index, *v)
+			}
+		}
+		require.ErrorIs(t, first(), quorum.ErrGone)
+		require.ErrorIs(t, second(), quorum.ErrEnded)
+		assert.Equal(t, until, lease.Until())
+	})
+}
+
 func TestExtendReportsAtTheDecidingVote(t *testing.T) {
 	inCouncil(t, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)

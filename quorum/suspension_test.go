@@ -132,7 +132,7 @@ func TestASuspensionMovesTheDeadlineCloser(t *testing.T) {
 		constant, before := lease.Until(), s.until(lease)
 		s.sleep(2 * time.Second)
 		assert.Equal(t, before.Add(-2*time.Second), s.until(lease))
-		lease.FreezeDeadline()
+		assert.True(t, lease.FreezeIfDue(validity))
 		s.sleep(2 * time.Second)
 		assert.Equal(t, before.Add(-4*time.Second), s.until(lease))
 		assert.Equal(t, constant, lease.Until())
