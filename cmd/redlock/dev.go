@@ -58,8 +58,11 @@ func dev(cmd *cobra.Command, nodes, port int) error {
 		all = append(all, m)
 	}
 	urls := embedded.URLs(all)
-	emit(ctx, cmd.OutOrStdout(),
+	err := emit(ctx, cmd.OutOrStdout(),
 		strings.Join(urls, "\n")+"\n\n"+exportLine(mastersEnv, strings.Join(urls, ","))+"\n")
+	if err != nil {
+		return err
+	}
 	stderr.say(fmt.Sprintf("\n%d masters run until Ctrl-C", nodes))
 	<-ctx.Done()
 	return nil

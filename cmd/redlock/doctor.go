@@ -21,8 +21,8 @@ to type to fix it. On each master it acquires and releases locks on one scratch
 name, and changes nothing else. Pass the --ttl, --max-ttl and
 --node-timeout of your programs.
 
-The exit status is 2 with a danger, 1 with a warning, 0 otherwise, and 69 if no
-majority of the masters could be examined.`
+The exit status is 2 with a danger, 1 with a warning, 69 if no majority of the
+masters could be examined, 74 if the output cannot be written, 0 otherwise.`
 
 const (
 	exitWarning = 1

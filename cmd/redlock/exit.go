@@ -16,6 +16,7 @@ const (
 	exitUsage         = 64  // wrong usage
 	exitNoQuorum      = 69  // no majority of the masters
 	exitLost          = 70  // the lock was lost before the command ended
+	exitOutput        = 74  // the output could not be written
 	exitNotAcquired   = 75  // another holder has the lock
 	exitNotExecutable = 126 // as the shells have it
 	exitNotFound      = 127

@@ -96,21 +96,25 @@ func (m *messages) flush(patience time.Duration) {
 	}
 }
 
-// emit writes the output of a command, unless ctx has ended. It returns when out has taken the text, or when ctx ends:
-// nobody may read out.
-func emit(ctx context.Context, out io.Writer, text string) {
+// emit writes the output of a command, unless ctx has ended. It returns when out has taken the text, or has failed, or
+// when ctx ends: a pipe may have no reader.
+func emit(ctx context.Context, out io.Writer, text string) error {
 	if ctx.Err() != nil {
-		return
+		return nil
 	}
-	written := make(chan struct{})
+	written := make(chan error, 1)
 	go func() {
-		defer close(written)
-		_, _ = io.WriteString(out, text) // an error means a closed pipe without a reader
+		_, err := io.WriteString(out, text)
+		written <- err
 	}()
 	select {
-	case <-written:
+	case err := <-written:
+		if err != nil {
+			return &exit{exitOutput, fmt.Errorf("the output could not be written: %w", err)}
+		}
 	case <-ctx.Done():
 	}
+	return nil
 }
 
 // printable escapes what is no text on a terminal, such as control characters in a server's text, some of which move

@@ -68,11 +68,11 @@ func TestOutputIsGivenUpWhenItsCommandIsInterrupted(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		emit(ctx, g, "text")
+		require.NoError(t, emit(ctx, g, "text"))
 		assert.Equal(t, time.Minute, time.Since(began))
 		close(g.open)
 		synctest.Wait()
-		emit(ctx, g, "more")
+		require.NoError(t, emit(ctx, g, "more"))
 		assert.Equal(t, "text", g.text.String(), "nothing is begun after the end")
 	})
 }

@@ -18,7 +18,7 @@ token of a name may be that of an earlier holder.
 
 With --json, durations are in milliseconds (fields that end in _ms), and -1
 means a key without a TTL. The exit status is 69 if no majority of the masters
-may vote, or, with names, answers.`
+may vote, or, with names, answers, and 74 if the output cannot be written.`
 
 const statusExample = `  redlock status
   redlock status --watch nightly-report

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,15 +32,15 @@ func readable(asJSON bool, show view) view {
 	}
 }
 
-// once has show write to out. A signal that interrupts it decides the exit status.
+// once has show write to out. A signal that interrupts it decides the exit status, and else what show found.
 func once(ctx context.Context, out io.Writer, show view) error {
 	var text strings.Builder
 	err := show(ctx, &text)
-	emit(ctx, out, text.String())
+	unwritten := emit(ctx, out, text.String())
 	if interrupted := context.Cause(ctx); interrupted != nil {
 		return interrupted
 	}
-	return err
+	return cmp.Or(err, unwritten)
 }
 
 // onceOrWatch has show write to out once or, watching, to the terminal until ctx ends.
@@ -50,8 +51,9 @@ func onceOrWatch(ctx context.Context, out io.Writer, watching bool, pause time.D
 	return once(ctx, out, show)
 }
 
-// watch fills the terminal with what show writes, again after each pause, until ctx ends. An error of show is printed
-// below its text and ends nothing, except one about the usage, which watch returns. After a signal the result is nil.
+// watch fills the terminal with what show writes, again after each pause, until ctx ends or the terminal takes no text.
+// An error of show is printed below its text and ends nothing, except one about the usage. After a signal the result is
+// nil.
 func watch(ctx context.Context, to *os.File, pause time.Duration, show view) error {
 	fd := int(to.Fd())
 	if !term.IsTerminal(fd) {
@@ -79,7 +81,9 @@ func watch(ctx context.Context, to *os.File, pause time.Duration, show view) err
 			columns, rows = 80, 24
 		}
 		title := fmt.Sprintf("%s, refreshed every %v, Ctrl-C ends", time.Now().Format(time.TimeOnly), pause)
-		emit(ctx, to, frame(title+"\n\n"+text.String(), columns, rows))
+		if err := emit(ctx, to, frame(title+"\n\n"+text.String(), columns, rows)); err != nil {
+			return err // the terminal is gone
+		}
 	}
 }
 
