@@ -21,7 +21,9 @@ type queue struct {
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
-	in [states]int // how many callers wait, and how many yield; not kept of the states outside and gone
+	// in has how many callers wait, and how many yield; it is not kept of the states outside and gone. Each held lock has
+	// a queue, so it is small.
+	in [states]int32
 
 	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a denial
 	urgent uint64 // the last of these that ends the pause of the watcher

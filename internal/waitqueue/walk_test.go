@@ -182,8 +182,8 @@ func checkQueue(t *testing.T, q *queue, callers []*caller) {
 		}
 	}
 	require.Equal(t, turns, q.turns)
-	require.Equal(t, yields, q.in[yielding])
-	require.Equal(t, waits, q.in[waiting])
+	require.EqualValues(t, yields, q.in[yielding])
+	require.EqualValues(t, waits, q.in[waiting])
 	if waits > 0 {
 		require.GreaterOrEqual(t, q.turns, min(q.limit, q.width-q.holds), "a caller waits that may have the turn")
 	}
