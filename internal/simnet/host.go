@@ -186,3 +186,16 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		}
 	}
 }
+
+// of returns the connections of a host.
+func (w *Net) of(h *Host) []*conn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*conn
+	for c := range w.conns {
+		if c.host == h {
+			all = append(all, c)
+		}
+	}
+	return all
+}

@@ -35,6 +35,7 @@ package simnet
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -309,19 +310,6 @@ func (w *Net) add(c *conn) bool {
 	return true
 }
 
-// of returns the connections of a host.
-func (w *Net) of(h *Host) []*conn {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var all []*conn
-	for c := range w.conns {
-		if c.host == h {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
 // drop removes a connection that both sides have closed.
 func (w *Net) drop(c *conn) {
 	w.mu.Lock()
@@ -344,13 +332,7 @@ func (w *Net) observe(e Event) time.Duration {
 
 // rng returns a separate generator for each purpose, so that the draws of one connection do not depend on the others.
 func (w *Net) rng(purpose string, a, b int) *rand.Rand {
-	return rand.New(rand.NewPCG(w.seed, fnv(fmt.Sprintf("%s/%d/%d", purpose, a, b))))
-}
-
-func fnv(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d/%d", purpose, a, b) // never fails
+	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
 }
