@@ -15,7 +15,6 @@ import (
 )
 
 func TestThereIsOneLeaderAtATimeAndTermsGrow(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		var leading atomic.Int32
 		var mu sync.Mutex
@@ -51,7 +50,7 @@ func TestThereIsOneLeaderAtATimeAndTermsGrow(t *testing.T) {
 func TestACrashHandsOverAfterTheTTL(t *testing.T) {
 	t.Parallel()
 	for _, led := range []time.Duration{0, 3 * time.Second, 5 * time.Second, time.Minute} {
-		inWorld(t, 5, func(t *testing.T, w world) {
+		bubble(t, 5, func(t *testing.T, w world) {
 			campaign(t, w.candidate(t, "a"))
 			next := campaigning(t, w.candidate(t, "b"))
 			time.Sleep(led)
@@ -69,7 +68,6 @@ func TestACrashHandsOverAfterTheTTL(t *testing.T) {
 
 // A candidate that waits is woken by the release message: one round trip for the release, one to acquire.
 func TestAResignationHandsOverInAFewRoundTrips(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		a := campaign(t, w.candidate(t, "a"))
 		// It asks again only when the TTL ends: an attempt that the resignation overtakes would take longer.
@@ -87,7 +85,6 @@ func TestAResignationHandsOverInAFewRoundTrips(t *testing.T) {
 }
 
 func TestALeadershipEndsWithItsMutex(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e := w.candidate(t, "a")
 		type key struct{}
@@ -120,7 +117,6 @@ func TestALeadershipEndsWithItsMutex(t *testing.T) {
 
 // A paused leader has lost its leadership by the time it runs again, before it has heard of that from any master.
 func TestAPausedLeaderIsDeposed(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		a := w.candidate(t, "a")
 		old := campaign(t, a)
@@ -136,7 +132,6 @@ func TestAPausedLeaderIsDeposed(t *testing.T) {
 }
 
 func TestIsLeader(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a, b := w.candidate(t, "a"), w.candidate(t, "b")
 		require.ErrorIs(t, a.IsLeader(t.Context()), election.ErrNotLeader)
@@ -152,7 +147,6 @@ func TestIsLeader(t *testing.T) {
 
 // The goroutine of an earlier Campaign may record its leadership, which has ended, after that of a later one.
 func TestIsLeaderJudgesByTheLargestTerm(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a := w.candidate(t, "a")
 		first := campaign(t, a)
@@ -167,7 +161,6 @@ func TestIsLeaderJudgesByTheLargestTerm(t *testing.T) {
 
 // A term is smaller than an earlier one if the masters lost their counters and the clock is behind the earlier one's.
 func TestALeadershipCountsThoughAnEndedOneHadALargerTerm(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a := w.candidate(t, "a")
 		leads := campaign(t, a)
@@ -184,7 +177,6 @@ func TestALeadershipCountsThoughAnEndedOneHadALargerTerm(t *testing.T) {
 }
 
 func TestCampaignFailsAsLockDoes(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		campaign(t, w.candidate(t, "a"))
 		b := w.locker(t, "b")
@@ -202,7 +194,6 @@ func TestCampaignFailsAsLockDoes(t *testing.T) {
 
 // New copies the options: the caller may change the slice afterwards.
 func TestNewCopiesTheOptions(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		invalid := redlock.WithTTL(-1)
 		opts := append(make([]redlock.LockOption, 0, 2), redlock.WithTTL(ttl))

@@ -16,7 +16,6 @@ import (
 )
 
 func TestLeader(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		observer := w.candidate(t, "observer")
 		_, err := observer.Leader(t.Context())
@@ -44,7 +43,6 @@ func TestLeader(t *testing.T) {
 }
 
 func TestAHolderWithoutATermIsNoLeader(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e, other := w.candidate(t, "a"), w.locker(t, "b")
 		lock, err := other.Lock(t.Context(), name)
@@ -63,7 +61,6 @@ func TestAHolderWithoutATermIsNoLeader(t *testing.T) {
 }
 
 func TestALeaderThatResignedLeadsNoMoreDuringItsMinHold(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e := w.candidate(t, "a", redlock.WithMinHold(5*time.Second))
 		require.NoError(t, campaign(t, e).Resign(t.Context()))
@@ -101,7 +98,6 @@ func TestLeaderReportsNoTermThatNoMajorityReports(t *testing.T) {
 		"it granted a candidate that lost the vote": "3000000000000007",
 	} {
 		t.Run(why, func(t *testing.T) {
-			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w world) {
 				observer := w.candidate(t, "observer")
 				l := disagree(t, w, w.candidate(t, "a", redlock.WithoutKeepalive()), count)
@@ -124,7 +120,6 @@ func TestLeaderReportsNoTermThatNoMajorityReports(t *testing.T) {
 
 // All masters answer, and each has another count.
 func TestTheTermIsUnknownWhileAllMastersDisagree(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		for i, m := range w.Masters() {
 			m.Set(name, "a:1", time.Hour)
@@ -139,7 +134,6 @@ func TestTheTermIsUnknownWhileAllMastersDisagree(t *testing.T) {
 
 // The leader's extension restores a counter that a master has lost.
 func TestTheTermIsKnownAfterAnExtension(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		observer := w.candidate(t, "observer")
 		l := disagree(t, w, w.candidate(t, "a"), "2000000000000000")
@@ -154,7 +148,6 @@ func TestTheTermIsKnownAfterAnExtension(t *testing.T) {
 }
 
 func TestObserveContinuesWhileTheTermIsUnknown(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		observer := w.candidate(t, "observer")
 		l := disagree(t, w, w.candidate(t, "a"), "9007199254740000")
@@ -187,7 +180,6 @@ func (w world) report(token string, terms ...string) {
 
 // While a candidate agrees with the masters on its term, they report smaller ones. So may the next candidate.
 func TestATermThatIsNotAgreedIsReadTwice(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e := w.candidate(t, "observer")
 		w.report("a:1", "5", "7", "6")
@@ -202,7 +194,6 @@ func TestATermThatIsNotAgreedIsReadTwice(t *testing.T) {
 
 // The number that most of the leader's masters report is not the term without a majority of all masters.
 func TestATermNeedsAMajorityOfAllMasters(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		e := w.candidate(t, "observer")
 		w.report("a:1", "5", "5", "7", "5", "5")
@@ -217,7 +208,6 @@ func TestATermNeedsAMajorityOfAllMasters(t *testing.T) {
 }
 
 func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w world) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := make(chan election.Leader, 100)
@@ -258,7 +248,6 @@ func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
 
 // After masters lost their counters, the term of a leader whose clock is behind is smaller than the last one.
 func TestObserveYieldsALeaderWithASmallerTerm(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		next, stop := iter.Pull(w.candidate(t, "observer").Observe(t.Context()))
 		defer stop()
@@ -300,7 +289,6 @@ func TestObserveYieldsWhatChanges(t *testing.T) {
 		"no leader in between":               {[]report{{"a:1", "5"}, {"", ""}, {"a:1", "5"}}, []string{"a 5"}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w world) {
 				ctx, cancel := context.WithCancel(t.Context())
 				e := w.candidate(t, "observer")
@@ -325,7 +313,6 @@ func TestObserveYieldsWhatChanges(t *testing.T) {
 }
 
 func TestObserveEnds(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		l := w.locker(t, "a")
 		for range election.New(l, "").Observe(t.Context()) {

@@ -28,8 +28,15 @@ const (
 // world is masters and candidates in virtual time.
 type world struct{ *simnet.Net }
 
-// inWorld runs f in a bubble with n masters.
+// inWorld is a parallel test in a bubble with n masters.
 func inWorld(t *testing.T, n int, f func(t *testing.T, w world)) {
+	t.Helper()
+	t.Parallel()
+	bubble(t, n, f)
+}
+
+// bubble runs f in a bubble with n masters.
+func bubble(t *testing.T, n int, f func(t *testing.T, w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()

@@ -17,7 +17,6 @@ import (
 var errOwn = errors.New("the function's own")
 
 func TestRunReturnsWhatTheFunctionReturns(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e := w.candidate(t, "a")
 		for _, want := range []error{nil, errOwn, redlock.ErrLost} { // the last one is that of another lock
@@ -47,7 +46,7 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	atTheLoss := []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)}
 	for _, returned := range atTheLoss {
-		inWorld(t, 3, func(t *testing.T, w world) {
+		bubble(t, 3, func(t *testing.T, w world) {
 			var terms []uint64
 			e := w.candidate(t, "a", redlock.WithTTL(3*time.Second))
 			err := e.Run(t.Context(), func(ctx context.Context) error {
@@ -70,7 +69,6 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 }
 
 func TestRunReturnsAfterAFunctionThatUnlocks(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		calls := 0
 		require.ErrorIs(t, w.candidate(t, "a").Run(t.Context(), func(ctx context.Context) error {
@@ -84,7 +82,6 @@ func TestRunReturnsAfterAFunctionThatUnlocks(t *testing.T) {
 }
 
 func TestRunCampaignsAgainAfterALossThatOnlyTheReleaseFinds(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		calls := 0
 		require.NoError(t, w.candidate(t, "a").Run(t.Context(), func(context.Context) error {
@@ -98,7 +95,6 @@ func TestRunCampaignsAgainAfterALossThatOnlyTheReleaseFinds(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a, b := w.candidate(t, "a"), w.candidate(t, "b")
 		for _, returned := range []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)} {
@@ -123,7 +119,6 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestRunResignsWhenTheFunctionPanics(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a := w.candidate(t, "a")
 		var work context.Context
@@ -139,7 +134,6 @@ func TestRunResignsWhenTheFunctionPanics(t *testing.T) {
 }
 
 func TestRunFailsOnWhatWaitingCannotMend(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		l := w.locker(t, "a")
 		e := election.New(l, name)

@@ -33,7 +33,7 @@ func TestManyThatWaitAskNoMoreThanOne(t *testing.T) {
 			t.Parallel()
 			rates := make(map[int]int)
 			for _, n := range []int{1, 100, 1000} {
-				inWorld(t, 3, func(t *testing.T, w world) {
+				bubble(t, 3, func(t *testing.T, w world) {
 					leader := campaign(t, w.candidate(t, "a"))
 					ctx, cancel := context.WithCancel(t.Context())
 					locker := w.locker(t, "b")
@@ -76,7 +76,6 @@ func TestManyThatWaitAskNoMoreThanOne(t *testing.T) {
 
 // An observer that ends while it asks for all leaves the turn to the next one.
 func TestAnObserverThatEndsDoesNotEndTheOthers(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		locker := w.locker(t, "b")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -111,7 +110,6 @@ func TestAnObserverThatEndsDoesNotEndTheOthers(t *testing.T) {
 
 // Those that still observe share one reading with those that come, although others have gone.
 func TestObserversThatGoLeaveTheReadingToTheOthers(t *testing.T) {
-	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
 		locker := w.locker(t, "a")
 		observe := func() (stop func()) {

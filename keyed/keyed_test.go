@@ -35,7 +35,6 @@ func lose(t *testing.T, l *redlock.Locker) *keyed.Keyed {
 }
 
 func TestAKeyIsTheNameOfAMutex(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		l := open()
 		k := keyed.New(l)
@@ -57,7 +56,6 @@ func TestAKeyIsTheNameOfAMutex(t *testing.T) {
 }
 
 func TestTryLock(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, masters []*redlocktest.Master, open opener) {
 		var fenced int
 		a := open(redlock.WithTrace(&redlock.Trace{AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
@@ -89,7 +87,6 @@ func TestTryLock(t *testing.T) {
 }
 
 func TestUnlockOfAKeyThatIsNotHeld(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		k := keyed.New(open())
 		err := k.Unlock(t.Context(), "x")
@@ -106,7 +103,6 @@ func TestUnlockOfAKeyThatIsNotHeld(t *testing.T) {
 }
 
 func TestCallersGetAKeyInOrder(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		k := keyed.New(open())
 		require.NoError(t, k.Lock(t.Context(), "x"))
@@ -136,7 +132,6 @@ func TestCallersGetAKeyInOrder(t *testing.T) {
 
 // Were the key free after the loss, the late Unlock of the first caller would unlock the key of the second.
 func TestALostKeyIsTakenUntilItIsUnlocked(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		acquisitions := 0
 		k, other := lose(t, open(redlock.WithTrace(&redlock.Trace{
@@ -161,7 +156,6 @@ func TestALostKeyIsTakenUntilItIsUnlocked(t *testing.T) {
 
 // The second caller waits for the lock when the first one loses it.
 func TestALossDoesNotPassTheKeyToAWaiter(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		k, other := keyed.New(open(), redlock.WithoutKeepalive()), open()
 		require.NoError(t, k.Lock(t.Context(), "x"))
@@ -179,7 +173,6 @@ func TestALossDoesNotPassTheKeyToAWaiter(t *testing.T) {
 
 // An operator releases the name under a caller that has not noticed it yet, which the Locker may grant again.
 func TestALossThatIsNotNoticedPassesTheKeyToNobody(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, masters []*redlocktest.Master, open opener) {
 		k, other := keyed.New(open(), redlock.WithoutKeepalive()), open()
 		require.NoError(t, k.Lock(t.Context(), "x"))
@@ -201,7 +194,6 @@ func TestALossThatIsNotNoticedPassesTheKeyToNobody(t *testing.T) {
 
 // While a caller of TryLock acquires the lock, another caller gets the key and loses the lock.
 func TestTryLockLeavesALostKeyAlone(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		var k *keyed.Keyed
 		first := true
@@ -225,7 +217,6 @@ func TestTryLockLeavesALostKeyAlone(t *testing.T) {
 }
 
 func TestASecondUnlockLeavesTheNextCallerAlone(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		k, other := lose(t, open()), open()
 		x, err := other.TryLock(t.Context(), "x")
@@ -252,7 +243,6 @@ func TestWhatEndsTheWaitForAKey(t *testing.T) {
 		{"lost", true, "a caller of this Keyed has lost it, and must call Unlock"},
 	} {
 		t.Run(state.name, func(t *testing.T) {
-			t.Parallel()
 			inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 				l := open()
 				k := keyed.New(l)
@@ -282,7 +272,6 @@ func TestWhatEndsTheWaitForAKey(t *testing.T) {
 
 // A callback that panics leaves no key taken.
 func TestAPanicLeavesNoKeyTaken(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		panics := ""
 		do := func(callback string) {
@@ -310,7 +299,6 @@ func TestAPanicLeavesNoKeyTaken(t *testing.T) {
 
 // New copies the options: the caller may change the slice afterwards.
 func TestNewCopiesTheOptions(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		opts := []redlock.LockOption{redlock.WithTTL(ttl)}
 		k := keyed.New(open(), opts...)

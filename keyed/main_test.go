@@ -14,9 +14,10 @@ import (
 
 func TestMain(m *testing.M) { testmain.Run(m) }
 
-// inBubble runs f with three masters in virtual time. open returns another Locker over them.
+// inBubble is a parallel test with three masters in virtual time. open returns another Locker over them.
 func inBubble(t *testing.T, f func(t *testing.T, masters []*redlocktest.Master, open opener)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		masters := redlocktest.StartVirtual(t, 3)

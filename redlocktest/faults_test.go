@@ -16,7 +16,6 @@ import (
 )
 
 func TestASlowMasterAnswersLate(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		const late = 100 * time.Millisecond
 		m := start(t, 1)[0]
@@ -54,7 +53,6 @@ func TestASlowMasterAnswersLate(t *testing.T) {
 }
 
 func TestNothingOvertakesWhatIsLate(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		m := start(t, 1)[0]
 		conn, err := dial(t.Context(), "tcp", strings.TrimPrefix(m.URL(), "redis://"))
@@ -77,7 +75,6 @@ func TestNothingOvertakesWhatIsLate(t *testing.T) {
 }
 
 func TestASlowMasterExecutesInTime(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
 		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(200*time.Millisecond))
@@ -100,7 +97,6 @@ func TestASlowMasterExecutesInTime(t *testing.T) {
 }
 
 func TestARefusalIsTheAnswerToEverything(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		const text = "OOM command not allowed"
 		m := start(t, 1)[0]
@@ -133,7 +129,6 @@ func TestARefusalIsTheAnswerToEverything(t *testing.T) {
 }
 
 func TestAWrongPasswordEndsTheWaiting(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
 		connected, fresh := open(t, masters), open(t, masters)
@@ -168,7 +163,6 @@ func TestARefusalOfMoreThanOneLineFailsTheTest(t *testing.T) {
 }
 
 func TestAnotherClientHoldsTheName(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		const ttl = 500 * time.Millisecond
 		masters := start(t, 3)
@@ -197,7 +191,6 @@ func TestAnotherClientHoldsTheName(t *testing.T) {
 }
 
 func TestAReleaseWakesTheWaiters(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
 		locker := open(t, masters, redlock.WithRetry(time.Minute, time.Minute))
@@ -223,7 +216,6 @@ func TestAReleaseWakesTheWaiters(t *testing.T) {
 }
 
 func TestHoldTakesTheNameFromItsHolder(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
 		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithoutKeepalive())
@@ -247,7 +239,6 @@ func TestHoldTakesTheNameFromItsHolder(t *testing.T) {
 }
 
 func TestAFrozenMasterHoldsAndReleasesAsItThaws(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		m := start(t, 1)[0]
 		c := connect(t, m)

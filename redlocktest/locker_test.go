@@ -104,7 +104,6 @@ func TestAnInvalidLockerFailsTheTest(t *testing.T) {
 }
 
 func TestAWipeIsWhatNoGuardSees(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 1)
 		one, another := open(t, masters), open(t, masters)
@@ -117,7 +116,6 @@ func TestAWipeIsWhatNoGuardSees(t *testing.T) {
 }
 
 func TestAThawedMasterExecutesTheReleasesOfThePause(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 5)
 		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(time.Second))

@@ -48,9 +48,10 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 
 type start = func(testing.TB, int) []*redlocktest.Master
 
-// onBoth runs f with masters behind sockets, and in a bubble with masters in virtual time.
+// onBoth is a parallel test with masters behind sockets, and in a bubble with masters in virtual time.
 func onBoth(t *testing.T, f func(t *testing.T, start start)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("sockets", func(t *testing.T) {
 		t.Parallel()
 		f(t, redlocktest.Start)
@@ -84,7 +85,6 @@ func uptimeAndID(t *testing.T, c *redis.Client) (up, id string) {
 }
 
 func TestMastersAreSeparateAndMayVoteAtOnce(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
 		require.Len(t, masters, 3)
@@ -106,7 +106,6 @@ func TestMastersAreSeparateAndMayVoteAtOnce(t *testing.T) {
 }
 
 func TestStopAndStart(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		m := start(t, 1)[0]
 		c := connect(t, m)
@@ -127,7 +126,6 @@ func TestStopAndStart(t *testing.T) {
 }
 
 func TestFreezeAndThaw(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		m := start(t, 1)[0]
 		c := connect(t, m)
@@ -145,7 +143,6 @@ func TestFreezeAndThaw(t *testing.T) {
 }
 
 func TestWipe(t *testing.T) {
-	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		m := start(t, 1)[0]
 		c := connect(t, m)
