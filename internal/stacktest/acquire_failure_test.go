@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
-	"github.com/redlock-go/redlock/node"
 )
 
 // What can be wrong with a master, and how its answers then begin.
@@ -56,124 +54,44 @@ func (w *world) passwords() []string {
 	return urls
 }
 
-func TestTryLockNamesWhatIsWrongWithEachMaster(t *testing.T) {
+// TryLock names each of them. Lock fails if only an operator can fix it, and waits otherwise.
+func TestWhatIsWrongWithAMajority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
 		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			urls := w.URLs()
-			if tt.text == "WRONGPASS" {
-				urls = w.passwords()
-				for _, m := range w.some(3, 5) {
-					m.RequirePassword("secret")
-				}
-			}
-			l := w.over(t, "a", w.nodes(t, "a", urls...))
+			each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
+			l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
 			for i := range 3 {
 				tt.make(w, i)
 			}
 			_, err := l.TryLock(t.Context(), "x")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			require.NotErrorIs(t, err, redlock.ErrHeld)
-			found := redlock.NodeErrors(err)
-			require.Len(t, found, 3)
-			for i, e := range found {
-				assert.Equal(t, w.Addr(i), e.Node)
-				assert.Equal(t, "acquire", e.Op)
-			}
+			require.Len(t, redlock.NodeErrors(err), 3)
 			time.Sleep(2 * time.Second) // a first connection may have taken longer than its vote
 			_, err = l.TryLock(t.Context(), "x")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.ErrorContains(t, err, tt.text)
 			assert.NotContains(t, err.Error(), "secret")
-			time.Sleep(time.Second)
-			w.Heal()
-			time.Sleep(2 * time.Second)
-			assert.Zero(t, w.keys())
-		})
-	}
-}
 
-func TestAMajorityOfOthersStillWins(t *testing.T) {
-	t.Parallel()
-	for _, tt := range troubles {
-		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			tt.make(w, 0)
-			tt.make(w, 1)
-			for range 3 {
-				lk := lock(t, l, "x")
-				require.NoError(t, lk.Extend(t.Context()))
-				unlock(t, lk)
-				time.Sleep(time.Second)
-			}
-		})
-	}
-}
-
-func TestLockFailsOnPermanentErrorsAndWaitsForTheRest(t *testing.T) {
-	t.Parallel()
-	for _, tt := range troubles {
-		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			for i := range 3 {
-				tt.make(w, i)
-			}
 			out := locking(within(t, time.Minute), l, "x")
 			if tt.permanent {
 				a := ended(t, out, time.Second)
 				require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
 				require.NotErrorIs(t, a.err, context.DeadlineExceeded)
-				return
+			} else {
+				time.Sleep(5 * time.Second)
+				waiting(t, out)
 			}
-			time.Sleep(5 * time.Second)
-			waiting(t, out)
 			w.Heal()
-			unlock(t, granted(t, out, ttl+3*time.Second)) // the restart window of those that had crashed
+			each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
+			if !tt.permanent {
+				unlock(t, granted(t, out, ttl+3*time.Second)) // the restart window of those that had crashed
+			}
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, w.keys())
 		})
 	}
-}
-
-func TestLockFailsOnServersThatAreNotRedis(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		dial := func(context.Context, string, string) (net.Conn, error) {
-			client, server := net.Pipe()
-			go func() {
-				defer func() { _ = server.Close() }()
-				buf := make([]byte, 1024)
-				if _, err := server.Read(buf); err == nil {
-					_, _ = server.Write([]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
-				}
-			}()
-			return client, nil
-		}
-		m, err := node.Open("redis://10.0.0.1", node.WithDialer(dial))
-		require.NoError(t, err)
-		l, err := redlock.New([]*node.Node{m})
-		require.NoError(t, err)
-		a := ended(t, locking(within(t, time.Minute), l, "x"), 5*time.Second)
-		require.ErrorIs(t, a.err, redlock.ErrNoQuorum)
-		require.ErrorIs(t, a.err, node.ErrNotRedis)
-		require.NoError(t, l.Close())
-	})
-}
-
-func TestAWrongPasswordThatIsSetRightIsNoticed(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
-		for _, m := range w.Masters() {
-			m.RequirePassword("another")
-		}
-		_, err := l.Lock(t.Context(), "x")
-		require.ErrorContains(t, err, "WRONGPASS")
-		for _, m := range w.Masters() {
-			m.RequirePassword("secret")
-		}
-		time.Sleep(time.Second)
-		lk, err := l.Lock(t.Context(), "x")
-		require.NoError(t, err)
-		unlock(t, lk)
-	})
 }
 
 // When Lock's context ends, the error matches the context's error and the reason for the wait.
@@ -284,84 +202,5 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.Zero(t, w.keys())
-	})
-}
-
-func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"frozen", "cut off"} {
-		subWorld(t, how, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a", redlock.WithTTL(time.Minute))
-			lk := lock(t, l, "x")
-			synctest.Wait()
-			for _, m := range w.some(0, 3) {
-				if how == "frozen" {
-					m.Freeze()
-				} else {
-					m.BlackHole()
-				}
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			began := time.Now()
-			err := lk.Unlock(ctx)
-			assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.Len(t, redlock.NodeErrors(err), 3)
-			require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
-			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
-			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
-			time.Sleep(10 * time.Second)
-			assert.Equal(t, 3, w.keys())
-			w.Heal()
-			time.Sleep(2 * time.Second)
-			assert.Zero(t, w.keys(), "long before the TTL")
-		})
-	}
-}
-
-// The masters released the lock, their answers went down with the connections, and the releases that are sent again
-// find nothing.
-func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		for _, m := range w.some(0, 4) {
-			m.Cut(simnet.FromMaster)
-		}
-		out := make(chan error, 1)
-		go func() { out <- lk.Unlock(t.Context()) }()
-		synctest.Wait()
-		require.Zero(t, w.keys(), "carried out")
-		require.Empty(t, out)
-		for _, m := range w.some(0, 4) {
-			m.Reset()
-			m.Heal()
-		}
-		require.NoError(t, <-out)
-	})
-}
-
-func TestEachUnlockOfManyAtOnceButOneSaysReleased(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		for range 20 {
-			lk := lock(t, l, "x")
-			errs := make(chan error, 10)
-			for range cap(errs) {
-				go func() { errs <- lk.Unlock(t.Context()) }()
-			}
-			fine := 0
-			for range cap(errs) {
-				if err := <-errs; err == nil {
-					fine++
-				} else {
-					require.ErrorIs(t, err, redlock.ErrReleased)
-				}
-			}
-			assert.Equal(t, 1, fine)
-		}
 	})
 }

@@ -2,6 +2,8 @@ package stacktest_test
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,11 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testcert"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -86,105 +91,6 @@ func TestTheFirstTryLockAtADistance(t *testing.T) {
 	}
 }
 
-// A question that changes nothing has the time to connect, too.
-func TestTheFirstQuestionAtADistance(t *testing.T) {
-	t.Parallel()
-	for _, d := range distances {
-		for how, handshake := range handshakes {
-			subWorld(t, fmt.Sprint(d.trip, " ", how), 3, func(t *testing.T, w *world) {
-				opts := []redlock.Option{redlock.WithTTL(d.ttl)}
-				if d.timeout > 0 {
-					opts = append(opts, redlock.WithNodeTimeout(d.timeout))
-				}
-				l := w.over(t, "here", w.far(t, "here", 3, d.trip, handshake), opts...)
-				rows, err := l.Nodes(t.Context())
-				require.NoError(t, err)
-				for _, row := range rows {
-					require.NoError(t, row.Err)
-				}
-				l = w.over(t, "there", w.far(t, "there", 3, d.trip, handshake), opts...)
-				state, err := l.Inspect(t.Context(), "x")
-				require.NoError(t, err)
-				assert.Empty(t, state.Holders)
-			})
-		}
-	}
-}
-
-// An attempt that cannot connect ends after a second, or after two and a half node timeouts if these are longer, and
-// within half of the validity. It says what failed. The next attempt does not wait for these masters.
-func TestTheFirstTryLockOverMastersThatDoNotAnswer(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ ttl, timeout, most time.Duration }{
-		{10 * time.Second, 0, 1250 * time.Millisecond},
-		{time.Minute, 2 * time.Second, 5 * time.Second},
-		{time.Second, 0, 500 * time.Millisecond},
-	} {
-		for how, fault := range map[string]func(w *world){
-			"cut off": func(w *world) {
-				for _, m := range w.Masters() {
-					m.BlackHole()
-				}
-			},
-			"frozen": func(w *world) {
-				each(w.Masters(), (*simnet.Master).Freeze)
-			},
-		} {
-			subWorld(t, fmt.Sprint(c.ttl, " ", how), 3, func(t *testing.T, w *world) {
-				opts := []redlock.Option{redlock.WithTTL(c.ttl)}
-				if c.timeout > 0 {
-					opts = append(opts, redlock.WithNodeTimeout(c.timeout))
-				}
-				l := w.locker(t, "here", opts...)
-				fault(w)
-				began := time.Now()
-				_, err := l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				assert.LessOrEqual(t, time.Since(began), c.most)
-				for _, failed := range redlock.NodeErrors(err) {
-					require.ErrorIs(t, failed.Err, node.ErrTimeout)
-					assert.Contains(t, failed.Err.Error(), "connecting: ")
-				}
-				began = time.Now()
-				_, err = l.TryLock(t.Context(), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				assert.Zero(t, time.Since(began))
-			})
-		}
-	}
-}
-
-// A node timeout above a second bounds connecting, so that a master that accepts connections long before it answers
-// can vote.
-func TestTheNodeTimeoutBoundsConnecting(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "here", redlock.WithTTL(5*time.Minute), redlock.WithNodeTimeout(20*time.Second))
-		each(w.Masters(), (*simnet.Master).Freeze)
-		time.AfterFunc(15*time.Second, func() {
-			each(w.Masters(), (*simnet.Master).Thaw)
-		})
-		began := time.Now()
-		unlock(t, lock(t, l, "x"))
-		assert.Equal(t, 15*time.Second, time.Since(began))
-	})
-}
-
-// Close does not wait for a connection that nothing needs any more.
-func TestCloseEndsConnecting(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "here", redlock.WithTTL(time.Hour), redlock.WithNodeTimeout(20*time.Minute))
-		each(w.Masters(), (*simnet.Master).Freeze)
-		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-		time.Sleep(time.Minute)
-		waiting(t, out)
-		began := time.Now()
-		require.NoError(t, l.Close())
-		assert.Zero(t, time.Since(began))
-		synctest.Wait()
-		require.ErrorIs(t, (<-out).err, redlock.ErrClosed)
-	})
-}
-
 // A call that waits says so within two seconds, although its first attempt takes a second to connect.
 func TestAnOutageIsLoggedWhileConnecting(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -202,4 +108,133 @@ func TestAnOutageIsLoggedWhileConnecting(t *testing.T) {
 		require.NoError(t, l.Close())
 		assert.Contains(t, log.String(), "waiting, since no majority of the masters answers")
 	})
+}
+
+// opaque is a connection through a tunnel: one cannot look into it, and it knows no deadlines, like a channel of SSH.
+type opaque struct{ net.Conn }
+
+var errNoDeadline = errors.New("deadlines are not supported")
+
+func (opaque) SetDeadline(time.Time) error      { return errNoDeadline }
+func (opaque) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (opaque) SetWriteDeadline(time.Time) error { return errNoDeadline }
+
+func tunnel(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return opaque{c}, nil
+}
+
+// Redis closes idle connections after its timeout. Whatever kind of connection that was, the next call is not lost with
+// it.
+func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	cert, key, authority := ca.Files(ca.Valid())
+	open := func(url string, opts ...node.Option) *node.Node {
+		n, err := node.Open(url, opts...)
+		require.NoError(t, err)
+		return n
+	}
+	wrap := func(t *testing.T, o *redis.Options) *node.Node {
+		t.Helper()
+		o.MaxRetries, o.DialerRetries = -1, 1
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		c := redis.NewClient(o)
+		t.Cleanup(func() { _ = c.Close() })
+		n, err := node.Wrap(c)
+		require.NoError(t, err)
+		return n
+	}
+	for name, master := range map[string]func(*testing.T, *redisproc.Server) *node.Node{
+		"plain": func(_ *testing.T, s *redisproc.Server) *node.Node { return open(s.URL()) },
+		"TLS": func(_ *testing.T, s *redisproc.Server) *node.Node {
+			return open("rediss://"+s.TLSAddr(), node.WithTLSConfig(ca.Trusting()))
+		},
+		"a tunnel": func(_ *testing.T, s *redisproc.Server) *node.Node { return open(s.URL(), node.WithDialer(tunnel)) },
+		"TLS through a tunnel": func(_ *testing.T, s *redisproc.Server) *node.Node {
+			return open("rediss://"+s.TLSAddr(), node.WithTLSConfig(ca.Trusting()), node.WithDialer(tunnel))
+		},
+		"a wrapped client": func(t *testing.T, s *redisproc.Server) *node.Node {
+			return wrap(t, &redis.Options{Addr: s.Addr()})
+		},
+		"a wrapped client with TLS": func(t *testing.T, s *redisproc.Server) *node.Node {
+			return wrap(t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting()})
+		},
+		"a wrapped client with TLS whose pool is a queue": func(t *testing.T, s *redisproc.Server) *node.Node {
+			return wrap(t, &redis.Options{
+				Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3,
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := redisproc.ForTLSTest(t, 1, cert, key, authority, "--timeout", "1")
+			masters := make([]*node.Node, len(servers))
+			for i, s := range servers {
+				masters[i] = master(t, s)
+			}
+			l, err := redlock.New(masters, redlock.WithoutRestartGuard())
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, l.Close()) })
+			idle := func() {
+				require.Eventually(
+					t, func() bool { return clients(t, servers[0]) == 0 }, 20*time.Second, 10*time.Millisecond,
+					"the server closes idle connections",
+				)
+			}
+			unlock(t, lock(t, l, "warm up"))
+			idle()
+			unlock(t, lock(t, l, "tried"))
+			idle()
+			_, err = l.Inspect(t.Context(), "x")
+			require.NoError(t, err)
+			held := lock(t, l, "x", redlock.WithoutKeepalive())
+			idle()
+			require.NoError(t, l.Release(t.Context(), "x", held.Token()))
+		})
+	}
+}
+
+// clients is how many clients a server has, not counting the one that asks.
+func clients(t *testing.T, s *redisproc.Server) int {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	list, err := c.ClientList(t.Context()).Result()
+	require.NoError(t, err)
+	return strings.Count(list, "\n") - 1
+}
+
+// startTLS starts servers with one certificate, and returns their URLs.
+func startTLS(t *testing.T, ca *testcert.Authority, n int, c tls.Certificate) []string {
+	t.Helper()
+	cert, key, authority := ca.Files(c)
+	return redisproc.TLSURLs(redisproc.ForTLSTest(t, n, cert, key, authority))
+}
+
+func TestATLSConfigurationOfALocker(t *testing.T) {
+	t.Parallel()
+	_, err := redlock.Open([]string{"rediss://10.0.0.1"}, redlock.WithTLSConfig(nil))
+	require.ErrorContains(t, err, "redlock: TLS configuration nil")
+
+	ca := testcert.New(t)
+	config := ca.Trusting()
+	option := redlock.WithTLSConfig(config)
+	config.RootCAs = nil // it was copied
+	urls := append(startTLS(t, ca, 2, ca.Valid()), redisproc.ForTest(t, 1)[0].URL())
+	urls[1] = strings.Replace(urls[1], "rediss", "REDISS", 1)
+	l, err := redlock.Open(urls, option, redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	unlock(t, lock(t, l, "x"))
+	nodes, err := l.Nodes(t.Context())
+	require.NoError(t, err)
+	for _, n := range nodes {
+		assert.True(t, n.Reachable, "%v", n.Err)
+	}
+	assert.Empty(t, config.ServerName)
 }

@@ -48,10 +48,7 @@ var doers = []doer{
 func doing(t *testing.T, f func(t *testing.T, w *world, l *redlock.Locker, d doer)) {
 	t.Helper()
 	for _, d := range doers {
-		t.Run(d.kind+" "+d.name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, 3, func(t *testing.T, w *world) { f(t, w, w.locker(t, "a"), d) })
-		})
+		subWorld(t, d.kind+" "+d.name, 3, func(t *testing.T, w *world) { f(t, w, w.locker(t, "a"), d) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.
@@ -116,28 +117,80 @@ func failingTries() (all []failure) {
 	return all
 }
 
-// The second round trip of a lock with fencing raises the smaller counters of the other masters.
-func TestAFailureToRaiseTheFenceNamesItsMasters(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithFencing())
-		w.warm(t, l)
-		for i, m := range w.Masters() {
-			m.Set(kind.FenceKey("x"), fmt.Sprint(uint64(1)<<52+uint64(i)), time.Hour)
-			m.Delay(10*time.Millisecond, 0)
+const secretPassword, secretLabel = "s3cretword", "s3cretlabel"
+
+func assertNoSecret(t *testing.T, shown ...any) {
+	t.Helper()
+	for _, s := range shown {
+		for _, secret := range []string{secretPassword, secretLabel} {
+			assert.NotContains(t, fmt.Sprint(s), secret)
 		}
-		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-		time.Sleep(25 * time.Millisecond) // the answers are here, and the second question is not there yet
+	}
+}
+
+// What a Locker shows of its masters is their addresses: in errors, in the rows of Nodes, in traces and in the log.
+func TestALockerShowsNeitherUserNorQueryOfItsMasters(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var urls []string
 		for _, m := range w.Masters() {
-			m.Reply("OOM command not allowed", "EVALSHA")
+			m.RequirePassword(secretPassword)
+			urls = append(urls, "redis://:"+secretPassword+"@"+m.Addr()+"/0?client_name="+secretLabel)
 		}
-		err := ended(t, out, time.Second).err
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		found := redlock.NodeErrors(err)
-		require.NotEmpty(t, found)
-		for _, failed := range found {
-			assert.Equal(t, "raise", failed.Op)
-			require.ErrorContains(t, failed.Err, "OOM")
+		var mu sync.Mutex
+		var traced []any
+		var log logbook
+		trace := hooked(func(_ string, event any) {
+			mu.Lock()
+			defer mu.Unlock()
+			traced = append(traced, event)
+		})
+		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()), redlock.WithTrace(trace))
+		held := lock(t, l, "held")
+		for name, fault := range map[string]func(){
+			"another password": func() {
+				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("another"); m.Reset() })
+			},
+			"frozen": func() {
+				each(w.Masters(), (*simnet.Master).Freeze)
+			},
+			"gone": func() {
+				each(w.Masters(), (*simnet.Master).Crash)
+			},
+		} {
+			fault()
+			for range 20 { // as it is noticed, and after
+				_, err := l.TryLock(t.Context(), "x")
+				require.Error(t, err, name)
+				found := redlock.NodeErrors(err)
+				require.NotEmpty(t, found, name)
+				assertNoSecret(t, err)
+				for _, failed := range found {
+					assert.Contains(t, w.URLs(), "redis://"+failed.Node)
+					assertNoSecret(t, failed.Node, failed.Err, failed)
+				}
+				assertNoSecret(t, held.Extend(t.Context()))
+				rows, err := l.Nodes(t.Context())
+				assertNoSecret(t, err)
+				for _, row := range rows {
+					assertNoSecret(t, row.Node, row.Err, fmt.Sprintf("%+v", row))
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+			for _, m := range w.Masters() {
+				if !m.Up() {
+					m.Restart()
+				}
+				m.RequirePassword(secretPassword)
+			}
+			w.Heal()
+			time.Sleep(20 * time.Second)
 		}
-		w.Heal()
+		_ = held.Unlock(t.Context())
+		mu.Lock()
+		defer mu.Unlock()
+		require.NotEmpty(t, traced)
+		require.NotEmpty(t, log.lines(""))
+		assertNoSecret(t, traced...)
+		assertNoSecret(t, log.lines(""))
 	})
 }

@@ -4,11 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 )
@@ -71,5 +76,220 @@ func TestBothListsAtOnce(t *testing.T) {
 			done.Wait()
 			assert.Equal(t, stage.excludes, overlaps == 0, "%s: %d overlaps", stage.name, overlaps)
 		})
+	}
+}
+
+// A change is a row of the table in docs/masters.md: clients with the list from are replaced, one by one, by clients
+// with the list to. Masters are counted from 0.
+type change struct {
+	name          string
+	from, to, off []int // off do not run while both lists are in use
+}
+
+// changes are the rows of the table.
+func changes(t *testing.T) []change {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/masters.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "| change | from | to | does not run meanwhile |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var all []change
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|-]+) \| ([A-F ]+) \| ([A-F ]+) \| ([A-F ]+) \|`).
+		FindAllStringSubmatch(table, -1) {
+		all = append(all, change{row[1], numbered(row[2]), numbered(row[3]), numbered(row[4])})
+	}
+	require.Len(t, all, strings.Count(table, "\n|")-1, "rows below the rule")
+	return all
+}
+
+// numbered makes 0, 1, 4 of "A B E".
+func numbered(letters string) (masters []int) {
+	for _, letter := range strings.Fields(letters) {
+		masters = append(masters, int(letter[0]-'A'))
+	}
+	return masters
+}
+
+const (
+	migrating = 6           // masters there are, A to F
+	window    = ttl + drift // the default restart window
+)
+
+// new, gone: what is on one of the lists only.
+func (c change) new() []int  { return without(c.to, c.from) }
+func (c change) gone() []int { return without(c.from, c.to) }
+
+func without(list, not []int) (rest []int) {
+	for _, m := range list {
+		if !slices.Contains(not, m) {
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+// majorities are the majorities of a list that can be had while the masters off do not run.
+func majorities(list, off []int) (all [][]int) {
+	running := without(list, off)
+	need := len(list)/2 + 1
+	for set := range 1 << len(running) {
+		var chosen []int
+		for i, m := range running {
+			if set&(1<<i) != 0 {
+				chosen = append(chosen, m)
+			}
+		}
+		if len(chosen) == need {
+			all = append(all, chosen)
+		}
+	}
+	return all
+}
+
+// apart are majorities of the two lists that share no master: two holders. It is nil if there are none.
+func (c change) apart(fromOff, toOff []int) (old, next []int) {
+	for _, old := range majorities(c.from, fromOff) {
+		for _, next := range majorities(c.to, toOff) {
+			if len(without(old, next)) == len(old) {
+				return old, next
+			}
+		}
+	}
+	return nil, nil
+}
+
+func TestEveryMajorityOfOneListMeetsEveryOneOfTheNext(t *testing.T) {
+	t.Parallel()
+	for _, c := range changes(t) {
+		require.NotEmpty(t, majorities(c.from, c.off), c.name)
+		require.NotEmpty(t, majorities(c.to, c.off), c.name)
+		old, next := c.apart(c.off, c.off)
+		assert.Nil(t, old, "%s: %v and %v", c.name, old, next)
+		// The control: with all of them running there are two that do not meet, so the masters that do not are needed.
+		for _, on := range c.off {
+			old, _ := c.apart(without(c.off, []int{on}), without(c.off, []int{on}))
+			assert.NotNil(t, old, "%s: master %d may run as well", c.name, on)
+		}
+	}
+}
+
+// begin takes down what does not run.
+func (w *world) begin(off []int) {
+	for _, m := range off {
+		w.Master(m).Crash()
+	}
+}
+
+// list are the URLs of masters.
+func (w *world) list(masters []int) (urls []string) {
+	for _, m := range masters {
+		urls = append(urls, w.Master(m).URL())
+	}
+	return urls
+}
+
+// reaching is a Locker with a list, on a host that reaches only some of them.
+func (w *world) reaching(t *testing.T, list, reached []int, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	host := fmt.Sprint("host of ", list, " reaching ", reached)
+	for _, m := range w.Masters() {
+		if !slices.Contains(reached, m.Index()) {
+			w.Host(host).To(m.Index()).BlackHole()
+		}
+	}
+	return w.over(t, host, w.nodes(t, host, w.list(list)...), opts...)
+}
+
+// begun is a world in the middle of a change, with a lock of the old list on old, of a client that has disappeared.
+func (c change) begun(t *testing.T, w *world, old []int) *redlock.Lock {
+	t.Helper()
+	w.begin(without([]int{0, 1, 2, 3, 4, 5}, slices.Concat(c.from, without(c.to, c.off))))
+	return lock(t, w.reaching(t, c.from, old), "job", redlock.WithoutKeepalive(), redlock.WithFencing())
+}
+
+// The masters that are started last vote when what was locked with the old list is over, however early they are
+// started.
+func TestMastersThatAreStartedLastWaitForTheLocksOfBefore(t *testing.T) {
+	t.Parallel()
+	for _, c := range changes(t) {
+		last := without(c.off, c.gone())
+		if len(last) == 0 {
+			continue
+		}
+		old, next := c.apart(c.off, nil)
+		require.NotNil(t, old)
+		for _, guard := range []bool{true, false} {
+			bubble(t, migrating, func(t *testing.T, w *world) {
+				opts := []redlock.Option{redlock.WithFencing()}
+				if !guard {
+					opts = append(opts, redlock.WithoutRestartGuard())
+				}
+				held := c.begun(t, w, old)
+				for _, m := range last {
+					w.Master(m).Restart()
+				}
+				l, err := w.reaching(t, c.to, next, opts...).Lock(within(t, time.Minute), "job")
+				require.NoError(t, err, c.name)
+				assert.Equal(t, guard, !time.Now().Before(held.Until()), "%s, restart guard %v", c.name, guard)
+				assert.Equal(t, guard, held.Err() != nil)
+				if guard {
+					assert.Greater(t, l.Fence(), held.Fence())
+				}
+				unlock(t, l)
+			})
+		}
+	}
+}
+
+// Some of the masters that stop first hold votes of locks that are still held. Those end within a TTL.
+func TestAfterMastersWereStoppedATTLMustPass(t *testing.T) {
+	t.Parallel()
+	for _, c := range changes(t) {
+		first := without(c.off, without(c.to, c.from))
+		if len(first) == 0 {
+			continue
+		}
+		old, next := c.apart(nil, c.off)
+		require.NotNil(t, old)
+		for _, wait := range []bool{true, false} {
+			bubble(t, migrating, func(t *testing.T, w *world) {
+				held := c.begun(t, w, old)
+				for _, m := range first {
+					w.Master(m).Crash()
+				}
+				if wait {
+					time.Sleep(ttl)
+				}
+				l, err := w.reaching(t, c.to, next).Lock(within(t, time.Minute), "job")
+				require.NoError(t, err, c.name)
+				assert.Equal(t, wait, held.Err() != nil, "%s, waited %v: one holder", c.name, wait)
+				unlock(t, l)
+			})
+		}
+	}
+}
+
+// A new master that was started after the old one had stopped needs no waiting for: its restart window is that.
+func TestANewMasterThatIsStartedWhenTheOldOneHasStopped(t *testing.T) {
+	t.Parallel()
+	for _, c := range changes(t) {
+		if len(c.new()) != 1 || len(c.gone()) != 1 {
+			continue
+		}
+		old, next := c.apart(nil, c.off)
+		for _, idle := range []bool{false, true} { // the new one has been running idle for long
+			bubble(t, migrating, func(t *testing.T, w *world) {
+				held := c.begun(t, w, old)
+				w.Master(c.gone()[0]).Crash()
+				if !idle {
+					w.Master(c.new()[0]).Restart()
+				}
+				l, err := w.reaching(t, c.to, next).Lock(within(t, time.Minute), "job")
+				require.NoError(t, err, c.name)
+				assert.Equal(t, idle, held.Err() == nil, "%s, running idle %v: two holders", c.name, idle)
+				unlock(t, l)
+			})
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package stacktest_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -54,97 +58,6 @@ func TestAMasterThatRestartedMayNotVote(t *testing.T) {
 func TestWithoutTheGuardTwoHoldTheLock(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		require.NoError(t, forgetful(t, w, redlock.WithoutRestartGuard()))
-	})
-}
-
-func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		opts   []redlock.Option
-		window time.Duration
-	}{
-		{"default: the TTL and its drift", nil, ttl + drift},
-		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
-		{
-			"drift of its own",
-			[]redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)},
-			90 * time.Second,
-		},
-	} {
-		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
-			l := w.locker(t, "a", tt.opts...)
-			w.warm(t, l)
-			w.Master(0).Crash()
-			w.Master(1).Restart()
-			_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			time.Sleep(100 * time.Millisecond)
-			_, err = l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			var young *node.RestartError
-			require.ErrorAs(t, err, &young)
-			assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
-			synctest.Wait()
-			assert.Zero(t, w.keys(), "the vote that did not count is released")
-
-			time.Sleep(young.Left - time.Second/2)
-			_, err = l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			time.Sleep(time.Second)
-			unlock(t, lock(t, l, "x"))
-		})
-	}
-}
-
-// The nodes' tests have the other ways to hide an identity.
-func TestServersThatDoNotSayWhoTheyAreAreRefused(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		w.Master(0).Info("run_id", "")
-		l := w.locker(t, "a")
-		unlock(t, lock(t, l, "x"))
-		synctest.Wait()
-
-		w.Master(1).Info("run_id", "")
-		l = w.locker(t, "b")
-		began := time.Now()
-		_, err := l.Lock(within(t, time.Minute), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, err, "WithoutRestartGuard", "the option that helps")
-		assert.Less(t, time.Since(began), time.Second, "only an operator can fix it")
-		time.Sleep(time.Second)
-		assert.Zero(t, w.keys())
-
-		l = w.locker(t, "c", redlock.WithoutRestartGuard())
-		unlock(t, lock(t, l, "x"))
-		rows, err := l.Nodes(t.Context())
-		require.NoError(t, err)
-		assert.True(t, rows[0].MayVote)
-	})
-}
-
-// This holds from the first lock on, without the guard, too.
-func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
-	inWorld(t, 2, func(t *testing.T, w *world) {
-		w.Alias("10.9.9.9:6379", 1)
-		urls := append(w.URLs(), "redis://10.9.9.9:6379")
-
-		w.Master(0).Crash()
-		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithoutRestartGuard())
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum, "one server is no majority of three")
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-		w.Master(0).Restart()
-		time.Sleep(time.Minute)
-
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		assert.Equal(t, 2, w.holders("x", lk.Token()), "two servers are")
-		require.NoError(t, lk.Extend(t.Context()))
-		w.Master(0).Wipe()
-		require.Error(t, lk.Extend(t.Context()), "one server is no majority for an extension")
-		_ = lk.Unlock(t.Context())
 	})
 }
 
@@ -238,27 +151,176 @@ func TestWithoutTheGuardARestoredKeyCounts(t *testing.T) {
 	})
 }
 
-// TestARestoredKeyCountsAgainWhereTheLockWas has one master restart without its data, for longer than an extension
-// takes. Another master fails a while later, within the restart window of the first.
-func TestARestoredKeyCountsAgainWhereTheLockWas(t *testing.T) {
+// liar is a master that answers every command that is not of the handshake with the same bytes.
+func liar(answer string) *testnet.Scripted {
+	return &testnet.Scripted{RunID: "liar", Answer: func(args []string) (string, bool) {
+		switch strings.ToLower(args[0]) {
+		case "client", "subscribe", "ping":
+			return "-ERR unknown command\r\n", false
+		}
+		return answer, false
+	}}
+}
+
+// A malformed reply of one master grants nothing, and does no harm if a majority of the others reply well.
+func TestOneMasterThatRepliesNonsense(t *testing.T) {
 	t.Parallel()
-	for _, down := range []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second} {
-		subWorld(t, down.String(), 3, func(t *testing.T, w *world) {
-			const window = time.Minute
-			l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithMaxTTL(window))
-			time.Sleep(window + window/50)
-			held := lock(t, l, "x")
-			synctest.Wait()
-			time.Sleep(100 * time.Millisecond)
-			w.Master(0).Crash()
-			time.Sleep(down)
-			w.Master(0).Start()
-			time.Sleep(window / 4)
-			require.Equal(t, 3, w.holders("x", held.Token()))
-			w.Master(1).Crash()
-			time.Sleep(window / 4)
-			require.NoError(t, held.Err())
-			unlock(t, held)
+	for i, nonsense := range []string{
+		":0\r\n", ":-5\r\n", ":9223372036854775807\r\n", ":-9223372036854775808\r\n", "+OK\r\n", "+\r\n", "$-1\r\n",
+		"$0\r\n\r\n", "*-1\r\n", "*0\r\n",
+		"*1\r\n:0\r\n", "*2\r\n$9\r\nreentrant\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n", "*3\r\n:0\r\n:0\r\n:0\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:77\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:-9\r\n:1\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:9223372036854775807\r\n:9223372036854775807\r\n",
+		"*5\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:1\r\n:1\r\n", "*3\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n",
+		"*6\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n", "-ERR\r\n",
+		"-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
+		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n", "$2000000\r\n" + strings.Repeat("x", 2e6) + "\r\n",
+	} {
+		bubble(t, 3, func(t *testing.T, w *world) {
+			masters := w.nodes(t, "a")
+			n, err := node.Open("redis://10.9.9.9", node.WithDialer(liar(nonsense).Dial))
+			require.NoError(t, err)
+			masters[i%3] = n // the first to be asked is one of them
+			l := w.over(t, "a", masters)
+			for _, opts := range [][]redlock.LockOption{nil, {redlock.WithFencing()}} {
+				lk, err := l.TryLock(t.Context(), "x", opts...)
+				require.NoError(t, err, nonsense)
+				h, err := l.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				require.Len(t, h.Holders, 1)
+				assert.Equal(t, 2, h.Holders[0].Votes)
+				unlock(t, lk)
+			}
+			w.foreign("x", time.Minute)
+			_, err = l.TryLock(t.Context(), "x")
+			require.Error(t, err, nonsense)
+			_, err = l.RW("x").TryRLock(t.Context())
+			require.Error(t, err, nonsense)
+			_, err = l.TryLockAll(t.Context(), []string{"x", "y"})
+			require.Error(t, err, nonsense)
+			_, err = l.Reentrant("x", "me").TryLock(t.Context())
+			require.Error(t, err, nonsense)
+			for _, wait := range []call{byMutex, byWriter, queued["several"].wait} {
+				_, err := wait(within(t, time.Second), l, 0)
+				require.ErrorIs(t, err, context.DeadlineExceeded, nonsense)
+			}
+			w.foreign("x", time.Millisecond)
+			lk, err := l.Lock(within(t, time.Minute), "x")
+			require.NoError(t, err)
+			unlock(t, lk)
 		})
 	}
+}
+
+// A silent or refusing minority makes no call of any kind slower.
+func TestNoKindWaitsForAMinority(t *testing.T) {
+	t.Parallel()
+	const way = 10 * time.Millisecond
+	for fault, do := range map[string]func(m *simnet.Master){
+		"frozen": (*simnet.Master).Freeze, "down": (*simnet.Master).Crash,
+		"cut off": func(m *simnet.Master) { m.BlackHole() },
+	} {
+		for _, k := range permitless {
+			bubble(t, 5, func(t *testing.T, w *world) {
+				for i := range 5 {
+					w.Master(i).Delay(way, 0)
+				}
+				ours := w.locker(t, "us")
+				timed := func(what string, f func() error) {
+					t.Helper()
+					began := time.Now()
+					require.NoError(t, f(), "%s: %s", k.name, what)
+					assert.LessOrEqual(t, time.Since(began), 4*way, "%s: %s, two masters %s", k.name, what, fault)
+				}
+				require.NoError(t, lock(t, ours, "x").Unlock(t.Context())) // connects
+				time.Sleep(2 * way)
+				do(w.Master(1))
+				do(w.Master(3))
+				for range 3 {
+					var l *redlock.Lock
+					timed("lock", func() (err error) {
+						l, err = k.try(t.Context(), ours)
+						return err
+					})
+					timed("extend", func() error { return l.Extend(t.Context()) })
+					timed("unlock", func() error { return l.Unlock(t.Context()) })
+				}
+			})
+		}
+	}
+}
+
+// inBalanced runs f with three addresses, of which the first balanced ones lead to two masters each, in turn.
+func inBalanced(t *testing.T, balanced int, f func(t *testing.T, w *world, urls []string)) {
+	t.Helper()
+	bubble(t, 6, func(t *testing.T, w *world) {
+		var urls []string
+		for i := range 3 {
+			addr := fmt.Sprintf("10.9.9.%d:6379", i)
+			w.Alias(addr, i)
+			if i < balanced {
+				w.Alias(addr, i, i+3)
+			}
+			urls = append(urls, "redis://"+addr)
+		}
+		for _, m := range w.Masters() {
+			m.Delay(time.Millisecond, time.Millisecond)
+		}
+		f(t, w, urls)
+	})
+}
+
+// The clients' connections reach other servers, so each could get a majority of its own.
+func TestServersBehindLoadBalancersGrantNoLock(t *testing.T) {
+	t.Parallel()
+	for balanced := 2; balanced <= 3; balanced++ {
+		inBalanced(t, balanced, func(t *testing.T, w *world, urls []string) {
+			var log logbook
+			a := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()))
+			b := w.over(t, "b", w.nodes(t, "b", urls...))
+			for i := range 100 {
+				for k, l := range []*redlock.Locker{a, b} {
+					_, err := l.TryLock(t.Context(), "x")
+					require.ErrorIs(t, err, redlock.ErrNoQuorum, "%d, %d: %d", balanced, i, k)
+					several := 0
+					for _, failed := range redlock.NodeErrors(err) {
+						var e *node.SeveralServersError
+						if assert.ErrorAs(t, failed, &e, "%v", err) {
+							several++
+						}
+					}
+					assert.GreaterOrEqual(t, several, 2)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			rows, err := a.Nodes(t.Context())
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			for i, row := range rows {
+				assert.True(t, row.Reachable)
+				assert.Equal(t, i >= balanced, row.MayVote, "%+v", row)
+			}
+			assert.Len(t, log.lines("a master is not asked for locks"), balanced, "one for each")
+
+			for i := range balanced {
+				w.Alias(fmt.Sprintf("10.9.9.%d:6379", i), i)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			_, err = a.Lock(ctx, "x")
+			require.NoError(t, err)
+			_, err = b.TryLock(t.Context(), "x")
+			require.Error(t, err)
+			assert.Zero(t, w.keysOf(3, 6))
+			assert.GreaterOrEqual(t, len(log.lines("leads to one server again")), 1)
+		})
+	}
+}
+
+// keysOf returns how many keys there are on the masters from, from+1 … below to.
+func (w *world) keysOf(from, to int) (n int) {
+	for _, m := range w.some(from, to) {
+		n += len(m.Keys())
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package stacktest_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,56 +88,6 @@ func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
 	}
 }
 
-func TestOtherKindsAreNotHandedOver(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		writer, err := l.RW("x").TryLock(t.Context())
-		require.NoError(t, err)
-		out := locking(t.Context(), l, "x")
-		unlock(t, writer)
-		mutex := granted(t, out, time.Second)
-		next := inBackground(func() (*redlock.Lock, error) { return l.RW("x").Lock(t.Context()) })
-		unlock(t, mutex)
-		again := granted(t, next, time.Second)
-		assert.EqualValues(t, 1, kindStats(t, l, "writer").Held)
-		unlock(t, again)
-	})
-}
-
-func TestALockOfSeveralNamesIsHandedOver(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		all, err := l.TryLockAll(t.Context(), []string{"x", "y"})
-		require.NoError(t, err)
-		out := inBackground(func() (*redlock.Lock, error) { return l.LockAll(t.Context(), []string{"y", "x"}) })
-		synctest.Wait()
-		w.forget()
-		unlock(t, all)
-		next := granted(t, out, 0)
-		assert.Empty(t, w.asked())
-		unlock(t, next)
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
-func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		first, out := withWaiter(t, w, l, nil, nil)
-		unlock(t, first)
-		second := ended(t, out, 0).lock
-		require.NotNil(t, second)
-		until := second.Until()
-		<-second.Context().Done()
-		require.ErrorIs(t, second.Err(), redlock.ErrLost)
-		assert.False(t, time.Now().After(until))
-		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
-	})
-}
-
 // An extension that the previous holder sent finds a loss, during the hand-over or after it. The current holder must be
 // notified.
 func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
@@ -174,27 +125,6 @@ func testLossFoundByAnExtensionFromBefore(t *testing.T, handOver time.Duration) 
 		require.ErrorIs(t, second.Err(), redlock.ErrLost)
 		require.ErrorIs(t, <-extended, redlock.ErrReleased)
 		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
-	})
-}
-
-func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
-	// Alone, and on one processor: the waiter's context has ended, and it has not yet run when the lock is handed to it.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	bubble(t, 3, func(t *testing.T, w *world) {
-		l, other := w.locker(t, "a"), w.locker(t, "b")
-		w.warm(t, l)
-		lk := lock(t, l, "x")
-		ctx, cancel := context.WithCancel(t.Context())
-		out := locking(ctx, l, "x")
-		third := locking(t.Context(), l, "x")
-		cancel()
-		unlock(t, lk)
-		require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
-		unlock(t, granted(t, third, time.Second, "the next waiter gets the turn"))
-		synctest.Wait()
-		unlock(t, lock(t, other, "x"))
-		synctest.Wait()
-		assert.Zero(t, w.keys())
 	})
 }
 
@@ -255,36 +185,91 @@ func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 	}
 }
 
-// The cooldown lets others get the name. Once the owner has it again, its further holds do not wait.
-func TestAnInnerLockDoesNotWaitForTheCooldown(t *testing.T) {
+// released are the releases since the last forget: how many were announced, and how many were silent.
+func released(w *world) (announced, silent int) {
+	for _, e := range w.asked() {
+		switch {
+		case e.Args[0] != "evalsha":
+		case slices.Contains(e.Args, "redlock:x"):
+			announced++
+		default:
+			silent++
+		}
+	}
+	return announced, silent
+}
+
+const leastSilence = 20 * time.Millisecond // see handover.go
+
+// longWaits are retries that do not come within a test: a waiter relies on messages, or on the TTL.
+var longWaits = redlock.WithRetry(time.Minute, time.Hour)
+
+// apart puts host a near the masters, and host b farther away: no master has answered a release when the next waiter
+// has its turn, and b is not quicker by chance.
+func (w *world) apart() {
+	for i := range w.Masters() {
+		w.Host("a").To(i).Delay(100*time.Microsecond, 0)
+		w.Host("b").To(i).Delay(time.Millisecond, 0)
+	}
+}
+
+// A release that wakes every contender for a lock that the next waiter here has already asked for costs more than the
+// lock.
+func TestAReleaseIsSilentIfTheNextWaiterContinues(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		outer := reenter(t, a, "x", "me")
-		stranger := inBackground(func() (*redlock.Lock, error) { return b.Reentrant("x", "you").Lock(t.Context()) })
-		time.Sleep(100 * time.Millisecond)
-		w.Host("b").Freeze() // it does not get the name in the cooldown
-		unlock(t, outer)
-		outer = reenter(t, a, "x", "me") // at once, as a TryLock does not wait
-		begin := time.Now()
-		inner, err := a.Reentrant("x", "me").Lock(t.Context())
-		require.NoError(t, err)
-		assert.Less(t, time.Since(begin), time.Millisecond, "the shortest cooldown")
-		w.Host("b").Thaw()
-		unlock(t, inner)
-		unlock(t, outer)
-		unlock(t, granted(t, stranger, 5*time.Second))
+		a := w.locker(t, "a", redlock.WithoutHandOver(), longWaits)
+		b := w.locker(t, "b", redlock.WithoutHandOver(), longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first := lock(t, a, "x")
+		second, third, fourth := locking(t.Context(), a, "x"), locking(t.Context(), a, "x"), locking(t.Context(), a, "x")
+		other := locking(t.Context(), b, "x")
+		waiting(t, other)
+		w.apart()
+		w.forget()
+
+		unlock(t, first)
+		lk := granted(t, second, time.Second)
+		announced, silent := released(w)
+		assert.Equal(t, 0, announced)
+		assert.Equal(t, 3, silent)
+
+		time.Sleep(leastSilence + time.Millisecond)
+		w.forget()
+		unlock(t, lk)
+		lk = granted(t, third, time.Second, "that others wait this Locker learns only now")
+		announced, _ = released(w)
+		assert.Equal(t, 3, announced)
+		waiting(t, other)
+
+		time.Sleep(leastSilence + time.Millisecond)
+		unlock(t, lk)
+		lk = granted(t, other, time.Second)
+		waiting(t, fourth, "it is the others' turn")
+
+		unlock(t, lk)
+		lk = granted(t, fourth, time.Second)
+		unlock(t, lk)
 	})
 }
 
-func TestWithoutOtherWaitersThereIsNoCooldown(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		w.distance("a", 5*time.Millisecond)
-		l := w.locker(t, "a", redlock.WithoutHandOver())
+func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
+	// Alone, and on one processor: the waiter's context has ended, and it has not yet run when the lock is handed to it.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	bubble(t, 3, func(t *testing.T, w *world) {
+		l, other := w.locker(t, "a"), w.locker(t, "b")
 		w.warm(t, l)
-		begin := time.Now()
-		for range 10 {
-			unlock(t, lock(t, l, "x"))
-		}
-		assert.Equal(t, 200*time.Millisecond, time.Since(begin).Round(time.Millisecond), "two round trips each")
+		lk := lock(t, l, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		out := locking(ctx, l, "x")
+		third := locking(t.Context(), l, "x")
+		cancel()
+		unlock(t, lk)
+		require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
+		unlock(t, granted(t, third, time.Second, "the next waiter gets the turn"))
+		synctest.Wait()
+		unlock(t, lock(t, other, "x"))
+		synctest.Wait()
+		assert.Zero(t, w.keys())
 	})
 }

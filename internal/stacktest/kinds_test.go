@@ -3,13 +3,18 @@ package stacktest_test
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 type (
@@ -117,44 +122,201 @@ func TestOneMasterIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-func TestOneNameIsOneLock(t *testing.T) {
-	t.Parallel()
-	for _, fencing := range []bool{false, true} {
-		bubble(t, 5, func(t *testing.T, w *world) {
-			var opts []redlock.Option
-			if fencing {
-				opts = append(opts, redlock.WithFencing())
+func reenter(t testing.TB, l *redlock.Locker, name, owner string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lk, err := l.Reentrant(name, owner).TryLock(t.Context(), opts...)
+	require.NoError(t, err)
+	return lk
+}
+
+// depth returns how many holds the owner of a reentrant lock has, as the masters say.
+func depth(t testing.TB, l *redlock.Locker, name string) int {
+	t.Helper()
+	seen, err := l.Inspect(t.Context(), name)
+	require.NoError(t, err)
+	return seen.Depth
+}
+
+func TestAnOwnerLocksAgainAnywhere(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		outer := reenter(t, a, "x", "me")
+		assert.Equal(t, 1, depth(t, a, "x"))
+		assert.True(t, strings.HasPrefix(outer.Token(), "me:"))
+		time.Sleep(time.Second) // the hints of the inner holds are larger than the token
+		inner, elsewhere := reenter(t, a, "x", "me"), reenter(t, b, "x", "me")
+		for _, lk := range []*redlock.Lock{outer, inner, elsewhere} {
+			assert.Equal(t, outer.Fence(), lk.Fence(), "one ownership, one fencing token")
+		}
+		for _, l := range []*redlock.Locker{a, b} {
+			assert.Equal(t, 3, depth(t, l, "x"))
+			_, err := l.Reentrant("x", "you").TryLock(t.Context())
+			var he *redlock.HeldError
+			require.ErrorAs(t, err, &he)
+			assert.EqualValues(t, "reentrant", he.Kind)
+		}
+		unlock(t, outer)
+		synctest.Wait() // it returns at the majority
+		assert.Equal(t, 2, depth(t, a, "x"))
+		unlock(t, elsewhere)
+		time.Sleep(3 * ttl)
+		assert.Equal(t, 1, depth(t, b, "x"))
+		unlock(t, inner)
+
+		next := reenter(t, b, "x", "me")
+		assert.Greater(t, next.Fence(), outer.Fence(), "another ownership")
+		unlock(t, next)
+		assert.Empty(t, w.leftovers("x"))
+	})
+}
+
+func rlock(t testing.TB, l *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lk, err := l.RW(name).TryRLock(t.Context(), opts...)
+	require.NoError(t, err)
+	return lk
+}
+
+// leftovers are the keys on all masters but for the fences, which are meant to stay.
+func (w *world) leftovers(name string) (keys []string) {
+	synctest.Wait() // an Unlock returns at the majority
+	for _, m := range w.Masters() {
+		for _, key := range m.Keys() {
+			if key != kind.FenceKey(name) {
+				keys = append(keys, key)
 			}
-			a, b := w.locker(t, "a", opts...), w.locker(t, "b", opts...)
-			ctx := t.Context()
-			var last uint64
-			for _, first := range permitless {
-				for _, second := range permitless {
-					for _, l := range []*redlock.Locker{a, b} {
-						held, err := first.try(ctx, a)
-						require.NoError(t, err, "%s, fencing %v", first.name, fencing)
-						if fencing && first.name != "reader" {
-							require.Greater(t, held.Fence(), last, first.name)
-							last = held.Fence()
-						}
-						other, err := second.try(ctx, l)
-						together := first.name == "reader" || first.name == "reentrant" && l == a
-						if together && first.name == second.name {
-							require.NoError(t, err)
-							assert.GreaterOrEqual(t, other.Fence(), last)
-							require.NoError(t, other.Unlock(ctx))
-						} else {
-							require.ErrorIs(t, err, redlock.ErrHeld, "%s under %s", second.name, first.name)
-							var he *redlock.HeldError
-							require.ErrorAs(t, err, &he)
-							assert.Contains(t, first.names, he.Name)
-						}
-						require.NoError(t, held.Unlock(ctx), first.name)
-						require.ErrorIs(t, held.Unlock(ctx), redlock.ErrReleased)
-						time.Sleep(time.Second) // until the last masters have executed the release
-					}
-				}
-			}
-		})
+		}
 	}
+	return keys
+}
+
+func TestLockAllIsAllOrNothing(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		all, err := a.LockAll(t.Context(), []string{"c", "a", "b", "a"})
+		require.NoError(t, err)
+		assert.Equal(t, "a,b,c", all.Name())
+		synctest.Wait()
+		for _, name := range []string{"a", "b", "c"} {
+			assert.Equal(t, 5, w.holders(name, all.Token()))
+			_, err := b.TryLock(t.Context(), name)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		_, err = b.TryLockAll(t.Context(), []string{"z", "b", "y"})
+		var he *redlock.HeldError
+		require.ErrorAs(t, err, &he)
+		assert.Equal(t, "b", he.Name, "the one that was held")
+		assert.EqualValues(t, "mutex", he.Kind)
+		time.Sleep(3 * ttl)
+		require.NoError(t, all.Err(), "one keepalive for all")
+		unlock(t, all)
+		synctest.Wait()
+		assert.Zero(t, w.keys(), "nothing of the refused ones either")
+	})
+}
+
+func TestAMinHoldKeepsTheName(t *testing.T) {
+	t.Parallel()
+	const d = 8 * time.Second
+	for _, k := range kinds {
+		if k.name == "reader" {
+			continue
+		}
+		for _, end := range []string{"Unlock", "Unlock and Close", "Close"} {
+			bubble(t, 5, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				lk, err := k.try(t.Context(), a, redlock.WithMinHold(d), redlock.WithFencing())
+				require.NoError(t, err, k.name)
+				acquired := time.Now()
+				time.Sleep(3 * time.Second)
+				if end != "Close" {
+					unlock(t, lk)
+				}
+				if end != "Unlock" {
+					require.NoError(t, a.Close())
+				}
+				_, err = k.try(t.Context(), b)
+				require.ErrorIs(t, err, redlock.ErrHeld, k.name)
+				h, err := b.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				require.Len(t, h.Holders, 1)
+				assert.True(t, strings.HasPrefix(h.Holders[0].Token, "min-hold:"), h.Holders[0].Token)
+				out := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
+				got := granted(t, out, d)
+				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", k.name, end)
+				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond, "%s, %s", k.name, end)
+				unlock(t, got)
+			})
+		}
+	}
+}
+
+// A job that never ran must be able to run elsewhere.
+func TestALockThatNoCallerGotKeepsNoMinHold(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { panic("the caller's") },
+		}))
+		assert.Panics(t, func() { _, _ = a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second)) })
+		time.Sleep(10 * time.Millisecond)
+		unlock(t, lock(t, w.locker(t, "b"), "x"))
+	})
+}
+
+// Nor does one that is granted just when its Locker begins to close: its caller gets ErrClosed.
+func TestALockThatAClosedLockerGotKeepsNoMinHold(t *testing.T) {
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		c := &closingClock{Clock: w.Host("a").Clock()}
+		a := w.locker(t, "a", redlock.WithClock(c), redlock.WithTrace(&redlock.Trace{
+			Vote: func(context.Context, redlock.VoteEvent) { c.armed.Store(true) },
+		}))
+		c.locker = a
+		_, err := a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second))
+		require.ErrorIs(t, err, redlock.ErrClosed)
+		time.Sleep(10 * time.Millisecond)
+		unlock(t, lock(t, w.locker(t, "b"), "x"))
+	})
+}
+
+// closingClock is a clock that begins to close a Locker when it is read for the first time since it was armed.
+type closingClock struct {
+	clock.Clock
+	locker *redlock.Locker
+	armed  atomic.Bool
+}
+
+func (c *closingClock) Now() time.Time {
+	if c.armed.CompareAndSwap(true, false) {
+		go func() { _ = c.locker.Close() }()
+		<-c.locker.Closed()
+	}
+	return c.Clock.Now()
+}
+
+// TestAMinHoldLastsOnFastMasters has the clocks of all masters gain less than half of the drift budget.
+func TestAMinHoldLastsOnFastMasters(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const d = 9 * time.Second
+		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithRetry(time.Millisecond, time.Millisecond))
+		for _, m := range w.Masters() {
+			m.Rate(1.004)
+		}
+		job := lock(t, a, "x", redlock.WithMinHold(d))
+		acquired := time.Now()
+		unlock(t, job)
+		time.Sleep(d - 100*time.Millisecond)
+		got := granted(t, locking(t.Context(), b, "x"), 2*d)
+		require.GreaterOrEqual(t, time.Since(acquired), d)
+		unlock(t, got)
+	})
+}
+
+func TestAfterItsMinHoldALockIsReleasedAtOnce(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		lk := lock(t, a, "x", redlock.WithMinHold(5*time.Second))
+		time.Sleep(20 * time.Second) // extended meanwhile
+		unlock(t, lk)
+		unlock(t, lock(t, a, "x"))
+	})
 }

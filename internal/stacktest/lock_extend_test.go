@@ -2,7 +2,11 @@ package stacktest_test
 
 import (
 	"context"
+	"fmt"
+	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +16,8 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
+	"github.com/redlock-go/redlock/node"
 )
 
 func TestExtendThatComesTooLateIsALoss(t *testing.T) {
@@ -179,165 +185,6 @@ func TestLossIsReportedEarlyWhenAMajorityLostTheToken(t *testing.T) {
 	}
 }
 
-// Two extensions are in flight. The first one finds the loss, and heals the keys; so the second one is granted.
-func TestNoExtensionMovesTheDeadlineOfALostLock(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		w.warm(t, b)
-		lk := lock(t, a, "x", redlock.WithoutKeepalive())
-		synctest.Wait()
-		time.Sleep(time.Second)
-		until := lk.Until()
-		each(w.some(0, 2), (*simnet.Master).Wipe)
-		for i := range 3 {
-			w.Master(i).Delay(time.Duration(10*(i/2+1))*time.Millisecond, 0) // those that were wiped answer first
-		}
-		errs := make(chan error, 2)
-		for range 2 {
-			go func() { errs <- lk.Extend(t.Context()) }()
-			synctest.Wait()
-		}
-		require.ErrorIs(t, <-errs, redlock.ErrLost)
-		require.ErrorIs(t, <-errs, redlock.ErrLost)
-		assert.Equal(t, until, lk.Until())
-		time.Sleep(time.Until(until) - time.Millisecond)
-		_, err := b.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		time.Sleep(100 * time.Millisecond)
-		next, err := b.TryLock(t.Context(), "x")
-		require.NoError(t, err, "the keys are released at the first deadline, not at a later one")
-		unlock(t, next)
-	})
-}
-
-// A caller of Unlock no longer relies on Until.
-func TestUnlockRemovesTheKeysOfALostLock(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*testing.T, *redlock.Locker, *redlock.Lock){
-		"unlocked": func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) {
-			require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-		},
-		"closed": func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { require.NoError(t, l.Close()) },
-	} {
-		subWorld(t, name, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			lk := lock(t, l, "x")
-			token := lk.Token()
-			synctest.Wait()
-			w.foreign("x", time.Minute, 0, 1, 2)
-			<-lk.Context().Done()
-			require.Equal(t, 2, w.holders("x", token))
-			require.Greater(t, time.Until(lk.Until()), ttl/4)
-			end(t, l, lk)
-			synctest.Wait()
-			time.Sleep(time.Millisecond)
-			assert.Zero(t, w.holders("x", token))
-			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-		})
-	}
-}
-
-func TestAFailureOfOneMasterNeverEndsALock(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		trouble func(w *world, i int)
-	}{
-		{"crashed", func(w *world, i int) { w.Master(i).Crash() }},
-		{"frozen", func(w *world, i int) { w.Master(i).Freeze() }},
-		{"cut off", func(w *world, i int) { w.Master(i).BlackHole() }},
-		{"wiped", func(w *world, i int) { w.Master(i).Wipe() }},
-		{"restarted empty", func(w *world, i int) { w.Master(i).Restart() }},
-		{"a replica", func(w *world, i int) {
-			w.Master(i).Reply("READONLY You can't write against a read only replica.", "SET", "EVALSHA", "EVAL", "PEXPIRE")
-		}},
-		{"out of memory", func(w *world, i int) {
-			w.Master(i).Reply("OOM command not allowed", "SET", "EVALSHA", "EVAL", "PEXPIRE")
-		}},
-		{"loading", func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") }},
-		{"another's", func(w *world, i int) { w.Master(i).Set("x", "another's", time.Hour) }},
-	} {
-		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			lk := lock(t, l, "x")
-			synctest.Wait()
-			tt.trouble(w, 1)
-			tt.trouble(w, 3)
-			time.Sleep(5 * ttl)
-			require.NoError(t, lk.Err())
-			assert.False(t, ends(lk.Context()))
-			require.NoError(t, lk.Extend(t.Context()))
-			unlock(t, lk)
-		})
-	}
-}
-
-func TestExtendHealsAndCountsTheHealedFromTheNextOneOn(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		w.Master(0).Wipe()
-		w.Master(1).Wipe()
-		time.Sleep(time.Second)
-		require.NoError(t, lk.Extend(t.Context()), "three of five had it")
-		synctest.Wait()
-		assert.Equal(t, 5, w.holders("x", lk.Token()), "healed")
-
-		w.Master(2).Wipe()
-		require.NoError(t, lk.Extend(t.Context()), "the two that were healed count now")
-		synctest.Wait()
-
-		w.Master(0).Wipe()
-		w.Master(1).Wipe()
-		w.Master(2).Crash()
-		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum, "two had it, two were healed just now")
-		require.NoError(t, lk.Extend(t.Context()), "and count from the next one on")
-		unlock(t, lk)
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
-func TestAHealedMasterIsReleasedToo(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		w.Master(4).Crash()
-		l := w.locker(t, "a", redlock.WithMaxTTL(time.Minute))
-		lk := lock(t, l, "x")
-		time.Sleep(ttl)
-		w.Master(4).Restart()
-		time.Sleep(ttl)
-		assert.Equal(t, 5, w.holders("x", lk.Token()), "healed, though it may not vote yet")
-		unlock(t, lk)
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-	})
-}
-
-func TestFailedExtensionIsRepeatedSooner(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		tries := 0
-		var mu sync.Mutex
-		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(context.Context, redlock.ExtendedEvent) {
-			mu.Lock()
-			defer mu.Unlock()
-			tries++
-		}}))
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		w.Master(0).Freeze()
-		w.Master(1).Freeze()
-		time.Sleep(time.Until(lk.Until()) - time.Second)
-		mu.Lock()
-		assert.GreaterOrEqual(t, tries, 4)
-		mu.Unlock()
-		w.Heal()
-		time.Sleep(time.Second)
-		require.NoError(t, lk.Err(), "masters that came back in the last second were asked in time")
-		unlock(t, lk)
-	})
-}
-
 func TestMaxHoldIsALossThatSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -416,5 +263,57 @@ func TestALossSaysWhyTheLastExtensionFailed(t *testing.T) {
 		time.Sleep(ttl)
 		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
 		assert.Empty(t, redlock.NodeErrors(lk.Err()))
+	})
+}
+
+// yesLocker is a Locker over masters that say yes to everything and remember nothing but how often they were asked: for
+// more locks than a simulated master can look after.
+func yesLocker(t testing.TB, n int, opts ...redlock.Option) (l *redlock.Locker, asked []*atomic.Int64) {
+	t.Helper()
+	var masters []*node.Node
+	for i := range n {
+		count := new(atomic.Int64)
+		yes := &testnet.Scripted{RunID: fmt.Sprint("yes", i), Answer: func(args []string) (string, bool) {
+			count.Add(1)
+			if strings.EqualFold(args[0], "evalsha") {
+				return ":1\r\n", false
+			}
+			return "+OK\r\n", false
+		}}
+		m, err := node.Open(fmt.Sprintf("redis://10.0.0.%d", i+1), node.WithDialer(yes.Dial))
+		require.NoError(t, err)
+		masters, asked = append(masters, m), append(asked, count)
+	}
+	l, err := redlock.New(masters, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	return l, asked
+}
+
+// One heap and one alarm serve all of them.
+func TestTenThousandHeldLocksHaveNoGoroutines(t *testing.T) {
+	const locks = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		l, count := yesLocker(t, 1)
+		lock(t, l, "the first")
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		held := make([]*redlock.Lock, locks)
+		for i := range held {
+			held[i] = lock(t, l, fmt.Sprint(i))
+			require.NoError(t, held[i].Context().Err())
+		}
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine(), before+10, "as of an idle Locker")
+
+		asked := count[0].Load()
+		time.Sleep(ttl * 11 / 10)
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine(), before+10)
+		extensions := float64(count[0].Load() - asked)
+		assert.InDelta(t, 3, extensions/locks, 0.5, "each is extended three times per TTL")
+		for _, lk := range held {
+			require.NoError(t, lk.Err())
+		}
 	})
 }

@@ -69,18 +69,6 @@ func TestALockThatEndedDuringASuspensionIsLost(t *testing.T) {
 	}
 }
 
-// The alarm notices a suspension within a second of its end.
-func TestTheContextEndsWithinASecondOfASuspension(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk := lock(t, w.locker(t, "a"), "x")
-		w.suspend("a", ttl)
-		resumed := time.Now()
-		<-lk.Context().Done()
-		assert.LessOrEqual(t, time.Since(resumed), time.Second+time.Millisecond)
-		require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
-	})
-}
-
 // TestAnExtensionIsNotSentAfterASuspension has an extension wait behind another request when the machine is suspended.
 // Its deadline is on a clock that stands still meanwhile. Sent after that, it would restore an old fencing token, which
 // the next holder that may share it would get.

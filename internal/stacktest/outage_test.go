@@ -134,31 +134,6 @@ func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 	})
 }
 
-// An extension that the masters refuse says why, even if others fail already.
-func TestARefusedExtensionSaysWhy(t *testing.T) {
-	t.Parallel()
-	const reason = "NOPERM this user has no permissions to run the 'pexpire' command"
-	bubble(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
-		lk := lock(t, l, "x")
-		each(w.Masters(), (*simnet.Master).Freeze)
-		time.Sleep(ttl / 2)
-		w.Heal()
-		for _, m := range w.Masters() {
-			m.Reply(reason, "EVALSHA")
-		}
-		time.Sleep(ttl)
-		synctest.Wait()
-		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-		assert.ErrorContains(t, lk.Err(), reason)
-		said := log.lines("could not be extended")
-		require.Len(t, said, 2)
-		assert.Contains(t, said[1], reason)
-		w.Heal()
-	})
-}
-
 // blocked is a handler that blocks until it is closed.
 type blocked chan struct{}
 
@@ -232,5 +207,30 @@ func TestAReleaseAtWhichMastersHangUpAffectsNoOtherLock(t *testing.T) {
 		assert.LessOrEqual(t, failed, 1, "of %d TryLocks of other names", asked)
 		require.NoError(t, healthy.Err())
 		unlock(t, healthy)
+	})
+}
+
+// An extension that the masters refuse says why, even if others fail already.
+func TestARefusedExtensionSaysWhy(t *testing.T) {
+	t.Parallel()
+	const reason = "NOPERM this user has no permissions to run the 'pexpire' command"
+	bubble(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		lk := lock(t, l, "x")
+		each(w.Masters(), (*simnet.Master).Freeze)
+		time.Sleep(ttl / 2)
+		w.Heal()
+		for _, m := range w.Masters() {
+			m.Reply(reason, "EVALSHA")
+		}
+		time.Sleep(ttl)
+		synctest.Wait()
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		assert.ErrorContains(t, lk.Err(), reason)
+		said := log.lines("could not be extended")
+		require.Len(t, said, 2)
+		assert.Contains(t, said[1], reason)
+		w.Heal()
 	})
 }

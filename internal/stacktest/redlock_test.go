@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -20,62 +19,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
-	"github.com/redlock-go/redlock/node"
 )
-
-// atMost is how long Close may take.
-const atMost = time.Second + 2*timeout
-
-// A wrapped client's connections are not the Locker's to end: what waits on one for a silent master is waited for.
-func TestCloseOverWrappedClientsWaitsForTheirTimeouts(t *testing.T) {
-	t.Parallel()
-	const patience = 3 * time.Second // the clients' ReadTimeout
-	for name, fault := range map[string]struct {
-		do   func(m *simnet.Master)
-		most time.Duration
-	}{
-		"all is well": {func(*simnet.Master) {}, 0},
-		"down":        {(*simnet.Master).Crash, atMost},
-		"frozen":      {(*simnet.Master).Freeze, atMost + patience},
-		"cut off":     {func(m *simnet.Master) { m.BlackHole() }, atMost + patience},
-	} {
-		subWorld(t, name, 3, func(t *testing.T, w *world) {
-			var clients []*redis.Client
-			var masters []*node.Node
-			for i := range w.Masters() {
-				c := redis.NewClient(&redis.Options{
-					Addr: w.Addr(i), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
-					ReadTimeout: patience, WriteTimeout: patience, PoolSize: 3, PipelinePoolSize: -1,
-					DisableIdentity:          true,
-					MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-				})
-				defer c.Close()
-				m, err := node.Wrap(c)
-				require.NoError(t, err)
-				clients, masters = append(clients, c), append(masters, m)
-			}
-			l := w.over(t, "a", masters)
-			held := lock(t, l, "x")
-			synctest.Wait()
-			for _, m := range w.Masters() {
-				fault.do(m)
-			}
-			began := time.Now()
-			require.NoError(t, l.Close())
-			took := time.Since(began)
-			assert.LessOrEqual(t, took, fault.most)
-			if fault.most > patience {
-				assert.Greater(t, took, atMost, "longer than without the wrapping")
-			}
-			require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrClosed)
-			w.Heal()
-			time.Sleep(2 * time.Second)
-			for _, c := range clients {
-				require.NoError(t, c.Ping(context.Background()).Err(), "the client stays its owner's")
-			}
-		})
-	}
-}
 
 func TestWrapReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()

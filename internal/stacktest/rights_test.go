@@ -2,10 +2,9 @@ package stacktest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,181 +16,8 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
-
-// restricted are redis-servers with a user each whose rights a test gives and takes.
-type restricted struct {
-	t       *testing.T
-	servers []*redisproc.Server
-	clients []*redis.Client
-}
-
-// restrict starts n servers. Their user may do everything at first.
-func restrict(t *testing.T, n int) *restricted {
-	t.Helper()
-	redisproc.Need(t)
-	servers, err := redisproc.StartN(t.Context(), n)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
-	r := &restricted{t: t, servers: servers}
-	for i, s := range servers {
-		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
-		t.Cleanup(func() { assert.NoError(t, c.Close()) })
-		r.clients = append(r.clients, c)
-		r.set(i, "on", ">secret", "~*", "&*", "+@all")
-	}
-	return r
-}
-
-// set changes the rights of a server's user.
-func (r *restricted) set(i int, rules ...any) {
-	r.t.Helper()
-	require.NoError(r.t, r.clients[i].Do(r.t.Context(), append([]any{"acl", "setuser", "locker"}, rules...)...).Err())
-}
-
-// locker is a Locker of the user. The servers have just been started, so the guard is off.
-func (r *restricted) locker(opts ...redlock.Option) *redlock.Locker {
-	r.t.Helper()
-	var urls []string
-	for _, s := range r.servers {
-		urls = append(urls, "redis://locker:secret@"+s.Addr())
-	}
-	l, err := redlock.Open(urls, append([]redlock.Option{redlock.WithoutRestartGuard()}, opts...)...)
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { assert.NoError(r.t, l.Close()) })
-	return l
-}
-
-// calls is how often a server was sent a command, executed or refused.
-func (r *restricted) calls(i int, command string) (n int) {
-	r.t.Helper()
-	stats, err := r.clients[i].Info(r.t.Context(), "commandstats").Result()
-	require.NoError(r.t, err)
-	found := regexp.MustCompile(`cmdstat_` + command + `:calls=(\d+),.*rejected_calls=(\d+)`).FindStringSubmatch(stats)
-	if found == nil {
-		return 0
-	}
-	for _, text := range found[1:] {
-		k, err := strconv.Atoi(text)
-		require.NoError(r.t, err)
-		n += k
-	}
-	return n
-}
-
-// keys is how many keys a server has.
-func (r *restricted) keys(i int) int {
-	r.t.Helper()
-	n, err := r.clients[i].DBSize(r.t.Context()).Result()
-	require.NoError(r.t, err)
-	return int(n)
-}
-
-// A majority that may not run scripts could not release what it granted. Lock fails at once, for every kind, and names
-// the right; nothing is set.
-func TestLockOverMastersThatRefuseScriptsFailsAtOnce(t *testing.T) {
-	t.Parallel()
-	r := restrict(t, 3)
-	r.set(0, "-evalsha")
-	r.set(2, "-evalsha")
-	l := r.locker()
-	ctx := within(t, time.Minute)
-	for what, call := range map[string]func() (*redlock.Lock, error){
-		"Lock":      func() (*redlock.Lock, error) { return l.Lock(ctx, "x") },
-		"TryLock":   func() (*redlock.Lock, error) { return l.TryLock(ctx, "x") },
-		"RW.Lock":   func() (*redlock.Lock, error) { return l.RW("x").Lock(ctx) },
-		"Reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").Lock(ctx) },
-		"LockAll":   func() (*redlock.Lock, error) { return l.LockAll(ctx, []string{"x", "y"}) },
-	} {
-		lk, err := call()
-		require.ErrorIs(t, err, redlock.ErrNoQuorum, what)
-		assert.Nil(t, lk)
-		require.ErrorContains(t, err, "evalsha", what)
-		var missing *node.RightError
-		require.ErrorAs(t, err, &missing, what)
-		assert.True(t, node.Permanent(errors.Unwrap(missing)) || node.Permanent(missing))
-		require.NoError(t, ctx.Err(), "%s does not wait", what)
-	}
-	for _, i := range []int{0, 2} {
-		assert.Zero(t, r.calls(i, "set"), "master %d was asked", i)
-		assert.Zero(t, r.keys(i))
-	}
-	assert.Eventually(t, func() bool { return r.keys(1) == 0 }, 10*time.Second, 10*time.Millisecond)
-
-	r.set(0, "+evalsha")
-	require.Eventually(t, func() bool {
-		lk, err := l.TryLock(t.Context(), "x")
-		return err == nil && lk.Unlock(t.Context()) == nil
-	}, 10*time.Second, 50*time.Millisecond, "the right is back")
-}
-
-// A master that loses the right while locks are held is sent every release once, and then a few commands a second,
-// whatever number of releases it refuses.
-func TestAMasterThatBeginsToRefuseScriptsIsNotFlooded(t *testing.T) {
-	t.Parallel()
-	for name, right := range map[string]string{"EVALSHA": "evalsha", "DEL": "del"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := restrict(t, 3)
-			var log logbook
-			l := r.locker(redlock.WithLogger(log.logger()))
-			const n = 300
-			var locks []*redlock.Lock
-			for i := range n {
-				locks = append(locks, lock(t, l, fmt.Sprint(i)))
-			}
-			require.Eventually(t, func() bool { return r.keys(2) == n }, 10*time.Second, 10*time.Millisecond)
-			r.set(2, "-"+right)
-			before := r.calls(2, "evalsha") + r.calls(2, "eval")
-			for _, lk := range locks {
-				require.NoError(t, lk.Unlock(t.Context()))
-			}
-			lock(t, l, "after", redlock.WithoutKeepalive()) // an extension would put the key back
-			began := time.Now()
-			time.Sleep(4 * time.Second)
-			sent := r.calls(2, "evalsha") + r.calls(2, "eval") - before
-			idle := time.Since(began)
-			t.Logf("%d scripts sent for %d releases, in %v", sent, n, idle)
-			assert.LessOrEqual(t, sent, n+10+5*int(idle/time.Second+1))
-			assert.Equal(t, n, r.calls(2, "set"), "it is not asked for locks")
-			assert.Len(t, log.lines("refuses releases"), 1)
-			assert.Len(t, log.lines("not asked for locks"), 1)
-
-			r.set(2, "+"+right)
-			require.Eventually(t, func() bool {
-				return r.keys(2) == 0
-			}, 10*time.Second, 10*time.Millisecond, "the releases got through")
-			require.Eventually(t, func() bool {
-				return len(log.lines("executes releases again")) > 0
-			}, 10*time.Second, 10*time.Millisecond, "it is told when the last of them is answered")
-			assert.Len(t, log.lines("executes releases again"), 1)
-			require.Eventually(t, func() bool {
-				lk, err := l.TryLock(t.Context(), "x")
-				require.NoError(t, err)
-				require.NoError(t, lk.Unlock(t.Context()))
-				return r.calls(2, "set") > n
-			}, 10*time.Second, 50*time.Millisecond, "it is asked again")
-		})
-	}
-}
-
-// Wrapped clients ask when they connect, with the PING.
-func TestAWrappedMasterThatRefusesScriptsIsNotAsked(t *testing.T) {
-	t.Parallel()
-	r := restrict(t, 1)
-	r.set(0, "-evalsha")
-	c := redis.NewClient(&redis.Options{Addr: r.servers[0].Addr(), Username: "locker", Password: "secret", MaxRetries: -1})
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	m, err := node.Wrap(c)
-	require.NoError(t, err)
-	l, err := redlock.New([]*node.Node{m}, redlock.WithoutRestartGuard())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	_, err = l.Lock(within(t, time.Minute), "x")
-	require.ErrorContains(t, err, "'evalsha'")
-	assert.Zero(t, r.calls(0, "set"))
-}
 
 // In virtual time: all masters refuse the releases of an idle Locker for a TTL. It was 4,790 commands a second.
 func TestRefusedReleasesOfAnIdleLockerCostAFewCommandsASecond(t *testing.T) {
@@ -224,6 +50,30 @@ func TestRefusedReleasesOfAnIdleLockerCostAFewCommandsASecond(t *testing.T) {
 	})
 }
 
+// A master that begins to refuse scripts is named in the log once for the releases and once for the locks, and so is
+// the end of that.
+func TestTheLogNamesAMasterThatRefusesScripts(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Reply("NOPERM this user has no permissions to run the 'evalsha' command", "EVALSHA", "EVAL")
+		unlock(t, lk)
+		time.Sleep(time.Second)
+		assert.Len(t, log.lines("refuses releases"), 1)
+		assert.Len(t, log.lines("not asked for locks"), 1)
+		w.Master(0).Recover()
+		for range 5 {
+			time.Sleep(time.Second)
+			unlock(t, lock(t, l, "x"))
+		}
+		synctest.Wait()
+		assert.Len(t, log.lines("executes releases again"), 1)
+		assert.Len(t, log.lines("allows scripts again"), 1)
+	})
+}
+
 // What a script says of one name, whatever the name is, does not keep the master from being asked for others.
 func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -237,5 +87,182 @@ func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
 		require.ErrorContains(t, err, "is no fence")
 		synctest.Wait()
 		unlock(t, lock(t, l, "x"))
+	})
+}
+
+// A user without rights to keys other than the names can still take plain mutexes, and waits for them knowing
+// who holds the name and until when. Its waiters leave no intent.
+func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	for user, rules := range map[string]string{
+		"no-keys":     "~orders:*",
+		"no-commands": "~orders:* ~redlock:* -zadd -zrem -zrange -zrangebyscore -zremrangebyscore",
+	} {
+		args := []any{"acl", "setuser", user, "on", ">secret", "resetkeys", "&redlock:*", "+@all"}
+		for rule := range strings.FieldsSeq(rules) {
+			args = append(args, rule)
+		}
+		require.NoError(t, c.Do(t.Context(), args...).Err())
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			l, err := redlock.Open([]string{"redis://" + user + ":secret@" + s.Addr()}, redlock.WithoutRestartGuard(), patient)
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, l.Close()) })
+			other, err := redlock.Open([]string{s.URL()}, redlock.WithoutRestartGuard())
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, other.Close()) })
+			name := "orders:" + user
+			for k, hold := range map[string]func() (*redlock.Lock, error){
+				"mutex":  func() (*redlock.Lock, error) { return other.TryLock(t.Context(), name) },
+				"reader": func() (*redlock.Lock, error) { return other.RW(name).TryRLock(t.Context()) },
+			} {
+				held, err := hold()
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				_, err = l.Lock(ctx, name)
+				var he *redlock.HeldError
+				require.ErrorAs(t, err, &he)
+				if user == "no-keys" || k == "mutex" { // the look of the other one needs ZRANGE to see a reader
+					assert.EqualValues(t, k, he.Kind)
+					assert.Positive(t, he.Retry)
+				}
+				got := make(chan error, 1)
+				go func() {
+					lk, err := l.Lock(context.Background(), name)
+					if err == nil {
+						err = lk.Unlock(context.Background())
+					}
+					got <- err
+				}()
+				require.Eventually(t, func() bool {
+					n, err := c.PubSubNumSub(t.Context(), kind.Channel(name)).Result()
+					return err == nil && n[kind.Channel(name)] > 0
+				}, 10*time.Second, time.Millisecond)
+				unlock(t, held)
+				select {
+				case err := <-got:
+					require.NoError(t, err)
+				case <-time.After(20 * time.Second):
+					t.Fatal("no release woke it")
+				}
+			}
+		})
+	}
+}
+
+// For some names a Cluster can keep no intent. A mutex without fencing works there as with any other name.
+func aMutexWaitsForANameWithoutSiblingKeys(t *testing.T, c *cluster) {
+	t.Helper()
+	slow := redlock.WithRetry(time.Minute, time.Minute)
+	var refused atomic.Int32
+	trace := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		if e.Op == "probe" && e.Err != nil {
+			refused.Add(1)
+		}
+	}}
+	ours, others := c.locker(t, nil, slow), c.locker(t, nil, slow, redlock.WithTrace(trace))
+	plain, err := redlock.Open([]string{"redis://" + c.shards[0].Options().Addr}, redlock.WithoutRestartGuard(), slow)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, plain.Close()) })
+	odd := "c{}d"
+	for _, l := range []*redlock.Locker{others, plain} {
+		if l == plain {
+			for !canLock(t, plain, odd) {
+				odd += "b"
+			}
+		}
+		held := lock(t, ours, odd)
+		_, err := l.Lock(within(t, 300*time.Millisecond), odd)
+		var he *redlock.HeldError
+		require.ErrorAs(t, err, &he)
+		assert.EqualValues(t, "mutex", he.Kind)
+		unlock(t, held)
+		lk, err := l.Lock(within(t, 10*time.Second), odd)
+		require.NoError(t, err)
+		unlock(t, lk)
+	}
+	assert.Zero(t, refused.Load(), "what is known to be a Cluster is not asked to keep one")
+}
+
+// canLock reports whether TryLock takes the name.
+func canLock(t *testing.T, l *redlock.Locker, name string) bool {
+	t.Helper()
+	lk, err := l.TryLock(t.Context(), name)
+	if err == nil {
+		unlock(t, lk)
+	}
+	return err == nil
+}
+
+// releasable are locks on x of each kind. They return their token.
+func releasable() map[string]func(t *testing.T, l *redlock.Locker) (token string) {
+	all := map[string]func(t *testing.T, l *redlock.Locker) string{
+		"mutex with a fence": func(t *testing.T, l *redlock.Locker) string {
+			return lock(t, l, "x", redlock.WithoutKeepalive(), redlock.WithFencing()).Token()
+		},
+		"a minimum hold": func(t *testing.T, l *redlock.Locker) string {
+			lk := lock(t, l, "x", redlock.WithMinHold(ttl))
+			unlock(t, lk)
+			return "min-hold:" + lk.Token()
+		},
+	}
+	for _, k := range kinds {
+		all[k.name] = func(t *testing.T, l *redlock.Locker) string {
+			t.Helper()
+			lk, err := k.lock(t.Context(), l, redlock.WithoutKeepalive())
+			require.NoError(t, err)
+			return lk.Token()
+		}
+	}
+	return all
+}
+
+func TestReleaseFreesALockOfAnyKind(t *testing.T) {
+	t.Parallel()
+	for name, take := range releasable() {
+		subWorld(t, name, 5, func(t *testing.T, w *world) {
+			holder, operator, waiter := w.locker(t, "holder"), w.locker(t, "operator"), w.locker(t, "waiter", patient)
+			token := take(t, holder)
+			synctest.Wait()
+			waits := locking(t.Context(), waiter, "x")
+			time.Sleep(time.Second)
+			waiting(t, waits)
+
+			require.ErrorIs(t, operator.Release(t.Context(), "x", "x"+token), redlock.ErrLost, "another token")
+			time.Sleep(time.Second)
+			waiting(t, waits)
+			require.NoError(t, operator.Release(t.Context(), "x", token))
+			got := granted(t, waits, 100*time.Millisecond) // it is woken
+			require.ErrorIs(t, operator.Release(t.Context(), "x", token), redlock.ErrLost, "once more")
+			require.NoError(t, got.Err(), "the next holder keeps it")
+			unlock(t, got)
+		})
+	}
+}
+
+func TestReleaseWithoutAMajorityContinues(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		token := releasable()["mutex"](t, w.locker(t, "holder", redlock.WithTTL(time.Hour)))
+		synctest.Wait()
+		operator := w.locker(t, "operator")
+		w.warm(t, operator)
+		each(w.some(0, 2), (*simnet.Master).Freeze)
+		err := operator.Release(t.Context(), "x", token)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Regexp(t, `^redlock: release "x": the release continues in the background: `, err.Error())
+		assert.Len(t, redlock.NodeErrors(err), 2)
+		canceled, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, operator.Release(canceled, "x", token), context.DeadlineExceeded)
+		each(w.some(0, 2), (*simnet.Master).Thaw)
+		time.Sleep(time.Minute)
+		assert.Zero(t, w.keys())
 	})
 }

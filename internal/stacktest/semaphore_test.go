@@ -55,74 +55,6 @@ func TestASemaphoreHasNPermits(t *testing.T) {
 	}
 }
 
-func TestAnotherNumberOfSlotsFailsAtOnce(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		p, err := a.Semaphore("x", 3).Acquire(t.Context())
-		require.NoError(t, err)
-		for _, l := range []*redlock.Locker{a, b} {
-			for _, acquire := range []func(*redlock.Semaphore) (*redlock.Lock, error){
-				func(s *redlock.Semaphore) (*redlock.Lock, error) { return s.Acquire(t.Context()) },
-				func(s *redlock.Semaphore) (*redlock.Lock, error) { return s.TryAcquire(t.Context()) },
-			} {
-				began := time.Now()
-				_, err := acquire(l.Semaphore("x", 5))
-				var slots *redlock.SlotsError
-				require.ErrorAs(t, err, &slots)
-				assert.Equal(t, redlock.SlotsError{Name: "x", Want: 5, Have: 3}, *slots)
-				require.NotErrorIs(t, err, redlock.ErrHeld)
-				assert.ErrorContains(t, err, `lock "x": the semaphore was asked for with 5 slots, but its holders have 3`)
-				assert.Less(t, time.Since(began), time.Second)
-			}
-		}
-		unlock(t, p)
-		p, err = b.Semaphore("x", 5).Acquire(t.Context())
-		require.NoError(t, err, "nobody holds a permit any more")
-		unlock(t, p)
-	})
-}
-
-// The first majority of the answers need not show that a majority has another number.
-func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a := w.locker(t, "a")
-		w.warm(t, a)
-		for i, m := range w.Masters() {
-			permit := "redlock:semaphore:3:1:b:0123456789abcdef0123456789abcdef"
-			if i > 2 {
-				permit = "redlock:semaphore:1:1:gone:0123456789abcdef0123456789abcdef"
-			}
-			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), permit)
-			require.NoError(t, err)
-		}
-		for _, m := range w.some(1, 3) {
-			m.Delay(20*time.Millisecond, 0)
-		}
-		_, err := a.Semaphore("x", 1).TryAcquire(t.Context())
-		var slots *redlock.SlotsError
-		require.ErrorAs(t, err, &slots)
-		assert.Equal(t, redlock.SlotsError{Name: "x", Want: 1, Have: 3}, *slots)
-		require.NotErrorIs(t, err, redlock.ErrHeld)
-	})
-}
-
-// A number of slots that only a minority knows is residue, and blocks nobody.
-func TestAMinorityWithAnotherNumberOfSlotsBlocksNobody(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a := w.locker(t, "a")
-		for _, m := range w.some(0, 2) {
-			_, err := m.Redis().ZAdd(
-				"x", float64(time.Now().Add(time.Minute).UnixMilli()),
-				"redlock:semaphore:7:1:gone:0123456789abcdef0123456789abcdef",
-			)
-			require.NoError(t, err)
-		}
-		p, err := a.Semaphore("x", 3).TryAcquire(t.Context())
-		require.NoError(t, err)
-		unlock(t, p)
-	})
-}
-
 func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		acquires := 0
@@ -148,33 +80,6 @@ func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 	})
 }
 
-// A waiter need not rely on messages of the masters to learn of a release in its own process.
-func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		for _, m := range w.Masters() {
-			m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
-		}
-		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b") // no hand-over with fencing
-		mine, err := a.Semaphore("x", 2).Acquire(t.Context())
-		require.NoError(t, err)
-		other, err := b.Semaphore("x", 2).Acquire(t.Context())
-		require.NoError(t, err)
-		second := mine
-		for _, release := range []**redlock.Lock{&mine, &second} {
-			out := inBackground(func() (*redlock.Lock, error) {
-				return a.Semaphore("x", 2).Acquire(t.Context(), redlock.WithRetry(time.Minute, time.Hour))
-			})
-			time.Sleep(time.Second)
-			waiting(t, out)
-			unlock(t, *release)
-			got := granted(t, out, 20*time.Millisecond)
-			second = got
-		}
-		unlock(t, second)
-		unlock(t, other)
-	})
-}
-
 // countAcquires counts the votes on acquisitions. The caller reads the number when no goroutine asks.
 func countAcquires(n *int) *redlock.Trace {
 	var mu sync.Mutex
@@ -194,17 +99,14 @@ type share struct {
 	longest time.Duration // the longest wait
 }
 
-func (s *share) count() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.permits++
-}
-
 // waited records a wait, also that of a call that failed.
-func (s *share) waited(wait time.Duration) {
+func (s *share) waited(wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.longest = max(s.longest, wait)
+	if err == nil {
+		s.permits++
+	}
 }
 
 // A process that is further from the masters than another gets permits, too, while both want all of them.
@@ -229,32 +131,6 @@ func TestAFarProcessGetsPermits(t *testing.T) {
 	}
 }
 
-// Processes that never wait for long do not keep another one out.
-func TestAProcessMoreThanSlotsGetsPermits(t *testing.T) {
-	t.Parallel()
-	for _, slots := range []int{2, 4} {
-		bubble(t, 3, func(t *testing.T, w *world) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			shares := make([]share, slots+1)
-			var all sync.WaitGroup
-			for i := range shares {
-				wantPermits(ctx, t, &all, w, fmt.Sprint("host-", i), time.Millisecond, 1, slots, &shares[i])
-			}
-			all.Wait()
-			sum := 0
-			for i := range shares {
-				sum += shares[i].permits
-			}
-			for i := range shares {
-				least := sum / (slots + 1) / 4
-				assert.GreaterOrEqual(t, shares[i].permits, least, "of %d permits, %d slots", sum, slots)
-				assert.Less(t, shares[i].longest, 2*time.Second)
-			}
-		})
-	}
-}
-
 // wantPermits has callers acquire permits and hold them for 5 ms, again and again until ctx ends.
 func wantPermits(
 	ctx context.Context, t *testing.T, all *sync.WaitGroup, w *world, host string, trip time.Duration,
@@ -268,14 +144,37 @@ func wantPermits(
 			for ctx.Err() == nil {
 				began := time.Now()
 				permit, err := l.Semaphore("x", slots).Acquire(ctx)
-				s.waited(time.Since(began))
+				s.waited(time.Since(began), err)
 				if err != nil {
 					return // ctx has ended
 				}
-				s.count()
 				time.Sleep(5 * time.Millisecond)
 				assert.NoError(t, permit.Unlock(context.WithoutCancel(ctx)))
 			}
 		})
 	}
+}
+
+// The first majority of the answers need not show that a majority has another number.
+func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		w.warm(t, a)
+		for i, m := range w.Masters() {
+			permit := "redlock:semaphore:3:1:b:0123456789abcdef0123456789abcdef"
+			if i > 2 {
+				permit = "redlock:semaphore:1:1:gone:0123456789abcdef0123456789abcdef"
+			}
+			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), permit)
+			require.NoError(t, err)
+		}
+		for _, m := range w.some(1, 3) {
+			m.Delay(20*time.Millisecond, 0)
+		}
+		_, err := a.Semaphore("x", 1).TryAcquire(t.Context())
+		var slots *redlock.SlotsError
+		require.ErrorAs(t, err, &slots)
+		assert.Equal(t, redlock.SlotsError{Name: "x", Want: 1, Have: 3}, *slots)
+		require.NotErrorIs(t, err, redlock.ErrHeld)
+	})
 }

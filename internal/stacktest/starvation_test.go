@@ -3,6 +3,7 @@ package stacktest_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,63 +27,6 @@ func (w *world) intents() (keys []string) {
 		}
 	}
 	return keys
-}
-
-// readOn has two readers hold the names by turns, so that one of them always does, until stop is called.
-func readOn(t *testing.T, names []string, lockers ...*redlock.Locker) (stop func()) {
-	t.Helper()
-	const stay = 100 * time.Millisecond
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for i, l := range lockers {
-		for _, name := range names {
-			wg.Go(func() {
-				time.Sleep(time.Duration(i) * stay / time.Duration(len(lockers)))
-				for ctx.Err() == nil {
-					lk, err := l.RW(name).RLock(ctx)
-					if err != nil {
-						assert.ErrorIs(t, err, context.Canceled)
-						return
-					}
-					time.Sleep(stay)
-					assert.NoError(t, lk.Unlock(ctx))
-				}
-			})
-		}
-	}
-	time.Sleep(10 * stay)
-	return func() {
-		cancel()
-		wg.Wait()
-	}
-}
-
-// A stream of readers that overlap starves no exclusive waiter, whether they are of its own Locker or of others.
-func TestReadersDoNotStarveAnExclusiveWaiter(t *testing.T) {
-	t.Parallel()
-	for _, k := range exclusive {
-		kind, call := k.name, k.lock
-		for _, where := range []string{"in other processes", "in its process"} {
-			subWorld(t, kind+", "+where, 5, func(t *testing.T, w *world) {
-				a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
-				if where == "in its process" {
-					a, b = c, c
-				}
-				names := []string{"x"}
-				if kind == "several" {
-					names = []string{"x", "y"}
-				}
-				stop := readOn(t, names, a, b)
-				defer stop()
-				began := time.Now()
-				lk, err := call(within(t, 6*time.Second), c)
-				require.NoError(t, err)
-				assert.Less(t, time.Since(began), 2*time.Second)
-				assert.Less(t, len(w.intents()), 3, "it waits no longer")
-				unlock(t, lk)
-			})
-		}
-	}
 }
 
 // Every exclusive waiter keeps new readers out while one is in, for as long as it waits, and no longer.
@@ -117,95 +61,6 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 			assert.Empty(t, w.leftovers("x"))
 		})
 	}
-}
-
-// A waiter that gets the lock takes its intent back on every master, and wakes no reader for that.
-func TestAnIntentIsWithdrawnWithTheGrant(t *testing.T) {
-	t.Parallel()
-	for _, k := range exclusive {
-		kind, call := k.name, k.lock
-		subWorld(t, kind, 5, func(t *testing.T, w *world) {
-			a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-			in := rlock(t, a, "x")
-			synctest.Wait() // on every master
-			waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
-			time.Sleep(time.Second)
-			assert.Len(t, w.intents(), 5)
-			reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context(), patient) })
-			time.Sleep(200 * time.Millisecond)
-			unlock(t, in)
-			got := granted(t, waiter, 50*time.Millisecond)
-			if kind == "mutex" || kind == "several" {
-				assert.Empty(t, w.intents())
-			} else { // where it was denied it is taken back with the release
-				assert.Less(t, len(w.intents()), 3)
-			}
-			waiting(t, reader)
-			unlock(t, got)
-			unlock(t, granted(t, reader, 50*time.Millisecond))
-			assert.Empty(t, w.leftovers("x"))
-		})
-	}
-}
-
-// Mutexes that wait for each other, and owners that do, leave no intents, and send nothing to take any back.
-func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
-	t.Parallel()
-	for _, k := range exclusive {
-		kind, call := k.name, k.lock
-		if kind == "writer" {
-			continue // it keeps readers out whatever the holder
-		}
-		for there, hold := range map[string]func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error){
-			"a mutex": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.TryLock(ctx, "x") },
-			"an owner": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-				return l.Reentrant("x", "you").TryLock(ctx)
-			},
-			"a writer": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.RW("x").TryLock(ctx) },
-		} {
-			subWorld(t, kind+" waits for "+there, 3, func(t *testing.T, w *world) {
-				a := w.locker(t, "a")
-				ops := make(map[redlock.Op]int)
-				var mu sync.Mutex
-				b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
-					mu.Lock()
-					defer mu.Unlock()
-					ops[e.Op]++
-				}}))
-				held, err := hold(t.Context(), a)
-				require.NoError(t, err)
-				waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
-				time.Sleep(5 * time.Second)
-				assert.Empty(t, w.intents())
-				unlock(t, held)
-				unlock(t, granted(t, waiter, 2*time.Second))
-				synctest.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				assert.Zero(t, ops["withdraw"])
-				assert.Positive(t, ops["probe"], "it probed")
-			})
-		}
-	}
-}
-
-func TestADeniedTryLockOfAnyKindKeepsNoReaderOut(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		in := rlock(t, a, "x")
-		for _, try := range []func() (*redlock.Lock, error){
-			func() (*redlock.Lock, error) { return b.TryLock(t.Context(), "x") },
-			func() (*redlock.Lock, error) { return b.TryLockAll(t.Context(), []string{"x", "y"}) },
-			func() (*redlock.Lock, error) { return b.RW("x").TryLock(t.Context()) },
-			func() (*redlock.Lock, error) { return b.Reentrant("x", "me").TryLock(t.Context()) },
-		} {
-			_, err := try()
-			require.ErrorIs(t, err, redlock.ErrHeld)
-			assert.Empty(t, w.intents())
-			unlock(t, rlock(t, b, "x"))
-		}
-		unlock(t, in)
-	})
 }
 
 // A frozen master executes a look late, when the waiter has given up or has the lock. What the look leaves is taken
@@ -258,6 +113,139 @@ func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 					})
 				}
 				assert.True(t, grant || late > 0, "no look was executed late")
+			})
+		}
+	}
+}
+
+// call is one way to wait for the name x. i tells the callers apart.
+type call func(ctx context.Context, l *redlock.Locker, i int) (*redlock.Lock, error)
+
+// queued are the ways to wait for x, and for each what another process holds meanwhile.
+var queued = map[string]struct {
+	wait  call
+	holds call
+	all   bool // when the holder releases, all waiters get in
+}{
+	"mutex":          {wait: byMutex, holds: byMutex},
+	"mutex, readers": {wait: byMutex, holds: byReader},
+	"reader":         {wait: byReader, holds: byWriter, all: true},
+	"reader, mutex":  {wait: byReader, holds: byMutex, all: true},
+	"writer":         {wait: byWriter, holds: byReader},
+	"one owner": {wait: func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+		return l.Reentrant("x", "me").Lock(ctx)
+	}, holds: byMutex, all: true},
+	"many owners":      {wait: byOwner, holds: byMutex},
+	"owners":           {wait: byOwner, holds: byOwner},
+	"permits":          {wait: byPermit, holds: byMutex, all: true},
+	"permits, one out": {wait: byOnlyPermit, holds: byOnlyPermit},
+	"several": {wait: func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+		return l.LockAll(ctx, []string{"w", "x", "y"})
+	}, holds: byMutex},
+}
+
+func byMutex(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+	return l.Lock(ctx, "x")
+}
+
+func byReader(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+	return l.RW("x").RLock(ctx)
+}
+
+func byWriter(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+	return l.RW("x").Lock(ctx)
+}
+
+func byOwner(ctx context.Context, l *redlock.Locker, i int) (*redlock.Lock, error) {
+	return l.Reentrant("x", strconv.Itoa(i)).Lock(ctx)
+}
+
+func byPermit(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+	return l.Semaphore("x", 500).Acquire(ctx)
+}
+
+func byOnlyPermit(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+	return l.Semaphore("x", 1).Acquire(ctx)
+}
+
+// waiters lets n callers wait. The returned function waits until they have returned and returns their locks.
+func (c call) waiters(ctx context.Context, t *testing.T, l *redlock.Locker, n int) (locks func() []*redlock.Lock) {
+	t.Helper()
+	var wg sync.WaitGroup
+	got := make([]*redlock.Lock, n)
+	for i := range n {
+		wg.Go(func() { got[i], _ = c(ctx, l, i) })
+	}
+	return func() []*redlock.Lock {
+		wg.Wait()
+		return got
+	}
+}
+
+// While a holder does nothing, the number of commands does not depend on how many callers of a Locker wait.
+func TestManyWaitersAskNoMoreThanOne(t *testing.T) {
+	t.Parallel()
+	const counted = 20 * time.Second
+	for name, tt := range queued {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rates := make(map[int]int)
+			for _, n := range []int{1, 300} {
+				bubble(t, 3, func(t *testing.T, w *world) {
+					holder, waiter := w.locker(t, "a"), w.locker(t, "b")
+					held, err := tt.holds(t.Context(), holder, -1)
+					require.NoError(t, err)
+					ctx, cancel := context.WithCancel(t.Context())
+					locks := tt.wait.waiters(ctx, t, waiter, n)
+					time.Sleep(5 * time.Second)
+					w.forget()
+					time.Sleep(counted)
+					rates[n] = len(w.asked()) / int(counted/time.Second)
+					cancel()
+					locks()
+					unlock(t, held)
+				})
+			}
+			t.Logf("commands a second of 3 masters by the number of waiters: %v", rates)
+			for n, rate := range rates {
+				assert.LessOrEqual(t, rate, 60, "%d waiters", n)
+			}
+		})
+	}
+}
+
+// Whatever the bounds of its retries are, an intent lives from one look to the next, and ends soon after a waiter that
+// died.
+func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		retry redlock.LockOption
+		looks int           // they outlast every pause between two probes
+		life  time.Duration // of what a dead waiter leaves
+	}{
+		"rarely":     {redlock.WithRetry(time.Hour, time.Hour), 30, time.Second + 3*timeout},
+		"very often": {redlock.WithRetry(time.Millisecond, 5*time.Millisecond), 5, 5*time.Millisecond + 3*timeout},
+	} {
+		for _, k := range exclusive {
+			kind, call := k.name, k.lock
+			subWorld(t, name+", "+kind, 5, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				in := rlock(t, a, "x")
+				synctest.Wait()
+				waiter := inBackground(func() (*redlock.Lock, error) { return call(context.Background(), b, tt.retry) })
+				for range tt.looks {
+					time.Sleep(97 * time.Millisecond)
+					require.Len(t, w.intents(), 5)
+				}
+				w.Host("b").Freeze()
+				died := time.Now()
+				got, err := a.RW("x").RLock(within(t, time.Minute), redlock.WithRetry(10*time.Millisecond, 10*time.Millisecond))
+				require.NoError(t, err)
+				assert.LessOrEqual(t, time.Since(died), tt.life+20*time.Millisecond)
+				unlock(t, got)
+				unlock(t, in)
+				w.Host("b").Thaw()
+				unlock(t, granted(t, waiter, time.Minute))
 			})
 		}
 	}

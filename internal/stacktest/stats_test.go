@@ -16,17 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-func kindStats(t *testing.T, l *redlock.Locker, name redlock.Kind) redlock.LockStats {
-	t.Helper()
-	for _, k := range l.Stats().Kinds {
-		if k.Kind == name {
-			return k.LockStats
-		}
-	}
-	require.Fail(t, "no such kind", name)
-	return redlock.LockStats{}
-}
-
 // What Stats reports of a master follows the master's life.
 func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -139,58 +128,32 @@ func TestStatsCountsWhatEachMasterWasAsked(t *testing.T) {
 	})
 }
 
-// A vote counts as denied only if the master refused something.
-func TestDeniedVotesAreRefusals(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		denied := func() (each []int64) {
-			synctest.Wait()
-			for _, n := range a.Stats().Nodes {
-				each = append(each, n.Denied)
-			}
-			return each
+type callKey struct{}
+
+// assertAddsUp checks what the comment of LockStats says.
+func assertAddsUp(t *testing.T, what string, s redlock.LockStats) {
+	t.Helper()
+	assert.Equal(t, s.Started, s.Waiting+s.Acquired+s.Refused+s.TimedOut+s.Canceled+s.Failed+s.ClosedWaiting, what)
+	assert.Equal(t, s.Acquired, s.Waits.Count, what)
+	assert.Equal(t, s.Acquired, s.Held+s.Released+s.HandedOver+s.Lost+s.ClosedHeld, what)
+	assert.Equal(t, s.Acquired-s.Held, s.Holds.Count, what)
+	for _, h := range []redlock.Histogram{s.Waits, s.Holds} {
+		var n int64
+		for _, c := range h.Counts {
+			n += c
 		}
-		held := lock(t, b, "x")
-		w.Master(2).Freeze()
-		unlock(t, lock(t, a, "y")) // the release reaches a master that never had the key
-		w.Master(2).Del("y", "", "")
-		w.Heal()
-		time.Sleep(time.Minute)
-		_, err := a.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		assert.Equal(t, []int64{0, 0, 0}, denied())
-		for i := range int64(10) {
-			_, err := a.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrHeld)
-			for _, n := range denied() {
-				assert.LessOrEqual(t, n, i+1, "no release counts again")
-			}
-		}
-		before := denied()
-		assert.GreaterOrEqual(t, before[0]+before[1]+before[2], int64(10*2), "a majority denied each attempt")
-		unlock(t, held)
-		synctest.Wait() // until all masters have released it
-		_, err = a.Inspect(t.Context(), "x")
-		require.NoError(t, err)
-		unlock(t, lock(t, a, "x"))
-		assert.Equal(t, before, denied())
-	})
+		assert.Equal(t, h.Count, n, what)
+		assert.Len(t, h.Counts, len(h.Bounds)+1)
+	}
 }
 
-// A master that was barred and then fails is suspect, until it answers.
-func TestTheStateOfABarredMasterThatFailsIsSuspect(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		state := func() redlock.State {
-			unlock(t, lock(t, l, "x"))
-			time.Sleep(time.Second)
-			return l.Stats().Nodes[0].State
-		}
-		w.Master(0).Reply("NOPERM this user has no permissions to run the 'evalsha' command", "EVALSHA", "EVAL")
-		assert.Equal(t, redlock.NodeBarred, state())
-		w.Master(0).Freeze()
-		assert.Equal(t, redlock.NodeSuspect, state())
-		w.Master(0).Thaw()
-		assert.Equal(t, redlock.NodeBarred, state())
-	})
+func assertSnapshotAddsUp(t *testing.T, s redlock.Stats) {
+	t.Helper()
+	assertAddsUp(t, "total", s.LockStats)
+	var sum redlock.LockStats
+	for _, k := range s.Kinds {
+		assertAddsUp(t, string(k.Kind), k.LockStats)
+		sum.Started, sum.Held, sum.Acquired = sum.Started+k.Started, sum.Held+k.Held, sum.Acquired+k.Acquired
+	}
+	assert.Equal(t, []int64{s.Started, s.Held, s.Acquired}, []int64{sum.Started, sum.Held, sum.Acquired})
 }

@@ -275,32 +275,6 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 	})
 }
 
-// A suspect master refuses an extension while it is submitted, in the order of the lock's extensions.
-func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var lk *redlock.Lock
-		var again atomic.Bool
-		var errs []error
-		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
-			if e.Op == "extend" && e.Err != nil && again.CompareAndSwap(true, false) {
-				errs = append(errs, lk.Extend(context.Background()))
-			}
-		}}))
-		lk = lock(t, a, "x")
-		synctest.Wait()
-		w.Master(0).Stop()
-		for range 2 {
-			_, err := a.Inspect(t.Context(), "x")
-			require.NoError(t, err)
-			synctest.Wait()
-		}
-		again.Store(true)
-		require.NoError(t, lk.Extend(t.Context()))
-		assert.Equal(t, []error{nil}, errs)
-		unlock(t, lk)
-	})
-}
-
 // A majority agrees on one token only after the write-back, so each master's own token is told.
 func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {

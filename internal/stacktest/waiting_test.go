@@ -1,19 +1,15 @@
 package stacktest_test
 
 import (
-	"context"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -21,138 +17,6 @@ import (
 
 // patient waits by messages and TTLs alone: its backoff is longer than any test.
 var patient = redlock.WithRetry(time.Hour, time.Hour)
-
-func TestNoWaiterAsksTheMastersWhileThisProcessHoldsTheName(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		held := lock(t, l, "x", redlock.WithoutKeepalive())
-		synctest.Wait()
-		w.forget()
-		var outs []<-chan attempt
-		for range 10 {
-			outs = append(outs, locking(t.Context(), l, "x"))
-		}
-		time.Sleep(ttl / 2)
-		assert.Empty(t, w.asked())
-		unlock(t, held)
-		for _, out := range outs {
-			unlock(t, granted(t, out, 100*time.Millisecond))
-		}
-	})
-}
-
-// The masters publish the release while no subscription works. The start of a subscription counts as a message.
-func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-		held := lock(t, a, "x")
-		for _, m := range w.Masters() {
-			m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
-		}
-		out := locking(t.Context(), b, "x")
-		time.Sleep(100 * time.Millisecond)
-		unlock(t, held)
-		waiting(t, out, "it has not heard of the release")
-		for _, m := range w.Masters() {
-			m.HangUp(nil)
-		}
-		unlock(t, granted(t, out, 3*time.Second))
-	})
-}
-
-// An ACL may forbid PUBLISH.
-func TestReleaseWithoutMessagesIsFoundByTheBackoff(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		for _, m := range w.Masters() {
-			m.Reply("NOPERM User default has no permissions to access one of the channels", "PUBLISH")
-		}
-		lk := lock(t, a, "x")
-		out := locking(t.Context(), b, "x")
-		time.Sleep(time.Minute)
-		waiting(t, out)
-		unlock(t, lk)
-		unlock(t, granted(t, out, time.Second+20*time.Millisecond))
-	})
-}
-
-// The probe for the holder ends with the answers of a majority, and the stale one is among them.
-func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
-	t.Parallel()
-	for stale := range 3 {
-		subWorld(t, fmt.Sprint("on master ", stale), 3, func(t *testing.T, w *world) {
-			w.foreign("x", 2*time.Second)
-			w.Master(stale).Set("x", "foreign", time.Hour)
-			w.Host("a").To((stale+1)%3).Delay(5*time.Millisecond, 0)
-			out := locking(t.Context(), w.locker(t, "a", patient), "x")
-			unlock(t, granted(t, out, 2100*time.Millisecond))
-		})
-	}
-}
-
-// A waiting Lock costs the masters little, whatever it waits for.
-func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		setup func(t *testing.T, w *world)
-	}{
-		{"held by a locker with keepalive", func(t *testing.T, w *world) {
-			t.Helper()
-			lock(t, w.locker(t, "holder"), "x")
-		}},
-		{"held by a foreign client without a TTL", func(_ *testing.T, w *world) { w.foreign("x", 0) }},
-		{"held by a foreign client for long", func(_ *testing.T, w *world) { w.foreign("x", time.Hour) }},
-		{"held, and two masters are down", func(_ *testing.T, w *world) {
-			w.foreign("x", time.Hour)
-			w.Master(0).Crash()
-			w.Master(1).Crash()
-		}},
-		{"all masters are down", func(_ *testing.T, w *world) {
-			each(w.Masters(), (*simnet.Master).Crash)
-		}},
-		{"three masters are frozen", func(_ *testing.T, w *world) {
-			each(w.some(0, 3), (*simnet.Master).Freeze)
-		}},
-		{"a stale key on one, two in their restart window", func(_ *testing.T, w *world) {
-			w.foreign("x", 0, 0)
-			w.Master(3).Info("uptime_in_seconds", "0")
-			w.Master(4).Info("uptime_in_seconds", "0")
-		}},
-		{"a stale key on one, two out of memory", func(_ *testing.T, w *world) {
-			w.foreign("x", 0, 0)
-			for _, m := range w.some(3, 5) {
-				m.Reply("OOM command not allowed when used memory > 'maxmemory'.", "SET")
-			}
-		}},
-	} {
-		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			tt.setup(t, w)
-			synctest.Wait()
-			l := w.locker(t, "waiter", redlock.WithMaxTTL(time.Hour))
-			ctx, cancel := context.WithCancel(t.Context())
-			out := locking(ctx, l, "x")
-			time.Sleep(5 * time.Second) // the first attempts follow each other more closely
-			waiting(t, out)
-			w.forget()
-			const watch = 100
-			time.Sleep(watch * time.Second)
-			waiting(t, out)
-			perMaster := make(map[int]int)
-			for _, e := range w.asked() {
-				if e.Host == "waiter" {
-					perMaster[e.Master]++
-				}
-			}
-			for i, n := range perMaster {
-				// An attempt every half second on average: SET, its release, a look at who holds it.
-				assert.Less(t, n, 10*watch, "master %d: %d commands in %d s", i, n, watch)
-			}
-			cancel()
-			require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
-		})
-	}
-}
 
 // Ten Lockers want one name, over a slow network.
 func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
@@ -292,42 +156,6 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	}
 }
 
-// Every process asks the same master first, although each was given the masters in another order.
-func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		urls := w.URLs()
-		first := make(map[string]map[int]bool)
-		for i := range 5 {
-			l := w.over(t, fmt.Sprint(i), w.nodes(t, fmt.Sprint(i), urls...))
-			for _, name := range []string{"x", "y", "z", "orders:42"} {
-				held := lock(t, w.locker(t, fmt.Sprintf("holder of %s for %d", name, i)), name)
-				synctest.Wait() // on every master
-				out := locking(t.Context(), l, name)
-				time.Sleep(3 * time.Second) // it asks one master now, since the name is contended
-				w.forget()
-				time.Sleep(5 * time.Second)
-				for _, e := range w.sets() {
-					if first[name] == nil {
-						first[name] = make(map[int]bool)
-					}
-					first[name][e.Master] = true
-				}
-				unlock(t, held)
-				unlock(t, granted(t, out, time.Second))
-			}
-			urls = append(urls[1:], urls[0])
-		}
-		used := make(map[int]bool)
-		for name, masters := range first {
-			assert.Len(t, masters, 1, name)
-			for m := range masters {
-				used[m] = true
-			}
-		}
-		assert.Greater(t, len(used), 1, "names are spread over the masters")
-	})
-}
-
 // Contenders that took one master each release it, and these releases are silent. A contender that they denied must not
 // wait for a message while the name is free, nor for their TTLs.
 func TestASplitVoteIsRepeatedSoon(t *testing.T) {
@@ -362,134 +190,6 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 			w.Master((first + 2) % 3).Redis().Del("x")
 			unlock(t, granted(t, out, time.Second))
 		})
-	}
-}
-
-func TestAHeadThatGivesUpPassesTheTurnToTheNextWaiter(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		when func(w *world) // the head is canceled then
-	}{
-		{"while it waits for another process", func(*world) { time.Sleep(5 * time.Second) }},
-		{"in the middle of an attempt", func(w *world) {
-			w.delay(10 * time.Millisecond)
-			n := len(w.sets())
-			for len(w.sets()) == n {
-				time.Sleep(time.Millisecond)
-			}
-		}},
-	} {
-		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
-			a, b := w.locker(t, "a"), w.locker(t, "b")
-			held := lock(t, a, "x")
-			ctx, cancel := context.WithCancel(t.Context())
-			head := locking(ctx, b, "x")
-			next := locking(t.Context(), b, "x")
-			last := locking(t.Context(), b, "x")
-			tt.when(w)
-			cancel()
-			require.ErrorIs(t, ended(t, head, 10*time.Millisecond).err, context.Canceled)
-			time.Sleep(time.Second)
-			waiting(t, next)
-			unlock(t, held)
-			n := granted(t, next, 200*time.Millisecond)
-			waiting(t, last)
-			unlock(t, n)
-			unlock(t, granted(t, last, 200*time.Millisecond))
-			w.Heal()
-			time.Sleep(time.Second)
-			assert.Zero(t, w.keys())
-		})
-	}
-}
-
-func TestALostLockGivesTheTurnToTheNextWaiter(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", patient)
-		held := lock(t, l, "x", redlock.WithMaxHold(3*time.Second))
-		next := locking(t.Context(), l, "x")
-		time.Sleep(2 * time.Second)
-		waiting(t, next)
-		a := granted(t, next, 1100*time.Millisecond)
-		require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
-		last := locking(t.Context(), l, "x")
-		waiting(t, last, "the Unlock of a lost lock passes no turn")
-		unlock(t, a)
-		unlock(t, granted(t, last, 100*time.Millisecond))
-	})
-}
-
-// The TryLock waits for the answer to a Lock that is still asking the masters.
-func TestTryLockIsAnsweredByTheHeadsAnswer(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		setup func(w *world)
-		want  error
-	}{
-		{"free", func(*world) {}, redlock.ErrHeld},
-		{"held", func(w *world) { w.foreign("x", time.Hour) }, redlock.ErrHeld},
-		{"no quorum", func(w *world) { w.Master(0).Freeze(); w.Master(1).Freeze() }, redlock.ErrNoQuorum},
-	} {
-		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			w.warm(t, l)
-			w.delay(10 * time.Millisecond)
-			tt.setup(w)
-			ctx, cancel := context.WithCancel(t.Context())
-			first := locking(ctx, l, "x")
-			try := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
-			a := ended(t, try, time.Second)
-			require.ErrorIs(t, a.err, tt.want)
-			assert.Less(t, a.took, timeout+time.Millisecond)
-			cancel()
-			if f := ended(t, first, time.Second); f.err == nil {
-				unlock(t, f.lock)
-			}
-			w.Heal()
-			time.Sleep(2 * time.Second)
-		})
-	}
-}
-
-// A lone waiter gets the lock, whichever master is its first node.
-func TestAFirstNodeThatCannotGrantDelaysNoWaiter(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		fault func(m *simnet.Master)
-	}{
-		{"a stale key without a TTL", func(m *simnet.Master) { m.Set("x", "ghost", 0) }},
-		{"a stale key of another type", func(m *simnet.Master) { m.Redis().Del("x"); m.Redis().HSet("x", "f", "v") }},
-		{"frozen", func(m *simnet.Master) { m.Freeze() }},
-		{"dead", func(m *simnet.Master) { m.Crash() }},
-		{"cut off", func(m *simnet.Master) { m.BlackHole() }},
-		{"in its restart window", func(m *simnet.Master) { m.Restart() }},
-		{"out of memory", func(m *simnet.Master) { m.Reply("OOM command not allowed", "SET") }},
-		{"the nearest, with a stale key", func(m *simnet.Master) { m.Set("x", "ghost", 0); m.Delay(0, 0) }},
-	} {
-		for _, n := range []int{3, 5} {
-			t.Run(fmt.Sprintf("%s, of %d", tt.name, n), func(t *testing.T) {
-				t.Parallel()
-				for i := range n {
-					bubble(t, n, func(t *testing.T, w *world) {
-						a, b := w.locker(t, "a"), w.locker(t, "b", patient)
-						w.delay(5 * time.Millisecond)
-						held := lock(t, a, "x")
-						out := locking(t.Context(), b, "x")
-						time.Sleep(time.Second)
-						waiting(t, out)
-						tt.fault(w.Master(i))
-						time.Sleep(time.Second)
-						waiting(t, out)
-						unlock(t, held)
-						// One node timeout is what it may take to find the fault.
-						unlock(t, granted(t, out, 2*timeout, "master %d", i))
-					})
-				}
-			})
-		}
 	}
 }
 

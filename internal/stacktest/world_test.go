@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -322,3 +323,5 @@ func (r *logbook) lines(what string) (some []string) {
 	}
 	return some
 }
+
+func TestMain(m *testing.M) { testmain.Run(m) }
