@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
 )
 
 // What can be wrong with a master, and how its answers then begin.
@@ -202,5 +203,103 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.Zero(t, w.keys())
+	})
+}
+
+func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		opts   []redlock.Option
+		window time.Duration
+	}{
+		{"default: the TTL and its drift", nil, ttl + drift},
+		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
+		{
+			"drift of its own",
+			[]redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)},
+			90 * time.Second,
+		},
+	} {
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", tt.opts...)
+			w.warm(t, l)
+			w.Master(0).Crash()
+			w.Master(1).Restart()
+			_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(100 * time.Millisecond)
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			var young *node.RestartError
+			require.ErrorAs(t, err, &young)
+			assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
+			synctest.Wait()
+			assert.Zero(t, w.keys(), "the vote that did not count is released")
+
+			time.Sleep(young.Left - time.Second/2)
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(time.Second)
+			unlock(t, lock(t, l, "x"))
+		})
+	}
+}
+
+func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"frozen", "cut off"} {
+		subWorld(t, how, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithTTL(time.Minute))
+			lk := lock(t, l, "x")
+			synctest.Wait()
+			for _, m := range w.some(0, 3) {
+				if how == "frozen" {
+					m.Freeze()
+				} else {
+					m.BlackHole()
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			began := time.Now()
+			err := lk.Unlock(ctx)
+			assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.Len(t, redlock.NodeErrors(err), 3)
+			require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
+			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
+			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
+			time.Sleep(10 * time.Second)
+			assert.Equal(t, 3, w.keys())
+			w.Heal()
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, w.keys(), "long before the TTL")
+		})
+	}
+}
+
+// This holds from the first lock on, without the guard, too.
+func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
+	inWorld(t, 2, func(t *testing.T, w *world) {
+		w.Alias("10.9.9.9:6379", 1)
+		urls := append(w.URLs(), "redis://10.9.9.9:6379")
+
+		w.Master(0).Crash()
+		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithoutRestartGuard())
+		_, err := l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum, "one server is no majority of three")
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+		w.Master(0).Restart()
+		time.Sleep(time.Minute)
+
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		assert.Equal(t, 2, w.holders("x", lk.Token()), "two servers are")
+		require.NoError(t, lk.Extend(t.Context()))
+		w.Master(0).Wipe()
+		require.Error(t, lk.Extend(t.Context()), "one server is no majority for an extension")
+		_ = lk.Unlock(t.Context())
 	})
 }

@@ -204,3 +204,27 @@ func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
 		assert.NotZero(t, fenced(t, l, "x").Fence())
 	})
 }
+
+// Only the write-back carries it from one to the next.
+func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for i, m := range w.Masters() {
+			count(m, "x", []string{"5", "9000000000000000", "7", "8", "8000000000000000"}[i])
+		}
+		var last uint64
+		for _, away := range [][]int{{0, 2}, {1, 3}, {2, 4}, {1, 4}, {0, 1}, {3, 4}} {
+			for _, i := range away {
+				w.Master(i).BlackHole()
+			}
+			lk := fenced(t, l, "x")
+			assert.Greater(t, lk.Fence(), last, "without %v", away)
+			last = lk.Fence()
+			unlock(t, lk)
+			for _, i := range away {
+				w.Master(i).Heal()
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}

@@ -317,3 +317,27 @@ func TestTenThousandHeldLocksHaveNoGoroutines(t *testing.T) {
 		}
 	})
 }
+
+// An extension that is granted while the loss is being delivered does not move the deadline.
+func TestNoExtensionMovesAReportedDeadline(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		slow := &redlock.Trace{HoldEnd: func(context.Context, redlock.HoldEndEvent) { time.Sleep(700 * time.Microsecond) }}
+		l := w.locker(t, "a", redlock.WithTrace(slow), redlock.WithoutKeepalive())
+		a, b := lock(t, l, "x"), lock(t, l, "y")
+		require.NoError(t, a.Extend(t.Context())) // the masters know the script
+		require.Equal(t, a.Until(), b.Until(), "both end in one tick")
+		until := a.Until()
+		const trip = 200 * time.Millisecond
+		w.delay(trip / 2)
+		time.Sleep(time.Until(until) - trip - 500*time.Microsecond)
+		for _, lk := range []*redlock.Lock{a, b} {
+			go func() { _ = lk.Extend(context.Background()) }()
+		}
+		time.Sleep(time.Second)
+		for _, lk := range []*redlock.Lock{a, b} {
+			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+			assert.Equal(t, until, lk.Until())
+		}
+		assert.Zero(t, w.keys())
+	})
+}

@@ -117,3 +117,35 @@ func TestAnExtensionIsNotSentAfterASuspension(t *testing.T) {
 		})
 	}
 }
+
+// The alarm notices a suspension within a second of its end.
+func TestTheContextEndsWithinASecondOfASuspension(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		w.suspend("a", ttl)
+		resumed := time.Now()
+		<-lk.Context().Done()
+		assert.LessOrEqual(t, time.Since(resumed), time.Second+time.Millisecond)
+		require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
+	})
+}
+
+// A holder that was frozen past its deadline must not take the lock back when it wakes, with its keepalive or by
+// Extend.
+func TestLockIsNeverRecreatedAfterItsOwnDeadline(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x")
+		synctest.Wait() // the minority's acquires are not to be what the thaw sends
+		w.Host("a").Freeze()
+		time.Sleep(ttl + time.Second)
+		assert.Zero(t, w.keys())
+		w.forget()
+		w.Host("a").Thaw()
+		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+		time.Sleep(ttl)
+		assert.Zero(t, w.keys())
+		assert.Empty(t, w.sets())
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+	})
+}

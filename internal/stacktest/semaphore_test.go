@@ -178,3 +178,29 @@ func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
 		require.NotErrorIs(t, err, redlock.ErrHeld)
 	})
 }
+
+// Processes that never wait for long do not keep another one out.
+func TestAProcessMoreThanSlotsGetsPermits(t *testing.T) {
+	t.Parallel()
+	for _, slots := range []int{2, 4} {
+		bubble(t, 3, func(t *testing.T, w *world) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			shares := make([]share, slots+1)
+			var all sync.WaitGroup
+			for i := range shares {
+				wantPermits(ctx, t, &all, w, fmt.Sprint("host-", i), time.Millisecond, 1, slots, &shares[i])
+			}
+			all.Wait()
+			sum := 0
+			for i := range shares {
+				sum += shares[i].permits
+			}
+			for i := range shares {
+				least := sum / (slots + 1) / 4
+				assert.GreaterOrEqual(t, shares[i].permits, least, "of %d permits, %d slots", sum, slots)
+				assert.Less(t, shares[i].longest, 2*time.Second)
+			}
+		})
+	}
+}

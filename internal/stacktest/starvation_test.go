@@ -250,3 +250,89 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 		}
 	}
 }
+
+// When the holder releases, the waiters that can hold the name together do so soon.
+func TestManyWaitersGetInTogether(t *testing.T) {
+	t.Parallel()
+	const delay, n = 5 * time.Millisecond, 80
+	for name, tt := range queued {
+		if !tt.all {
+			continue
+		}
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			holder, waiter := w.locker(t, "a"), w.locker(t, "b")
+			w.distance("b", delay)
+			held, err := tt.holds(t.Context(), holder, -1)
+			require.NoError(t, err)
+			locks := tt.wait.waiters(t.Context(), t, waiter, n)
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			began := time.Now()
+			unlock(t, held)
+			all := locks()
+			took := time.Since(began)
+			t.Logf("%d waiters have the name after %v; a round trip takes %v", n, took, 2*delay)
+			assert.Less(t, took, 300*time.Millisecond)
+			for _, lk := range all {
+				require.NotNil(t, lk)
+			}
+		})
+	}
+}
+
+// readOn has two readers hold the names by turns, so that one of them always does, until stop is called.
+func readOn(t *testing.T, names []string, lockers ...*redlock.Locker) (stop func()) {
+	t.Helper()
+	const stay = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for i, l := range lockers {
+		for _, name := range names {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * stay / time.Duration(len(lockers)))
+				for ctx.Err() == nil {
+					lk, err := l.RW(name).RLock(ctx)
+					if err != nil {
+						assert.ErrorIs(t, err, context.Canceled)
+						return
+					}
+					time.Sleep(stay)
+					assert.NoError(t, lk.Unlock(ctx))
+				}
+			})
+		}
+	}
+	time.Sleep(10 * stay)
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// A stream of readers that overlap starves no exclusive waiter, whether they are of its own Locker or of others.
+func TestReadersDoNotStarveAnExclusiveWaiter(t *testing.T) {
+	t.Parallel()
+	for _, k := range exclusive {
+		kind, call := k.name, k.lock
+		for _, where := range []string{"in other processes", "in its process"} {
+			subWorld(t, kind+", "+where, 5, func(t *testing.T, w *world) {
+				a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
+				if where == "in its process" {
+					a, b = c, c
+				}
+				names := []string{"x"}
+				if kind == "several" {
+					names = []string{"x", "y"}
+				}
+				stop := readOn(t, names, a, b)
+				defer stop()
+				began := time.Now()
+				lk, err := call(within(t, 6*time.Second), c)
+				require.NoError(t, err)
+				assert.Less(t, time.Since(began), 2*time.Second)
+				assert.Less(t, len(w.intents()), 3, "it waits no longer")
+				unlock(t, lk)
+			})
+		}
+	}
+}
