@@ -50,7 +50,8 @@ func (r *Result) judge() {
 	}
 	if s.fair() {
 		r.checkNoLoss(intervals)
-		if !slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Twin }) { // it takes one master for two
+		twin := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Twin }) // it takes one master for two
+		if !twin && s.answersWithin(2) {
 			r.find(check.Owned(r.Events))
 		}
 	}

@@ -83,6 +83,21 @@ func TestATokenIsPassedOn(t *testing.T) {
 	}
 }
 
+// A request that waits for the answers to those before it takes two round trips. If that is too long, a majority need
+// not know the token of the owner's other hold.
+func TestWhereTheTokensOfAnOwnerAreCompared(t *testing.T) {
+	t.Parallel()
+	for delay, compared := range map[time.Duration]bool{12: true, 13: false} {
+		s := Schedule{
+			Clients: []Client{{Timeout: 50 * time.Millisecond}},
+			Plan:    []faults.Step{{Fault: SlowPath, Severity: faults.Severity{Delay: delay * time.Millisecond}}},
+		}
+		r := judged(s, taken(kinds.Reentrant, "o", 7, 1, 1, 2), taken(kinds.Reentrant, "o", 8, 2, 3, 4))
+		r.judge()
+		assert.Equal(t, compared, !r.OK(), "%v: %v", delay, r.Found)
+	}
+}
+
 // TestOnlyTheOrderOfTokensIsExcused shows that no third hold excuses other findings of the same checker.
 func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
 	t.Parallel()

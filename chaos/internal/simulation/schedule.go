@@ -117,14 +117,20 @@ func (s Schedule) quiet() bool { return s.plansOnly(faults.DriftClient) }
 // fair reports whether no fault can make a living client lose a lock. Masters forget at most their scripts, and every
 // round trip is shorter than the clients' node timeouts.
 func (s Schedule) fair() bool {
+	return s.answersWithin(1) && s.plansOnly(faults.DriftClient, faults.FlushScripts, SlowPath)
+}
+
+// answersWithin reports whether this many round trips over each slow path are shorter than the clients' node timeouts.
+// A request that must wait for the answers to those before it takes two.
+func (s Schedule) answersWithin(trips time.Duration) bool {
 	for _, step := range s.Plan {
 		for _, c := range s.Clients {
-			if step.Fault == SlowPath && 2*(step.Severity.Delay+step.Severity.Jitter) >= c.Timeout {
+			if step.Fault == SlowPath && trips*2*(step.Severity.Delay+step.Severity.Jitter) >= c.Timeout {
 				return false
 			}
 		}
 	}
-	return s.plansOnly(faults.DriftClient, faults.FlushScripts, SlowPath)
+	return true
 }
 
 // plansOnly reports whether the plan has no other faults than these, deaths of clients, and wrong times of day, which
