@@ -24,7 +24,7 @@ type phase uint8
 
 const (
 	phaseHeld       phase = iota // the holder has the lock
-	phaseLingering               // it was lost; its keys remain on the masters until Until or Unlock
+	phaseLingering               // it was lost; its keys remain on the masters until Until, Unlock or Close
 	phaseCleared                 // it was lost, and its keys were released
 	phaseUnlocked                // Unlock ended it, and is about to hand its lease over or to release it
 	phaseHandedOver              // the next holder has its lease
@@ -164,8 +164,8 @@ func (l *Lock) followUp(before, after phase, c change) {
 	}
 }
 
-// linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until or
-// until Unlock: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
+// linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until,
+// Unlock or Close: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
 func (l *Lock) linger() {
 	l.locker.journal.log(slog.LevelWarn, "redlock: a lock was lost",
 		"name", names.List(l.names(), names.Truncate), "error", l.endError())
@@ -302,7 +302,8 @@ func (l *Lock) endHold(o Outcome) {
 // heldFor returns the time since the acquisition ended.
 func (l *Lock) heldFor() time.Duration { return l.cfg.clock.Now().Sub(l.locker.opened) - l.heldSince }
 
-// expiryLead is how long before its Until a lock is lost, so that the holder never learns of the loss after Until.
+// expiryLead is how long before its Until a lock is lost, so that the holder learns of the loss before Until, as far as
+// its goroutines are scheduled.
 const expiryLead = time.Millisecond
 
 // scheduled is a Lock as the keepalive schedule sees it. Its methods are not part of Lock's API.

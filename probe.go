@@ -107,7 +107,7 @@ type intent struct {
 	residue *quorum.Residue // where it may have been left; nil: nowhere
 }
 
-// probeInterval is the longest time between two probes of a waiter that left its intent.
+// probeInterval is the longest pause of a waiter that left its intent.
 const probeInterval = time.Second
 
 // intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It

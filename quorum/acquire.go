@@ -15,7 +15,7 @@ import (
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
 // *DeniedError, a *PermanentError if retrying cannot succeed, ErrNoQuorum wrapped with a *NodeError for each node that
-// failed, ErrClosing, or the context's error.
+// failed, or with why the votes came too late, ErrClosing, or the context's error.
 func (q *Quorum) Acquire(
 	ctx context.Context, ops Ops, terms *Terms, first int, failures *PermanentFailures,
 ) (*Lease, error) {

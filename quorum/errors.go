@@ -85,7 +85,7 @@ func (e *DeniedError) Error() string { return "held by another" }
 // PermanentError reports that too many nodes failed with errors that only an operator can fix, so that retrying cannot
 // succeed. See [node.Permanent].
 type PermanentError struct {
-	// Err wraps ErrNoQuorum and a *NodeError for each of these nodes.
+	// Err wraps ErrNoQuorum and a *NodeError for each node that failed in the last attempt.
 	Err error
 }
 

@@ -30,7 +30,7 @@ const (
 	unsent  presence = iota // nothing was written to the node
 	absent                  // the node does not have them, but the release still asks it
 	present                 // the node reported that it has them
-	guarded                 // likewise, in a vote that does not count
+	guarded                 // present, by a grant that does not count
 	unclear                 // the node may have them, or may still get them
 )
 

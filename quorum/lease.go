@@ -33,7 +33,8 @@ const (
 )
 
 // connectTime returns how long a node may connect before it executes an operation. Two and a half node timeouts are
-// five round trips to a master at the largest distance: TCP takes one, TLS at most two, and the handshake one.
+// five round trips to a master at the largest distance: TCP takes one, TLS at most two, the handshake one, and the
+// answer that the server lacks the script one.
 func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
 }
@@ -72,7 +73,7 @@ type Lease struct {
 	gone     atomic.Bool // an extension has returned ErrGone: Until is final
 
 	mu     sync.Mutex
-	frozen bool // until is final: no extension moves it
+	frozen bool // until was due: no extension moves it
 	ops    Ops
 	until  time.Time  // the deadline; zero: the lease was never held
 	states []keyState // by node
@@ -99,7 +100,7 @@ func (l *Lease) Fence() int64 { return l.fence }
 // Gone reports whether an extension has found that a majority no longer has the token.
 func (l *Lease) Gone() bool { return l.gone.Load() }
 
-// FreezeIfDue makes Until final if it is at most lead away, and reports whether it is final.
+// FreezeIfDue makes Until final if it is at most lead away, and reports whether it did, now or before.
 func (l *Lease) FreezeIfDue(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()

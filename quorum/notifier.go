@@ -4,9 +4,9 @@ package quorum
 // the waiters' probes. It is plain arithmetic. It numbers the messages of all nodes from 1.
 //
 // A message says that the lock became free on its node. It counts until a probe that began after it finds the lock not
-// free on that node, or gets no answer. The waiter is woken when a majority of the nodes has sent messages that count.
-// A late message of an earlier release can wake the waiter too early. It cannot replace a message of the next release,
-// because the waiter probes before it waits again.
+// free on that node, or gets no answer, or until a majority grants a probe. The waiter is woken when a majority of the
+// nodes has sent messages that count. A late message of an earlier release can wake the waiter too early. It cannot
+// replace a message of the next release, because the waiter probes before it waits again.
 //
 // A message does not identify its release. An identifier would not help: concurrent releases of readers may reach each
 // node in another order, and then no release is the last one on a majority.

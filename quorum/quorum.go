@@ -50,7 +50,7 @@ type Config struct {
 	Nodes []Node
 	// Clock is the source of all times. It should count suspensions; see [clock.CountSuspensions].
 	Clock clock.Clock
-	// OnVote, if set, is called with every vote.
+	// OnVote, if set, is called with every vote on a call that was submitted to a node.
 	OnVote func(node string, op *wire.Op, v wire.Vote)
 	// OnHealth, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
 	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).

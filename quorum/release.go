@@ -24,9 +24,9 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 }
 
 // mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys.
-// It counts no grants of restarted nodes, and after a failed attempt no nodes to which nothing was sent: while no
-// contender can get a majority, waiters would wake each other without end. If the caller gave up, the latter nodes do
-// count once another node may have the keys: they may be down for others, too, or others may ask that node first.
+// It leaves out grants that do not count. A node to which nothing was sent counts only if the caller gave up and
+// another node may have the keys: it may be down for others, too, or others may ask the other node first. It does not
+// count after a failed attempt: while no contender can get a majority, waiters would wake each other without end.
 // mayBlock must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
 	have, untried := 0, 0

@@ -34,8 +34,7 @@ func (q *queue) keepSilent(h *Hold, from Lock, now time.Time) bool {
 	return true
 }
 
-// continueCohort lets a caller follow a silent release, and reports whether it may. If the cohort has used up its
-// budget, the release is published.
+// continueCohort lets a caller follow a silent release, and reports whether it may. Otherwise the release is published.
 func (q *queue) continueCohort(w *Waiter, e *effects) bool {
 	s := q.silence
 	if s == nil {

@@ -17,7 +17,7 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: all readers at once; of permits, 1 after a denial and 1 more after each grant
+	limit int // how many may have it: width; 1 after a failure; then after a grant all readers, or 1 more permit
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
@@ -25,7 +25,7 @@ type queue struct {
 	// a queue, so it is small.
 	in [states]int32
 
-	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a denial
+	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a failure
 	urgent uint64 // the last of these that ends the pause of the watcher
 	reason error  // why the last attempt failed; nil: none has since the last grant
 	denied bool   // it failed because it was denied, so a message of a release helps
@@ -194,7 +194,7 @@ func (q *queue) failed(w *Waiter, err error, denied bool) (e effects) {
 	q.endTurn(w)
 	q.limit = 1
 	q.failTryLocks(err)
-	publish := q.takeUnpublished()
+	publish := q.takeUnpublished() // before advance, which lets the next caller follow it
 	if w.again {
 		q.askAside(w)
 	}

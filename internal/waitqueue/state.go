@@ -8,7 +8,7 @@ type state uint8
 const (
 	outside  state = iota // it has not called yet
 	waiting               // it waits for its turn
-	yielding              // it has the turn, and lets other processes ask first
+	yielding              // it may ask, and lets other processes ask first
 	asking                // it asks the masters
 	probing               // it watches, after a failure: it finds out who holds the lock
 	pausing               // it watches: it waits for a release, or for the back-off, before it asks again
@@ -23,7 +23,7 @@ type event uint8
 const (
 	call   event = iota // it calls
 	turn                // it may ask the masters
-	yield               // it has the turn, and must yield first
+	yield               // it may ask, and must yield first
 	watch               // it has the turn, and failed since the last news
 	pause               // it knows how long to wait
 	due                 // its yielding or its pause is over

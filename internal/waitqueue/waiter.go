@@ -17,7 +17,7 @@ type Waiter struct {
 	waitUntil time.Time        // yielding, pausing: when that is over
 	err       error            // of a TryLock that failed
 	inherit   Lock             // given: the lock whose lease it was given
-	cohort    cohort           // the cohort that continues if the masters grant the next attempt
+	cohort    cohort           // the cohort that continues with the inherited lease, or with the next grant
 	slot      int              // of a semaphore: the slot that it asks for or inherits; 0: none
 	links     [listRoles]links // in the lists of the queue
 }
@@ -123,8 +123,8 @@ func (w *Waiter) Failed(err error, denied bool) (next Instruction) {
 }
 
 // Pause records for how long the waiter pauses after it has probed, and returns what it is to do. If the last attempt
-// of its queue was denied, a release ends the pause. After any other failure a release message does not help: callers
-// whose attempts fail publish the releases of what they were granted, and would wake each other without end.
+// of its queue was denied, a release message ends the pause. After any other failure a release message does not help:
+// callers whose attempts fail publish the releases of what they were granted, and would wake each other without end.
 func (w *Waiter) Pause(d time.Duration) (next Instruction) {
 	w.queue.do(func(q *queue) effects {
 		w.waitUntil = q.all.Now().Add(d)

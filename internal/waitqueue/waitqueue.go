@@ -1,7 +1,7 @@
 // Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
 // each lock. Its width is the number of callers that may hold the lock at the same time: 1 for a mutex, the number of
 // slots for a semaphore, [Unbounded] for readers. As many callers ask the masters at the same time as the width leaves.
-// After an attempt that failed only the first one does, and watches: it waits for a release, and asks again.
+// After an attempt failed, only the first one asks. It watches: it waits for a release before it asks again.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
 // the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The
