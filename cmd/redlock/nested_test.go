@@ -18,6 +18,7 @@ func TestARunDoesNotWaitForItself(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	of := " --masters " + joined(masters) + " "
 	run := binary + " run" + of
+	said := filepath.Join(t.TempDir(), "said")
 	const itself = "is held by the redlock that started this command and waits for it"
 	for name, tc := range map[string]struct {
 		flags  []string // of the outer run
@@ -42,7 +43,8 @@ func TestARunDoesNotWaitForItself(t *testing.T) {
 		},
 		"another name": {nil, run + `"$REDLOCK_NAME 2" -- echo both`, 0, "both\n", ""},
 		"in the background": {
-			nil, "unset REDLOCK_TOKEN; " + run + `"$REDLOCK_NAME" -- true & sleep 0.1; kill $!; wait $!`, 128 + 15, "", "",
+			nil, "unset REDLOCK_TOKEN; " + run + `-v "$REDLOCK_NAME" -- true 2>` + said + ` & until grep -qs waiting ` + said +
+				`; do sleep 0.01; done; kill $!; wait $!`, 128 + 15, "", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
