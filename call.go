@@ -111,7 +111,7 @@ func (c *call) join() waitqueue.Instruction {
 
 // await waits until the caller is to do something else than to wait.
 func (c *call) await(next waitqueue.Instruction) (waitqueue.Instruction, error) {
-	for next.Waits() {
+	for next.Action == waitqueue.Wait {
 		c.first = c.first || next.After > 0 // after a delay that the queue ordered, others may be asking, too
 		if err := c.sleep(next.After); err != nil {
 			return next, err
@@ -184,7 +184,7 @@ func (c *call) refused(err error) (o attemptResult) {
 		err = c.heldBy(o.denied)
 	}
 	over := c.ctx.Err()
-	if over == nil || !errors.Is(err, over) { // the masters may have answered just as ctx ended
+	if !errors.Is(err, over) { // also if over is nil; and the masters may have answered just as ctx ended
 		c.reason = err
 	}
 	switch {

@@ -60,15 +60,15 @@ func (c *cooldowns) get(key queueKey, now func() time.Time) cooldown {
 	return cooldown{}
 }
 
-// makeYield makes a caller yield if the permits that this process would have, with that of the caller, are beyond the
-// share. It reports whether it did.
-func (q *queue) makeYield(w *Waiter, permits int) bool {
-	if q.inShare(permits) || !q.cooldown.until.After(q.all.Now()) {
-		return false
+// askOrYield makes a caller ask. If the permits that this process would then have are beyond its share, the caller
+// first yields until the cooldown is over. A TryLock does not yield.
+func (q *queue) askOrYield(w *Waiter, permits int) {
+	if w.Try || q.inShare(permits) || !q.cooldown.until.After(q.all.Now()) {
+		w.ask()
+		return
 	}
 	w.waitUntil = q.cooldown.until
 	w.apply(yield)
-	return true
 }
 
 // endYielding ends the yielding of callers whose permits are now within the share.
@@ -83,7 +83,7 @@ func (q *queue) endYielding() {
 		}
 		left--
 		if q.inShare(max(permits, 1)) { // one that asks at once has no turn
-			w.ask(due)
+			w.ask()
 		}
 	}
 }

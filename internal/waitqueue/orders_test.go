@@ -184,7 +184,7 @@ func (w *world) settle() {
 			a.next = a.w.Next()
 		}
 		switch {
-		case a.next.Waits():
+		case a.next.Action == Wait:
 		case a.next.Action == Ask:
 			a.doing = "attempt"
 		case a.next.Action == Probe:

@@ -81,7 +81,7 @@ func TestHowManyAskAfterADenial(t *testing.T) {
 	}
 	asking := func() (all []*waitqueue.Waiter) {
 		for _, w := range waiters {
-			if p.next(w).Action == waitqueue.Ask {
+			if do := p.next(w); do.Action == waitqueue.Ask || do.After > 0 {
 				all = append(all, w)
 			}
 		}

@@ -162,7 +162,7 @@ func (p *process) next(w *waitqueue.Waiter) waitqueue.Instruction {
 	woken, before := len(w.Woken()) > 0, p.told[w]
 	do := w.Next()
 	timer := before.After > 0 && !p.now.Before(p.toldAt[w].Add(before.After))
-	if before.Waits() && !do.Waits() {
+	if before.Action == waitqueue.Wait && do.Action != waitqueue.Wait {
 		require.True(p.t, woken || timer, "nobody woke the waiter, which is to do %+v", do)
 	}
 	p.tell(w, do)
@@ -171,8 +171,11 @@ func (p *process) next(w *waitqueue.Waiter) waitqueue.Instruction {
 
 func (p *process) asks(w *waitqueue.Waiter, after time.Duration) {
 	p.t.Helper()
-	do := p.next(w)
-	assert.Equal(p.t, waitqueue.Ask, do.Action)
+	do, want := p.next(w), waitqueue.Ask
+	if after > 0 {
+		want = waitqueue.Wait
+	}
+	assert.Equal(p.t, want, do.Action)
 	assert.Equal(p.t, after, do.After)
 }
 
@@ -187,7 +190,9 @@ func (p *process) fails(w *waitqueue.Waiter, want error) {
 func (p *process) waits(ws ...*waitqueue.Waiter) {
 	p.t.Helper()
 	for i, w := range ws {
-		assert.Equal(p.t, waitqueue.Wait, p.next(w).Action, i)
+		do := p.next(w)
+		assert.Equal(p.t, waitqueue.Wait, do.Action, i)
+		assert.Zero(p.t, do.After, i)
 	}
 }
 

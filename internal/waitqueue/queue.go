@@ -60,10 +60,11 @@ func (q *queue) advance() (e effects) {
 			q.note(true)
 		}
 		if w.again || w.asked < q.urgent {
-			w.ask(due)
+			w.ask()
 		}
 	}
-	for w := q.callers.first; q.in[waiting] > 0 && q.turns < min(q.limit, q.width-q.holds); w = q.callers.next(w) {
+	most := min(q.limit, q.width-q.holds)
+	for w := q.callers.first; q.turns < most && q.in[waiting] > 0; w = q.callers.next(w) { // the next that waits follows
 		if w.state == waiting {
 			q.giveTurn(w, &e)
 		}
@@ -89,21 +90,24 @@ func (q *queue) giveTurn(w *Waiter, e *effects) {
 	w.turn = true
 	q.turns++
 	q.tryLocks.remove(w)
-	if w.asked == q.news {
+	switch {
+	case w.asked == q.news:
 		q.watcher = w
 		w.apply(watch)
-		return
-	}
-	if q.continueCohort(w, e) || w.Try || !q.makeYield(w, q.holds+q.turns) {
-		w.ask(turn)
+	case q.continueCohort(w, e):
+		w.ask()
+	default:
+		q.askOrYield(w, q.holds+q.turns)
 	}
 }
 
 // askAside makes a caller ask without a turn, beyond the width of the queue: its owner may hold the lock already.
 func (q *queue) askAside(w *Waiter) {
-	if w.Try || q.holds > 0 || !q.makeYield(w, 1) {
-		w.ask(turn)
+	if q.holds > 0 {
+		w.ask()
+		return
 	}
+	q.askOrYield(w, 1)
 }
 
 // join adds a caller. If the state of the queue answers its TryLock, the caller fails.
@@ -248,12 +252,10 @@ func (q *queue) ownerHolds(owner string) {
 	for w := q.callers.first; w != nil; w = q.callers.next(w) {
 		switch {
 		case w.Owner != owner:
-		case w.state == waiting:
-			w.ask(turn)
-		case w.state == yielding, w.state == pausing:
-			w.ask(due)
-		default:
+		case w.state == asking, w.state == probing:
 			w.again = true
+		default:
+			w.ask()
 		}
 	}
 }

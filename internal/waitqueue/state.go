@@ -22,11 +22,10 @@ type event uint8
 
 const (
 	call   event = iota // it calls
-	turn                // it may ask the masters
+	ask                 // it is to ask the masters: it may, or its yielding or its pause is over
 	yield               // it may ask, and must yield first
 	watch               // it has the turn, and failed since the last news
 	pause               // it knows how long to wait
-	due                 // its yielding or its pause is over
 	failed              // its attempt failed
 	give                // it is given a lease
 	take                // it has the lock
@@ -38,11 +37,11 @@ const (
 // transitions has the state that follows a state and an event. The events that it omits for a state cannot occur in it.
 var transitions = [states][events]state{
 	outside:  {call: waiting, refuse: gone},
-	waiting:  {turn: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
-	yielding: {due: asking, give: given, leave: gone},
+	waiting:  {ask: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
+	yielding: {ask: asking, give: given, leave: gone},
 	asking:   {failed: waiting, take: gone, leave: gone},
 	probing:  {pause: pausing, leave: gone},
-	pausing:  {due: asking, give: given, leave: gone},
+	pausing:  {ask: asking, give: given, leave: gone},
 	given:    {take: gone, leave: gone},
 }
 
@@ -61,6 +60,6 @@ func (s state) String() string {
 
 func (e event) String() string {
 	return [events]string{
-		"call", "turn", "yield", "watch", "pause", "due", "failed", "give", "take", "refuse", "leave",
+		"call", "ask", "yield", "watch", "pause", "failed", "give", "take", "refuse", "leave",
 	}[e]
 }

@@ -11,11 +11,11 @@ func TestEveryTransition(t *testing.T) {
 	t.Parallel()
 	possible := map[state]map[event]state{
 		outside:  {call: waiting, refuse: gone},
-		waiting:  {turn: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
-		yielding: {due: asking, give: given, leave: gone},
+		waiting:  {ask: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
+		yielding: {ask: asking, give: given, leave: gone},
 		asking:   {failed: waiting, take: gone, leave: gone},
 		probing:  {pause: pausing, leave: gone},
-		pausing:  {due: asking, give: given, leave: gone},
+		pausing:  {ask: asking, give: given, leave: gone},
 		given:    {take: gone, leave: gone},
 	}
 	for s := range states {

@@ -25,7 +25,7 @@ type Waiter struct {
 // Instruction is what a caller is to do.
 type Instruction struct {
 	Action Action
-	After  time.Duration // of Ask: how long to wait before, unless it is woken
+	After  time.Duration // of Wait: for how long at most; 0: until it is woken
 	Lock   Lock          // of Inherit
 	Err    error         // of Fail; of Probe: why the last attempt failed
 }
@@ -34,10 +34,9 @@ type Instruction struct {
 type Action uint8
 
 const (
-	// Wait until Woken receives, and call Next.
+	// Wait until Woken receives or After is over, and call Next.
 	Wait Action = iota
-	// Ask the masters, and call Granted, Failed or Leave. If After is not 0, first wait for that time or until Woken
-	// receives, and call Next.
+	// Ask the masters, and call Granted, Failed or Leave.
 	Ask
 	// Probe finds out who holds the lock, and calls Pause.
 	Probe
@@ -46,9 +45,6 @@ const (
 	// Fail with an error; only a TryLock does.
 	Fail
 )
-
-// Waits reports whether the caller is to wait and then to call Next.
-func (do Instruction) Waits() bool { return do.Action == Wait || do.After > 0 }
 
 // Next returns what the caller is to do now.
 func (w *Waiter) Next() (do Instruction) {
@@ -64,13 +60,12 @@ func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 // that wakes the caller before the caller first waits.
 func (w *Waiter) instruction() (do Instruction) {
 	if w.state == yielding || w.state == pausing {
-		if do.After = w.waitUntil.Sub(w.queue.all.Now()); do.After <= 0 {
-			w.ask(due)
-			do.After = 0
+		if do.After = max(0, w.waitUntil.Sub(w.queue.all.Now())); do.After == 0 {
+			w.ask()
 		}
 	}
 	switch w.state {
-	case yielding, pausing, asking:
+	case asking:
 		do.Action = Ask
 	case probing:
 		do.Action, do.Err = Probe, w.queue.reason
@@ -83,7 +78,7 @@ func (w *Waiter) instruction() (do Instruction) {
 	case <-w.wake: // no longer news
 	default:
 	}
-	if do.Waits() && w.wake == nil {
+	if do.Action == Wait && w.wake == nil {
 		w.wake = make(chan struct{}, 1)
 	}
 	return do
@@ -100,9 +95,9 @@ func (w *Waiter) apply(e event) {
 	}
 }
 
-// ask makes the caller ask, by the event turn or due.
-func (w *Waiter) ask(e event) {
-	w.apply(e)
+// ask makes the caller ask.
+func (w *Waiter) ask() {
+	w.apply(ask)
 	w.asked, w.again = w.queue.news, false
 }
 

@@ -92,7 +92,7 @@ func (c *caller) step(rnd *rand.Rand) (ended bool) {
 	if c.hold != nil {
 		return c.end(rnd)
 	}
-	if c.next.Waits() && len(c.wake) > 0 {
+	if c.next.Action == Wait && len(c.wake) > 0 {
 		c.next = c.Next()
 	}
 	leaves := rnd.IntN(4) == 0
@@ -102,7 +102,7 @@ func (c *caller) step(rnd *rand.Rand) (ended bool) {
 	case leaves:
 		c.Leave()
 		return true
-	case c.next.Waits():
+	case c.next.Action == Wait:
 	case c.next.Action == Inherit:
 		from := c.next.Lock.(*caller)
 		from.passed, c.hold = false, new(Hold)
