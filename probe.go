@@ -62,7 +62,7 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 		return c.probe(early)
 	}
 	if c.target.Kind.Slotted() {
-		c.slots.free = c.noteSlots(votesOf(answers))
+		c.slots.free, _ = c.noteSlots(votesOf(answers))
 	}
 	return kind.NewProbeResult(answers), err
 }

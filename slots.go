@@ -11,9 +11,8 @@ import (
 
 // slotSearch is what a call knows of the slots of a semaphore.
 type slotSearch struct {
-	free   []int // the slots that the last probe found free; nil: unknown
-	differ bool  // some master has another number of slots
-	err    error // a majority has permits with another number of slots; nil: none is known
+	free []int // the slots that the last probe found free; nil: unknown
+	err  error // a majority has permits with another number of slots; nil: none is known
 }
 
 // maxSlotsAsked bounds how many slots one attempt asks for. A denial reports which slots are free, so more than two
@@ -23,8 +22,8 @@ const maxSlotsAsked = 5
 // askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
 func (c *call) askForSlot() (o attemptResult) {
 	slot := c.waiter.ChooseSlot(c.likelySlots())
-	if slot == 0 { // other callers of this Locker ask for all candidates, or there are none
-		slot = c.waiter.ChooseSlot(nil) // there is one: no more callers ask than there are slots
+	if slot == 0 { // other callers of this Locker have those or ask for them
+		slot = c.waiter.ChooseSlot(nil) // one is left: no more callers ask than there are slots
 	}
 	for asked := 1; ; asked++ {
 		if o = c.ask(slot); o.lock != nil {
@@ -34,9 +33,9 @@ func (c *call) askForSlot() (o attemptResult) {
 		if o.denied == nil {
 			return o
 		}
-		free := c.noteSlots(o.denied.Votes())
-		if c.slots.differ && c.try {
-			c.recheckSlots()
+		free, differ := c.noteSlots(o.denied.Votes())
+		if differ && c.try { // the denial may not count all masters, and a TryLock does not probe otherwise
+			_, _ = c.probe(false) // notes slots.err
 		}
 		if c.slots.err != nil {
 			o.err, o.final = c.slots.err, true
@@ -52,10 +51,6 @@ func (c *call) askForSlot() (o attemptResult) {
 	}
 }
 
-// recheckSlots probes all masters to learn whether a majority has another number of slots: the denial of a TryLock may
-// not have counted all of them, and a TryLock does not probe otherwise.
-func (c *call) recheckSlots() { _, _ = c.probe(false) }
-
 // likelySlots returns the slots that were free by the latest message or probe; nil if none is known.
 func (c *call) likelySlots() (free []int) {
 	if l := c.listener(); l != nil {
@@ -67,19 +62,18 @@ func (c *call) likelySlots() (free []int) {
 	return free
 }
 
-// noteSlots returns the slots that the masters' votes show as free. It also notes in slots.differ and slots.err whether
-// masters have another number of slots.
-func (c *call) noteSlots(votes []wire.Vote) (free []int) {
+// noteSlots returns the slots that the masters' votes show as free, and whether a master has another number of slots.
+// If a majority has, it notes slots.err.
+func (c *call) noteSlots(votes []wire.Vote) (free []int, differ bool) {
 	occupancy := kind.NewOccupancy(c.target.Slots, c.locker.quorum.Size())
 	for _, v := range votes {
 		occupancy.Add(v)
 	}
-	c.slots.differ = occupancy.Doubtful()
 	need := c.locker.quorum.Majority()
 	if have, ok := occupancy.Disagrees(need); ok {
 		c.slots.err = &SlotsError{Name: c.target.Names[0], Want: c.target.Slots, Have: have}
 	}
-	return occupancy.Free(need)
+	return occupancy.Free(need), occupancy.Doubtful()
 }
 
 // votesOf returns the votes of the answers.
