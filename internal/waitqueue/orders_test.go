@@ -183,11 +183,11 @@ func (w *world) settle() {
 		if len(a.w.wake) > 0 {
 			a.next = a.w.Next()
 		}
-		switch {
-		case a.next.Action == Wait:
-		case a.next.Action == Ask:
+		switch a.next.Action {
+		case Wait:
+		case Ask:
 			a.doing = "attempt"
-		case a.next.Action == Probe:
+		case Probe:
 			a.w.Listen()
 			a.doing, a.before = "probe", w.sub.got
 		}
