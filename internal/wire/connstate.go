@@ -8,8 +8,8 @@ type connState uint8
 const (
 	connNone    connState = iota // there is none, but perhaps a successor that waits for the next call
 	connDialing                  // the driver makes one
-	connFresh                    // it has carried no answer yet. The master becomes suspect if it ends with a call
-	connProven                   // it has carried an answer. If it ends, the driver makes another one at once
+	connFresh                    // no answer was read from it. If it ends with a call, the master becomes suspect
+	connProven                   // an answer was read from it. Its end does not make the master suspect
 
 	connStates
 	impossible // follows a state at an event that cannot happen in it
@@ -22,9 +22,9 @@ const (
 	connDial     connEvent = iota // the driver begins to make a connection
 	connFailed                    // it has made none, or the pipe was closed meanwhile
 	connMade                      // it has made one
-	connAdopted                   // the spare connection became the main one
+	connAdopted                   // the successor became it. As the main connection it has carried no answer yet
 	connAnswered                  // the master answered over it, and it goes on
-	connEnded                     // it ended
+	connEnded                     // it ended, perhaps after answers that were received together with the end
 
 	connEvents
 )

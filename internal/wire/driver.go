@@ -80,6 +80,9 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 			conn.successor = nil
 		}
 		state := conn.link.State()
+		if conn.successor != nil { // proved has closed the link, which may not say so
+			state = link.Ended
+		}
 		if state == link.Unverified {
 			s.calls.ping(now)
 			co.beginWrite(now)
@@ -239,8 +242,8 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 }
 
 // connectionEnded handles the end of the pipe's connection. If the connection never carried an answer, or the wrong
-// one, the master becomes suspect, because the next connection would probably end in the same way. Otherwise the driver
-// connects again.
+// one, the master becomes suspect, because the next connection would probably end in the same way. Otherwise the
+// driver makes another one for the next call, unless a successor waits.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()

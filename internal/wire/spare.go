@@ -23,7 +23,12 @@ const (
 //     If it does, and the main connection stays silent, the spare connection replaces it.
 //   - It carries the calls of the [outbox] that must not go over the main connection.
 //
-// Its failures do not make the master suspect.
+// The goroutine runs while there is something to do (nextSpare): connect; then prove, or send one batch and receive its
+// replies; again, until nothing is due. Then, or if it cannot connect, it closes the connection and ends (endSpare).
+// A connection that proved the silence becomes the successor of the main one; one that ends is replaced by the next.
+//
+// Its failures do not make the master suspect. If the master is suspect already, a failure to connect postpones its
+// next try, and an answer ends the suspicion unless the main connection is there to do so.
 type spare struct {
 	running bool          // the goroutine runs
 	link    link.Link     // nil: there is none
@@ -136,14 +141,13 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 // running. Only the network may still deliver an acquire, for as long as lateDelivery explains.
 func (co *core) spareConnected(l link.Link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
 	if err != nil || co.closing.closed {
-		switch {
-		case err == nil:
+		if err == nil {
 			fx.close = append(fx.close, l)
-		case co.isSilent():
-			co.state.health.fail(err, now)
-			fallthrough
-		default:
+		} else {
 			co.spare.waitLonger(err, now)
+			if co.isSilent() {
+				co.state.health.fail(err, now)
+			}
 		}
 		co.endSpare(now, &fx)
 		return fx, false
@@ -167,7 +171,7 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 		co.spare.link, h.retryAt = nil, now
 		fx.close = append(fx.close, t.silent)
 		return fx
-	case co.conn.link != nil: // beginCompare took the spare connection for the main one
+	case co.conn.link != nil: // beginCompare noted the server of the spare connection as that of the main one
 		co.state.servers.use(co.conn.link.Server().RunID)
 	}
 	if co.state.health.suspect != nil {

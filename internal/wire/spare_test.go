@@ -220,20 +220,23 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 }
 
 // The replies of a silent master may arrive when its connection has been closed for a successor, which carries the next
-// call. If another connection were made instead, no silence of that one would be proved.
-func TestASuccessorFollowsAConnectionThatEnded(t *testing.T) {
+// call, whatever the closed connection says of itself. If another connection were made instead, no silence of that one
+// would be proved.
+func TestASuccessorFollowsAConnectionThatWasClosed(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	main, successor := &endedLink{}, &slowLink{}
-	p.connect(main)
-	p.conn.successor, p.conn.successorAt = successor, at(8)
-	p.driver.running = true
-	p.state.calls.push(releases(1)...)
-	next, fx := p.next(at(9))
-	assert.NotEqual(t, doConnect, next.do)
-	assert.Equal(t, []link.Link{main}, fx.close)
-	assert.Same(t, successor, p.conn.link)
-	assert.Nil(t, p.conn.successor)
+	for _, main := range []link.Link{&endedLink{}, &slowLink{}} {
+		p := newCore()
+		successor := &slowLink{}
+		p.connect(main)
+		p.conn.successor, p.conn.successorAt = successor, at(8)
+		p.driver.running = true
+		p.state.calls.push(releases(1)...)
+		next, fx := p.next(at(9))
+		assert.Equal(t, doFlush, next.do)
+		assert.Equal(t, []link.Link{main}, fx.close)
+		assert.Same(t, successor, p.conn.link)
+		assert.Nil(t, p.conn.successor)
+	}
 }
 
 // endedLink is a link that the master has ended.
