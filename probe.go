@@ -55,8 +55,8 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	c.ensureIntent()
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
 	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.terms.Timeout, early, c.intent.residue, c.listener())
-	mayBeTheIntent := c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() // its key may need a right of its own
-	if err != nil && mayBeTheIntent && refusals(answers) > 0 {
+	intentHasOwnKey := c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() // which may need a right of its own
+	if err != nil && intentHasOwnKey && refusals(answers) > 0 {
 		c.withdraw(nil) // and probe without an intent from now on
 		c.intent.allowed = false
 		return c.probe(early)

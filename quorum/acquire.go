@@ -24,7 +24,7 @@ func (q *Quorum) Acquire(
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
 	about := &acquiring{awaited: newAwaited(), lease: l, failures: failures}
-	r := q.prepare(&wire.Request{
+	r := q.newRound(&wire.Request{
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout, about)
 	r.decider.first = first

@@ -49,18 +49,10 @@ func (l *Lease) mayBlock() bool {
 // of a server within its restart window counts as it does for Extend. A node that executes Keep late keeps the
 // names for that much longer.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
-	rest := max(time.Millisecond, wholeMilliseconds(until.Sub(l.q.cfg.Clock.Now())))
+	rest := max(time.Millisecond, until.Sub(l.q.cfg.Clock.Now()))
+	rest = (rest + time.Millisecond - 1).Truncate(time.Millisecond) // rounded up
 	keep := &wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
 	l.end(keep, func(ops Ops) *wire.Op { return ops.Keep(rest) }, done)
-}
-
-// wholeMilliseconds rounds up to whole milliseconds.
-func wholeMilliseconds(d time.Duration) time.Duration {
-	whole := d.Truncate(time.Millisecond)
-	if whole < d {
-		whole += time.Millisecond
-	}
-	return whole
 }
 
 // end ends the lease with an operation on every node: req, with the Op that makeOp returns and with the drift added to

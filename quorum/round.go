@@ -68,8 +68,8 @@ func (a awaited) wait(ctx context.Context, q *Quorum) error {
 	}
 }
 
-// newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
-func newRound(nodes, need int) *round {
+// allocateRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
+func allocateRound(nodes, need int) *round {
 	switch {
 	case nodes <= 5:
 		m := new(struct {
@@ -98,14 +98,14 @@ func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 
 // ask starts a round that asks all nodes at once. It sets Asked and Deadline of the request.
 func (q *Quorum) ask(req *wire.Request, timeout time.Duration, about question) *round {
-	r := q.prepare(req, timeout, about)
+	r := q.newRound(req, timeout, about)
 	r.start()
 	return r
 }
 
-// prepare makes a round and starts its stopwatch. The caller may set decider.first before start.
-func (q *Quorum) prepare(req *wire.Request, timeout time.Duration, about question) *round {
-	r := newRound(len(q.nodes), q.need)
+// newRound makes a round and starts its stopwatch. The caller may set decider.first before start.
+func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, about question) *round {
+	r := allocateRound(len(q.nodes), q.need)
 	r.Request, r.timeout, r.question, r.q = *req, timeout, about, q
 	r.stamp(&r.Request)
 	r.decider.first = NoFirst

@@ -7,7 +7,7 @@ import "math/rand/v2"
 // rarely ask for each other's.
 type slots struct {
 	total  int
-	home   *int         // the slot with which the search begins, modulo total, or unknown; all semaphores share it
+	home   *int         // the slot with which the search begins, modulo total; 0: any. All semaphores share it
 	used   map[int]bool // the slots that this process holds or asks for
 	recent []int        // slots that this process released and does not use, the last one at the end
 }
@@ -35,9 +35,9 @@ func (s *slots) anySlot() int {
 	if n := len(s.recent); n > 0 {
 		return s.recent[n-1]
 	}
-	first := *s.home % s.total
-	if *s.home == unknown {
-		first = rand.IntN(s.total)
+	first := rand.IntN(s.total)
+	if *s.home > 0 {
+		first = (*s.home - 1) % s.total
 	}
 	for i := range s.total {
 		if slot := (first+i)%s.total + 1; !s.used[slot] {
@@ -60,21 +60,18 @@ func (s *slots) oneOf(candidates []int) int {
 // refuse records that the masters did not grant a slot. Another process may have the same home.
 func (s *slots) refuse(slot int) {
 	s.giveBack(slot)
-	*s.home = unknown
+	*s.home = 0
 }
 
 // giveBack records that a caller that had chosen a slot gave up.
 func (s *slots) giveBack(slot int) { delete(s.used, slot) }
 
-// unknown is the home of a process until it releases a slot.
-const unknown = -1
-
 // release records that this process released a slot.
 func (s *slots) release(slot int) {
 	delete(s.used, slot)
 	s.recent = append(s.recent, slot)
-	if *s.home == unknown {
-		*s.home = slot - 1
+	if *s.home == 0 {
+		*s.home = slot
 	}
 }
 

@@ -40,7 +40,7 @@ type Config struct {
 
 // New returns Queues without waiters.
 func New(c Config) *Queues {
-	return &Queues{Config: c, byKey: make(map[queueKey]*queue), home: unknown}
+	return &Queues{Config: c, byKey: make(map[queueKey]*queue)}
 }
 
 // Subscription is a subscription for the releases of a lock.
