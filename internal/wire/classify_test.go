@@ -14,32 +14,28 @@ import (
 )
 
 func TestErrorReplies(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
+	type tc struct {
 		reply     string
 		permanent bool
-	}{
-		{"NOPERM this user has no permissions to run the 'set' command", true},
-		{"READONLY You can't write against a read only replica.", false},
-		{"OOM command not allowed when used memory > 'maxmemory'.", false},
-	} {
-		t.Run(c.reply, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				r.m.Reply(c.reply, "SET", "EVALSHA")
-				for _, op := range []*wire.Op{acquire("a", "me"), release("a", "me")} {
-					v := r.ask(op).result()
-					assert.Equal(t, wire.Failed, v.Verdict)
-					assert.False(t, v.Unsent, "it was sent")
-					require.ErrorContains(t, v.Err, c.reply)
-					assert.Equal(t, c.permanent, node.Permanent(v.Err))
-				}
-				assert.False(t, r.node.Suspect(), "it answers")
-				r.m.Recover()
-				assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-			})
-		})
 	}
+	inBubbles(t, map[string]tc{
+		"a missing right": {"NOPERM this user has no permissions to run the 'set' command", true},
+		"a replica":       {"READONLY You can't write against a read only replica.", false},
+		"a full memory":   {"OOM command not allowed when used memory > 'maxmemory'.", false},
+	}, func(t *testing.T, r *rig, c tc) {
+		r.warm()
+		r.m.Reply(c.reply, "SET", "EVALSHA")
+		for _, op := range []*wire.Op{acquire("a", "me"), release("a", "me")} {
+			v := r.ask(op).result()
+			assert.Equal(t, wire.Failed, v.Verdict)
+			assert.False(t, v.Unsent, "it was sent")
+			require.ErrorContains(t, v.Err, c.reply)
+			assert.Equal(t, c.permanent, node.Permanent(v.Err))
+		}
+		assert.False(t, r.node.Suspect(), "it answers")
+		r.m.Recover()
+		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+	})
 }
 
 // An error reply concerns one command, not its batch.
@@ -58,51 +54,43 @@ func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
 
 // The connection breaks in the middle of the replies. A call that was answered before gets its answer or Unknown.
 func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
-	t.Parallel()
-	for name, last := range map[string]string{
+	inEmptyBubbles(t, map[string]string{
 		"behind a reply":      "",
 		"inside a status":     "+O",
 		"inside a number":     ":1",
 		"inside a bulk":       "$5\r\nab",
 		"inside a list":       "*3\r\n$5\r\nmutex\r\n",
 		"inside an empty one": "*1\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv, goOn := &testnet.Scripted{}, make(chan struct{})
-				srv.Answer = func(args []string) (string, bool) {
-					switch args[1] {
-					case "ahead":
-						<-goOn
-						return "+OK\r\n", false
-					case "broken":
-						return last, true
-					case "held":
-						return "$-1\r\n", false
-					default:
-						return "+OK\r\n", false
-					}
-				}
-				n, err := open("redis://10.9.9.9", node.WithDialer(srv.Dial))
-				require.NoError(t, err)
-				r := bind(t, nil, n)
-				r.ask(acquire("ahead", "me"))
-				synctest.Wait() // it is in flight, so that the others wait and form one batch
-				free, held := r.ask(acquire("free", "me")), r.ask(acquire("held", "me"))
-				broken, behind := r.ask(acquire("broken", "me")), r.ask(acquire("behind", "me"))
-				close(goOn)
-				assert.Contains(t, []wire.Verdict{wire.Granted, wire.Unknown}, free.result().Verdict)
-				assert.Contains(t, []wire.Verdict{wire.Denied, wire.Unknown}, held.result().Verdict)
-				for _, tk := range []*ticket{broken, behind} {
-					v := tk.result()
-					assert.Equal(t, wire.Unknown, v.Verdict)
-					require.Error(t, v.Err)
-				}
-				assert.Equal(t, wire.Granted, r.ask(acquire("next", "me"), within(time.Second)).result().Verdict)
-			})
-		})
-	}
+	}, func(t *testing.T, last string) {
+		srv, goOn := &testnet.Scripted{}, make(chan struct{})
+		srv.Answer = func(args []string) (string, bool) {
+			switch args[1] {
+			case "ahead":
+				<-goOn
+				return "+OK\r\n", false
+			case "broken":
+				return last, true
+			case "held":
+				return "$-1\r\n", false
+			default:
+				return "+OK\r\n", false
+			}
+		}
+		r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
+		r.ask(acquire("ahead", "me"))
+		synctest.Wait() // it is in flight, so that the others wait and form one batch
+		free, held := r.ask(acquire("free", "me")), r.ask(acquire("held", "me"))
+		broken, behind := r.ask(acquire("broken", "me")), r.ask(acquire("behind", "me"))
+		close(goOn)
+		assert.Contains(t, []wire.Verdict{wire.Granted, wire.Unknown}, free.result().Verdict)
+		assert.Contains(t, []wire.Verdict{wire.Denied, wire.Unknown}, held.result().Verdict)
+		for _, tk := range []*ticket{broken, behind} {
+			v := tk.result()
+			assert.Equal(t, wire.Unknown, v.Verdict)
+			require.Error(t, v.Err)
+		}
+		assert.Equal(t, wire.Granted, r.ask(acquire("next", "me"), within(time.Second)).result().Verdict)
+	})
 }
 
 func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
@@ -154,15 +142,13 @@ func TestAServerThatIsNotRedisIsAPermanentFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := &testnet.Scripted{Hello: "HTTP/1.1 400 Bad Request\r\n"}
-		n, err := open("redis://:hunter2@10.9.9.9", node.WithDialer(srv.Dial))
-		require.NoError(t, err)
-		r := bind(t, nil, n)
+		r := newRig(t, nil, "redis://:hunter2@10.9.9.9", node.WithDialer(srv.Dial))
 		v := r.ask(acquire("a", "me")).result()
 		assert.Equal(t, wire.Failed, v.Verdict)
 		assert.True(t, v.Unsent)
 		require.ErrorIs(t, v.Err, node.ErrNotRedis)
 		assert.NotContains(t, v.Err.Error(), "hunter2")
-		assert.True(t, n.Suspect())
+		assert.True(t, r.node.Suspect())
 		v = r.ask(acquire("a", "me")).result()
 		assert.True(t, node.Permanent(v.Err), "also as a suspect")
 	})

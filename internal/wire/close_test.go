@@ -101,11 +101,9 @@ func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
 }
 
 func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
-	var n holes
-	inBubble(t, func(t *testing.T, r *rig) {
-		n.dial = r.world.Dial
+	inHoles(t, func(t *testing.T, r *rig) {
 		r.warm()
-		old := n.last()
+		old := r.conns.last()
 		old.hold(200 * time.Millisecond)
 		r.ask(acquire("a", "me")).result()
 		r.ask(release("a", "me"), durably).result()
@@ -116,31 +114,26 @@ func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
 			assert.Fail(t, "the late acquire arrived after Close")
 		}
 		assert.True(t, r.gone())
-	}, node.WithDialer(n.Dial))
+	})
 }
 
 func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
-	t.Parallel()
-	for name, prepare := range map[string]func(r *rig){
+	inBubbles(t, map[string]func(r *rig){
 		"never used": func(*rig) {},
 		"used":       (*rig).warm,
 		"suspect": func(r *rig) {
 			r.m.Refuse()
 			r.ask(acquire("a", "me")).result()
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				prepare(r)
-				began := time.Now()
-				assert.Zero(t, r.node.Close(began.Add(time.Minute)))
-				require.NoError(t, r.group.Wait())
-				assert.Zero(t, time.Since(began))
-				synctest.Wait()
-				assert.Zero(t, r.world.Open())
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, prepare func(r *rig)) {
+		prepare(r)
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+		require.NoError(t, r.group.Wait())
+		assert.Zero(t, time.Since(began))
+		synctest.Wait()
+		assert.Zero(t, r.world.Open())
+	})
 }
 
 func TestAClosedNodeAcceptsNoCall(t *testing.T) {
@@ -191,29 +184,26 @@ func TestAClosingNodeAcceptsOnlyReleases(t *testing.T) {
 
 // Callers do not know that the node is closing. Each call gets its vote, and Close and the group return.
 func TestConcurrentCallersAndClose(t *testing.T) {
-	t.Parallel()
-	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond} {
-		t.Run(after.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.m.Delay(time.Millisecond, 0)
-				var callers sync.WaitGroup
-				for i := range 16 {
-					callers.Go(func() {
-						for j := range 50 {
-							stop := r.node.Listen(token(i), func(string) {})
-							r.ask(acquire(token(i), token(j)), within(20*time.Millisecond)).result()
-							r.ask(release(token(i), token(j)), durably, within(20*time.Millisecond)).result()
-							stop()
-						}
-					})
+	inBubbles(t, named(
+		0, time.Millisecond, 3*time.Millisecond, 10*time.Millisecond,
+	), func(t *testing.T, r *rig, after time.Duration) {
+		r.m.Delay(time.Millisecond, 0)
+		var callers sync.WaitGroup
+		for i := range 16 {
+			callers.Go(func() {
+				for j := range 50 {
+					stop := r.node.Listen(token(i), func(string) {})
+					r.ask(acquire(token(i), token(j)), within(20*time.Millisecond)).result()
+					r.ask(release(token(i), token(j)), durably, within(20*time.Millisecond)).result()
+					stop()
 				}
-				time.Sleep(after)
-				began := time.Now()
-				r.node.Close(began.Add(time.Second))
-				require.NoError(t, r.group.Wait())
-				assert.Less(t, time.Since(began), 1200*time.Millisecond)
-				callers.Wait()
 			})
-		})
-	}
+		}
+		time.Sleep(after)
+		began := time.Now()
+		r.node.Close(began.Add(time.Second))
+		require.NoError(t, r.group.Wait())
+		assert.Less(t, time.Since(began), 1200*time.Millisecond)
+		callers.Wait()
+	})
 }

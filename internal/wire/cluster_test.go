@@ -51,11 +51,7 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 		Addrs: addrs, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, // and timeouts that a busy machine keeps
 		DialTimeout: patient, ReadTimeout: patient, WriteTimeout: patient,
 	})
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	n, err := wrap(c)
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	r.slack = time.Second
+	r := newWrappedRig(t, c)
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = nameOf(t, c, s)

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -95,23 +94,17 @@ func TestEveryConnectionAsksForCredentials(t *testing.T) {
 func TestARotatedPasswordOfARealServer(t *testing.T) {
 	t.Parallel()
 	s := redisproc.ForTest(t, 1)[0]
-	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	t.Cleanup(func() { assert.NoError(t, admin.Close()) })
+	admin := client(t, s)
 	setUser := func(rules ...string) {
-		require.NoError(
-			t,
-			admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "locks", "on", "~*", "&*", "+@all"}, toAny(rules)...)...).Err(),
-		)
+		user := []any{"ACL", "SETUSER", "locks", "on", "~*", "&*", "+@all"}
+		require.NoError(t, admin.Do(t.Context(), append(user, toAny(rules)...)...).Err())
 	}
 	setUser(">one")
 	v := &vault{password: "one"}
-	n, err := open(s.URL(), node.WithCredentials(func(ctx context.Context) (user, password string, err error) {
+	r := newRealRig(t, s.URL(), node.WithCredentials(func(ctx context.Context) (user, password string, err error) {
 		_, password, err = v.get(ctx)
 		return "locks", password, err
 	}))
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	r.slack = time.Second
 	names := 0
 	granted := func() bool {
 		names++

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/wire"
-	"github.com/redlock-go/redlock/node"
 )
 
 // expiresAfter adjusts a release whose key is known to expire.
@@ -82,160 +81,139 @@ func TestADurableReleaseIsUnknownAtItsDeadline(t *testing.T) {
 }
 
 func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type tc struct {
 		fault func(r *rig)
 		ask   func(*wire.Call)
-	}{
+	}
+	inBubbles(t, map[string]tc{
 		"refused, the key known to be there": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, expiresAfter(ttl)},
 		"cut off, the key known to be there": {func(r *rig) { r.m.BlackHole() }, expiresAfter(ttl)},
 		"readonly, the key known to be there": {
 			func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, expiresAfter(ttl),
 		},
 		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't", "EVALSHA") }, durably},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				c.fault(r)
-				r.ask(release("a", "me"), c.ask)
-				time.Sleep(ttl - time.Second)
-				synctest.Wait()
-				sent := r.m.Count("EVALSHA")
-				time.Sleep(30 * time.Second) // the attempt in progress may take that long
-				dials, later := r.m.Dials(), r.m.Count("EVALSHA")
-				assert.LessOrEqual(t, later-sent, 3)
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				assert.Equal(t, dials, r.m.Dials(), "the release is no longer repeated")
-				assert.Equal(t, later, r.m.Count("EVALSHA"))
-				began := time.Now()
-				assert.Zero(t, r.node.Close(began.Add(time.Hour)))
-				assert.Zero(t, time.Since(began), "nothing waits")
-			})
-		})
-	}
+	}, func(t *testing.T, r *rig, c tc) {
+		r.warm()
+		c.fault(r)
+		r.ask(release("a", "me"), c.ask)
+		time.Sleep(ttl - time.Second)
+		synctest.Wait()
+		sent := r.m.Count("EVALSHA")
+		time.Sleep(30 * time.Second) // the attempt in progress may take that long
+		dials, later := r.m.Dials(), r.m.Count("EVALSHA")
+		assert.LessOrEqual(t, later-sent, 3)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, dials, r.m.Dials(), "the release is no longer repeated")
+		assert.Equal(t, later, r.m.Count("EVALSHA"))
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Hour)))
+		assert.Zero(t, time.Since(began), "nothing waits")
+	})
 }
 
 // The release is not given up after the TTL: the acquire may not have been executed yet.
 func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
-	t.Parallel()
-	for _, lasting := range []time.Duration{20 * time.Second, 2 * time.Minute, 10 * time.Minute} {
-		t.Run(lasting.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				r.m.Freeze()
-				require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-				r.ask(release("a", "me"), durably)
-				time.Sleep(lasting)
-				r.m.Thaw()
-				time.Sleep(1500 * time.Millisecond)
-				assert.True(t, r.gone())
-				sets := 0
-				for _, e := range r.executed() {
-					if e.Args[0] == "set" && e.Reply == "+OK\r\n" {
-						sets++
-					}
-				}
-				assert.Equal(t, 1, sets, "the frozen master had the acquire in its buffer")
-			})
-		})
-	}
+	inBubbles(t, named(
+		20*time.Second, 2*time.Minute, 10*time.Minute,
+	), func(t *testing.T, r *rig, lasting time.Duration) {
+		r.warm()
+		r.m.Freeze()
+		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+		r.ask(release("a", "me"), durably)
+		time.Sleep(lasting)
+		r.m.Thaw()
+		time.Sleep(1500 * time.Millisecond)
+		assert.True(t, r.gone())
+		sets := 0
+		for _, e := range r.executed() {
+			if e.Args[0] == "set" && e.Reply == "+OK\r\n" {
+				sets++
+			}
+		}
+		assert.Equal(t, 1, sets, "the frozen master had the acquire in its buffer")
+	})
 }
 
 // The acquire is in a buffer of the old connection, and the release overtakes it on a new one. So it is repeated.
 func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
-	t.Parallel()
-	for _, late := range []time.Duration{time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond} {
-		t.Run(late.String(), func(t *testing.T) {
-			var n holes
-			inBubble(t, func(t *testing.T, r *rig) {
-				n.dial = r.world.Dial
-				r.warm()
-				old := n.last()
-				old.hold(late)
-				require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-				rel := r.ask(release("a", "me"), durably, within(5*time.Second))
-				r.eventually(time.Second, "the release is answered", func() bool { return len(r.executed()) > 0 })
-				assert.Equal(t, wire.Denied, rel.result().Verdict, "it arrived first and found no key")
-				<-old.delivered
-				synctest.Wait()
-				assert.Equal(t, "me", r.m.Get("a"), "the acquire arrived")
-				r.eventually(600*time.Millisecond, "the ghost is gone", r.gone)
-				time.Sleep(5 * time.Second)
-				var releases int
-				for _, e := range r.executed() {
-					if e.Args[0] == "evalsha" {
-						releases++
-					}
-				}
-				assert.LessOrEqual(t, releases, 4, "after half a second, after a second, and when nothing more can arrive")
-				assert.Zero(t, r.node.Close(time.Now()))
-			}, node.WithDialer(n.Dial))
-		})
-	}
+	inEach(t, inHoles, named(
+		time.Millisecond, 50*time.Millisecond, 300*time.Millisecond,
+	), func(t *testing.T, r *rig, late time.Duration) {
+		r.warm()
+		old := r.conns.last()
+		old.hold(late)
+		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+		rel := r.ask(release("a", "me"), durably, within(5*time.Second))
+		r.eventually(time.Second, "the release is answered", func() bool { return len(r.executed()) > 0 })
+		assert.Equal(t, wire.Denied, rel.result().Verdict, "it arrived first and found no key")
+		<-old.delivered
+		synctest.Wait()
+		assert.Equal(t, "me", r.m.Get("a"), "the acquire arrived")
+		r.eventually(600*time.Millisecond, "the ghost is gone", r.gone)
+		time.Sleep(5 * time.Second)
+		var releases int
+		for _, e := range r.executed() {
+			if e.Args[0] == "evalsha" {
+				releases++
+			}
+		}
+		assert.LessOrEqual(t, releases, 4, "after half a second, after a second, and when nothing more can arrive")
+		assert.Zero(t, r.node.Close(time.Now()))
+	})
 }
 
 // The same for a release that was submitted after the new connection was made.
 func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
-	var n holes
-	inBubble(t, func(t *testing.T, r *rig) {
-		n.dial = r.world.Dial
+	inHoles(t, func(t *testing.T, r *rig) {
 		r.warm()
-		n.last().hold(800 * time.Millisecond)
+		r.conns.last().hold(800 * time.Millisecond)
 		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.eventually(time.Second, "the new connection is there", func() bool { return n.first().isClosed() })
+		r.eventually(time.Second, "the new connection is there", func() bool { return r.conns.first().isClosed() })
 		require.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		time.Sleep(400 * time.Millisecond)
 		require.Equal(t, wire.Denied, r.ask(release("a", "me"), durably).result().Verdict)
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
-	}, node.WithDialer(n.Dial))
+	})
 }
 
 // The master executes a release, and the reply is lost with the connection. The repetition finds no key or another
 // holder's, which is a success: the caller must not take it for the loss of its lock.
 func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
+	type tc struct {
 		lost  bool // the reply to the first sending
 		then  func(r *rig)
 		want  wire.Verdict
 		after string // the key's value at the end
-	}{
-		{"it finds nothing", true, func(*rig) {}, wire.Granted, ""},
-		{"it finds another's", true, func(r *rig) { r.m.Set("a", "another", ttl) }, wire.Granted, "another"},
-		{"it was not sent before", false, func(r *rig) { r.m.Wipe() }, wire.Denied, ""},
-		{
-			"not sent before, and finds another's", false, func(r *rig) { r.m.Set("a", "another", ttl) }, wire.Denied,
-			"another",
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-				if tt.lost {
-					r.m.Cut(simnet.FromMaster)
-				} else {
-					r.m.Refuse()
-					r.m.Reset()
-					require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict, "nothing goes out")
-				}
-				rel := r.ask(release("a", "me"), durably, within(5*time.Second))
-				synctest.Wait()
-				require.Equal(t, tt.lost, r.gone())
-				require.False(t, rel.voted())
-				tt.then(r)
-				r.m.Reset()
-				r.m.Heal()
-				v := rel.result()
-				assert.Equal(t, tt.want, v.Verdict, "%v", v.Err)
-				assert.Equal(t, tt.after, r.m.Get("a"))
-			})
-		})
 	}
+	toAnother := func(r *rig) { r.m.Set("a", "another", ttl) }
+	inBubbles(t, map[string]tc{
+		"it finds nothing":                     {true, func(*rig) {}, wire.Granted, ""},
+		"it finds another's":                   {true, toAnother, wire.Granted, "another"},
+		"it was not sent before":               {false, func(r *rig) { r.m.Wipe() }, wire.Denied, ""},
+		"not sent before, and finds another's": {false, toAnother, wire.Denied, "another"},
+	}, func(t *testing.T, r *rig, c tc) {
+		r.warm()
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		if c.lost {
+			r.m.Cut(simnet.FromMaster)
+		} else {
+			r.m.Refuse()
+			r.m.Reset()
+			require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict, "nothing goes out")
+		}
+		rel := r.ask(release("a", "me"), durably, within(5*time.Second))
+		synctest.Wait()
+		require.Equal(t, c.lost, r.gone())
+		require.False(t, rel.voted())
+		c.then(r)
+		r.m.Reset()
+		r.m.Heal()
+		v := rel.result()
+		assert.Equal(t, c.want, v.Verdict, "%v", v.Err)
+		assert.Equal(t, c.after, r.m.Get("a"))
+	})
 }
 
 func TestACallThatIsNotDurableIsSentOnce(t *testing.T) {

@@ -4,12 +4,29 @@ import (
 	"context"
 	"net"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/node"
 )
+
+// inHoles is inBubble with connections of which each can be made to die silently.
+func inHoles(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	var conns *holes
+	over := func(dial node.Dialer) node.Dialer {
+		conns = &holes{dial: dial}
+		return conns.Dial
+	}
+	inBubbleOver(t, over, func(t *testing.T, r *rig) {
+		r.conns = conns
+		f(t, r)
+	})
+}
 
 // holes dials connections of which each can be made to die silently.
 type holes struct {
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	dial node.Dialer
 
 	mu  sync.Mutex
 	all []*hole

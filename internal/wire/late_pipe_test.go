@@ -76,28 +76,23 @@ func (r *rig) ghost(name string) (came, gone time.Time) {
 // A proxy delivers a request no later after the healing than the outage lasted. The acquire is undone within the time
 // by which it was late.
 func TestAnAcquireThatAProxyDeliversLateIsUndone(t *testing.T) {
-	t.Parallel()
-	for _, lasting := range []time.Duration{
-		700 * time.Millisecond, time.Second, 1500 * time.Millisecond, 3500 * time.Millisecond, 7 * time.Second,
-		13 * time.Second, 26 * time.Second,
-	} {
-		t.Run(lasting.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				healed := r.outage(lasting, withKeyTTL(time.Hour))
-				came, gone := r.ghost("a")
-				late := came.Sub(healed)
-				assert.Greater(t, late, lasting/3, "it arrived late")
-				require.NotZero(t, gone, "it was never taken back")
-				assert.LessOrEqual(t, gone.Sub(came), max(late, 500*time.Millisecond))
+	inBubbles(t, named(
+		700*time.Millisecond, time.Second, 1500*time.Millisecond, 3500*time.Millisecond, 7*time.Second,
+		13*time.Second, 26*time.Second,
+	), func(t *testing.T, r *rig, lasting time.Duration) {
+		healed := r.outage(lasting, withKeyTTL(time.Hour))
+		came, gone := r.ghost("a")
+		late := came.Sub(healed)
+		assert.Greater(t, late, lasting/3, "it arrived late")
+		require.NotZero(t, gone, "it was never taken back")
+		assert.LessOrEqual(t, gone.Sub(came), max(late, 500*time.Millisecond))
 
-				all := r.sent("a")
-				last := all[len(all)-1].At
-				assert.LessOrEqual(t, last.Sub(healed), lasting+4*time.Second, "no repetition follows")
-				assert.LessOrEqual(t, len(all), 9, "at doubling ages")
-				assert.Zero(t, r.node.Close(time.Now()))
-			})
-		})
-	}
+		all := r.sent("a")
+		last := all[len(all)-1].At
+		assert.LessOrEqual(t, last.Sub(healed), lasting+4*time.Second, "no repetition follows")
+		assert.LessOrEqual(t, len(all), 9, "at doubling ages")
+		assert.Zero(t, r.node.Close(time.Now()))
+	})
 }
 
 // The lock was held during the outage and released afterwards. The proxy still has an extension, which restores a

@@ -36,6 +36,7 @@ type rig struct {
 	t     *testing.T
 	world *simnet.Net
 	m     *simnet.Master // the node's
+	conns *holes         // if inHoles made the rig
 	node  *wire.Node
 	clock clock.Clock
 	group errgroup.Group
@@ -49,22 +50,58 @@ type rig struct {
 
 // inBubble runs f in a bubble, in parallel with other tests, with one master and a node for it. Afterwards the node
 // must close, every call must have had exactly one vote, and no goroutine and no connection may be left.
-func inBubble(t *testing.T, f func(t *testing.T, r *rig), opts ...node.Option) {
+func inBubble(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	inBubbleOver(t, func(dial node.Dialer) node.Dialer { return dial }, f)
+}
+
+// inBubbleOver is inBubble with connections that over changes.
+func inBubbleOver(t *testing.T, over func(node.Dialer) node.Dialer, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
-		f(t, newRig(t, w, w.Master(0).URL(), append([]node.Option{node.WithDialer(w.Dial)}, opts...)...))
+		f(t, newRig(t, w, w.Master(0).URL(), node.WithDialer(over(w.Dial))))
 	})
 }
 
 // inBubbles is inBubble for each case.
 func inBubbles[C any](t *testing.T, cases map[string]C, f func(t *testing.T, r *rig, c C)) {
 	t.Helper()
+	inEach(t, inBubble, cases, f)
+}
+
+// inEach runs f in a world, such as inBubble, for each case.
+func inEach[C any](
+	t *testing.T, world func(*testing.T, func(*testing.T, *rig)), cases map[string]C,
+	f func(t *testing.T, r *rig, c C),
+) {
+	t.Helper()
 	t.Parallel()
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { inBubble(t, func(t *testing.T, r *rig) { f(t, r, c) }) })
+		t.Run(name, func(t *testing.T) { world(t, func(t *testing.T, r *rig) { f(t, r, c) }) })
 	}
+}
+
+// inEmptyBubbles runs f in a bubble without a master for each case.
+func inEmptyBubbles[C any](t *testing.T, cases map[string]C, f func(t *testing.T, c C)) {
+	t.Helper()
+	t.Parallel()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { f(t, c) })
+		})
+	}
+}
+
+// named returns cases that are named after their text.
+func named[C any](cases ...C) map[string]C {
+	all := make(map[string]C, len(cases))
+	for _, c := range cases {
+		all[fmt.Sprint(c)] = c
+	}
+	return all
 }
 
 // open makes a node for the master at a URL, as a Locker does.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -285,11 +284,7 @@ func TestTheVotesOfANodeAreCounted(t *testing.T) {
 }
 
 func TestANodeIsBoundOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		url := w.Master(0).URL()
-		r := newRig(t, w, url, node.WithDialer(w.Dial))
+	inBubble(t, func(t *testing.T, r *rig) {
 		require.ErrorIs(t, r.node.Bind(r.group.Go, func(error) {}), node.ErrBound)
 	})
 }

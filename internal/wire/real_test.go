@@ -25,17 +25,35 @@ const patient = 10 * time.Second
 // realRig is a node for a redis-server, and a client to look into it.
 func realRig(t *testing.T, args ...string) (*rig, *redisproc.Server, *redis.Client) {
 	t.Helper()
-	redisproc.Need(t)
-	s, err := redisproc.Start(t.Context(), args...)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	s := redisproc.ForTest(t, 1, args...)[0]
+	return newRealRig(t, s.URL()), s, client(t, s)
+}
+
+// newRealRig is newRig outside a bubble.
+func newRealRig(t *testing.T, url string, opts ...node.Option) *rig {
+	t.Helper()
+	r := newRig(t, nil, url, opts...)
+	r.slack = time.Second
+	return r
+}
+
+// newWrappedRig is newRealRig over a client, which ends with the test.
+func newWrappedRig(t *testing.T, c redis.UniversalClient) *rig {
+	t.Helper()
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	n, err := open(s.URL())
+	n, err := wrap(c)
 	require.NoError(t, err)
 	r := bind(t, nil, n)
 	r.slack = time.Second
-	return r, s, c
+	return r
+}
+
+// client returns a client of a server. It ends with the test.
+func client(t *testing.T, s *redisproc.Server) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
 }
 
 // connections returns the ids of all connections of the server except the asking one.
@@ -93,18 +111,9 @@ func TestNoGhostRemainsOnAFrozenServer(t *testing.T) {
 // The client's connection ends while the server is frozen. The server still executes the requests in its buffer.
 func TestNoGhostRemainsOnAServerThatThawsAfterItsConnectionEnded(t *testing.T) {
 	t.Parallel()
-	redisproc.Need(t)
-	s, err := redisproc.Start(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
-	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	s := redisproc.ForTest(t, 1)[0]
 	n := &holes{dial: tcp}
-	nd, err := open(s.URL(), node.WithDialer(n.Dial))
-	require.NoError(t, err)
-	r := bind(t, nil, nd)
-	r.slack = time.Second
-
+	r := newRealRig(t, s.URL(), node.WithDialer(n.Dial))
 	require.Equal(t, wire.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
 	require.NoError(t, s.Freeze())
 	require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
@@ -112,8 +121,8 @@ func TestNoGhostRemainsOnAServerThatThawsAfterItsConnectionEnded(t *testing.T) {
 	require.NoError(t, n.first().Close())
 	time.Sleep(200 * time.Millisecond)
 	require.NoError(t, s.Thaw())
-	assert.Zero(t, nd.Close(time.Now().Add(patient)), "the release was confirmed and repeated")
-	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
+	assert.Zero(t, r.node.Close(time.Now().Add(patient)), "the release was confirmed and repeated")
+	assert.Equal(t, []string{"warm"}, client(t, s).Keys(t.Context(), "*").Val())
 }
 
 func TestARestartedServerIsNoticed(t *testing.T) {
@@ -191,9 +200,7 @@ func TestACLs(t *testing.T) {
 				args = append(args, a)
 			}
 			require.NoError(t, c.Do(t.Context(), args...).Err())
-			n, err := open("redis://" + user + ":hunter2@" + s.Addr() + u.path)
-			require.NoError(t, err)
-			r := bind(t, nil, n)
+			r := newRig(t, nil, "redis://"+user+":hunter2@"+s.Addr()+u.path)
 			v := r.ask(acquire(user, "me"), within(patient)).result()
 			assert.Equal(t, u.acquire, v.Verdict, "%v", v.Err)
 			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Hour)).result()
@@ -231,15 +238,9 @@ func TestAFullServerFails(t *testing.T) {
 // For the race detector: Close ends a connection that the driver is about to drop.
 func TestCloseUnderTraffic(t *testing.T) {
 	t.Parallel()
-	redisproc.Need(t)
-	s, err := redisproc.Start(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	s := redisproc.ForTest(t, 1)[0]
 	for range 50 {
-		n, err := open(s.URL())
-		require.NoError(t, err)
-		r := bind(t, nil, n)
-		r.slack = time.Second
+		r := newRealRig(t, s.URL())
 		var callers sync.WaitGroup
 		for i := range 4 {
 			callers.Go(func() {
@@ -249,7 +250,7 @@ func TestCloseUnderTraffic(t *testing.T) {
 			})
 		}
 		r.ask(acquire("a", "me"), within(patient)).result()
-		n.Close(time.Now())
+		r.node.Close(time.Now())
 		callers.Wait()
 		require.NoError(t, r.group.Wait())
 	}

@@ -71,37 +71,32 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 
 // Healthy releases in the batch of a poisonous one do not wait for it, at any position in the batch.
 func TestAReleaseThatBreaksItsConnectionDoesNotDelayOthers(t *testing.T) {
-	t.Parallel()
 	const n = 500
-	for _, at := range []int{0, 1, n / 2, n - 1} {
-		t.Run(fmt.Sprint("poison at ", at), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.m.Delay(trip/2, 0)
-				r.warm()
-				r.hangUpAt("poison")
-				dials := r.m.Dials()
-				r.occupy()
-				var all []*ticket
-				for i := range n {
-					name := fmt.Sprint("name-", i)
-					if i == at {
-						name = "poison"
-					}
-					r.m.Set(name, "me", ttl)
-					all = append(all, r.ask(release(name, "me"), expiresAfter(ttl), within(20*trip)))
-				}
-				for i, tk := range all {
-					if i == at {
-						assert.Equal(t, wire.Unknown, tk.result().Verdict)
-					} else {
-						require.Equal(t, wire.Granted, tk.result().Verdict, "release %d", i)
-					}
-				}
-				assert.LessOrEqual(t, r.m.Dials()-dials, 8)
-				assert.Equal(t, []string{"poison"}, r.m.Keys())
-			})
-		})
-	}
+	inBubbles(t, named(0, 1, n/2, n-1), func(t *testing.T, r *rig, at int) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		r.hangUpAt("poison")
+		dials := r.m.Dials()
+		r.occupy()
+		var all []*ticket
+		for i := range n {
+			name := fmt.Sprint("name-", i)
+			if i == at {
+				name = "poison"
+			}
+			r.m.Set(name, "me", ttl)
+			all = append(all, r.ask(release(name, "me"), expiresAfter(ttl), within(20*trip)))
+		}
+		for i, tk := range all {
+			if i == at {
+				assert.Equal(t, wire.Unknown, tk.result().Verdict)
+			} else {
+				require.Equal(t, wire.Granted, tk.result().Verdict, "release %d", i)
+			}
+		}
+		assert.LessOrEqual(t, r.m.Dials()-dials, 8)
+		assert.Equal(t, []string{"poison"}, r.m.Keys())
+	})
 }
 
 // The node tries one release at a time, no matter at how many the server hangs up.
@@ -195,18 +190,20 @@ func TestReleasesOfAFrozenMasterDoNotMultiplyConnections(t *testing.T) {
 	})
 }
 
-// hangUp is a connection whose peer hangs up at a request that holds some text. The bytes do not reach it.
-type hangUp struct {
-	net.Conn
-	at []byte
-}
+// hangUp is a connection whose peer hangs up at a release of "poison". The bytes do not reach it.
+type hangUp struct{ net.Conn }
 
 func (h hangUp) Write(p []byte) (int, error) {
-	if bytes.Contains(p, h.at) && bytes.Contains(p, []byte("eval")) {
+	if bytes.Contains(p, []byte("poison")) && bytes.Contains(p, []byte("eval")) {
 		_ = h.Conn.Close()
 		return 0, net.ErrClosed
 	}
 	return h.Conn.Write(p)
+}
+
+func hangUpAtPoison(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := tcp(ctx, network, addr)
+	return hangUp{conn}, err
 }
 
 // A real server refuses requests with an argument above proto-max-bulk-len, and hangs up. The SET of a name of that
@@ -214,7 +211,6 @@ func (h hangUp) Write(p []byte) (int, error) {
 func TestAReleaseThatARealServerHangsUpAt(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 20
-	redisproc.Need(t)
 	r, _, c := realRig(t, "--proto-max-bulk-len", fmt.Sprint(limit))
 	breakOnce(t, r, c, strings.Repeat("n", limit))
 }
@@ -222,34 +218,18 @@ func TestAReleaseThatARealServerHangsUpAt(t *testing.T) {
 // A proxy hangs up at the release of one name.
 func TestAReleaseThatAProxyHangsUpAt(t *testing.T) {
 	t.Parallel()
-	_, s, c := realRig(t)
-	n, err := open(s.URL(), node.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := tcp(ctx, network, addr)
-		return hangUp{conn, []byte("poison")}, err
-	}))
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	r.slack = time.Second
-	breakOnce(t, r, c, "poison")
+	s := redisproc.ForTest(t, 1)[0]
+	breakOnce(t, newRealRig(t, s.URL(), node.WithDialer(hangUpAtPoison)), client(t, s), "poison")
 }
 
 // The same over a wrapped client, which does not report where in a batch its connection broke.
 func TestAReleaseThatAProxyHangsUpAtOverAWrappedClient(t *testing.T) {
 	t.Parallel()
-	_, s, c := realRig(t)
-	client := redis.NewClient(&redis.Options{
-		Addr: s.Addr(), MaxRetries: -1, PipelinePoolSize: -1,
-		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := tcp(ctx, network, addr)
-			return hangUp{conn, []byte("poison")}, err
-		},
+	s := redisproc.ForTest(t, 1)[0]
+	wrapped := redis.NewClient(&redis.Options{
+		Addr: s.Addr(), MaxRetries: -1, PipelinePoolSize: -1, Dialer: hangUpAtPoison,
 	})
-	t.Cleanup(func() { assert.NoError(t, client.Close()) })
-	n, err := wrap(client)
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	r.slack = time.Second
-	breakOnce(t, r, c, "poison")
+	breakOnce(t, newWrappedRig(t, wrapped), client(t, s), "poison")
 }
 
 // breakOnce releases a name at whose release the server hangs up, among callers of other names, and counts their failed

@@ -34,44 +34,39 @@ func (r *rig) refused() (all []string) {
 
 // A master that refuses many releases gets only a few per second. When it accepts one, all others follow.
 func TestReleasesThatAMasterRefusesAreRetriedOneAtATime(t *testing.T) {
-	t.Parallel()
-	for _, msg := range []string{
+	inBubbles(t, named(
 		"READONLY You can't write against a read only replica.",
 		"OOM command not allowed when used memory > 'maxmemory'.",
 		"NOPERM this user has no permissions to access one of the keys used as arguments",
 		"ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791)",
-	} {
-		t.Run(msg, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				const n = 1000
-				for i := range n {
-					r.m.Set(token(i), "me", time.Hour)
-				}
-				r.m.Reply(msg, "EVALSHA")
-				before := r.m.Count("EVALSHA")
-				for i := range n {
-					r.ask(release(token(i), "me"), expiresAfter(time.Hour))
-				}
-				time.Sleep(timeout)
-				began := r.m.Count("EVALSHA")
-				require.Equal(t, n, began-before, "each is sent once")
-				const lasting = 20 * time.Second
-				time.Sleep(lasting)
-				assert.LessOrEqual(t, r.m.Count("EVALSHA")-began, 2*int(lasting/time.Second))
-				assert.Greater(t, r.m.Count("EVALSHA")-began, int(lasting/time.Second)/2)
-				require.Len(t, r.refused(), 1, "reported once")
-				assert.Contains(t, r.refused()[0], msg)
+	), func(t *testing.T, r *rig, msg string) {
+		r.warm()
+		const n = 1000
+		for i := range n {
+			r.m.Set(token(i), "me", time.Hour)
+		}
+		r.m.Reply(msg, "EVALSHA")
+		before := r.m.Count("EVALSHA")
+		for i := range n {
+			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
+		}
+		time.Sleep(timeout)
+		began := r.m.Count("EVALSHA")
+		require.Equal(t, n, began-before, "each is sent once")
+		const lasting = 20 * time.Second
+		time.Sleep(lasting)
+		assert.LessOrEqual(t, r.m.Count("EVALSHA")-began, 2*int(lasting/time.Second))
+		assert.Greater(t, r.m.Count("EVALSHA")-began, int(lasting/time.Second)/2)
+		require.Len(t, r.refused(), 1, "reported once")
+		assert.Contains(t, r.refused()[0], msg)
 
-				r.m.Recover()
-				r.eventually(1100*time.Millisecond, "the releases got through", r.gone)
-				synctest.Wait()
-				assert.Equal(t, "over", r.refused()[len(r.refused())-1])
-				assert.Len(t, r.refused(), 2)
-				assert.Zero(t, r.node.Close(time.Now()))
-			})
-		})
-	}
+		r.m.Recover()
+		r.eventually(1100*time.Millisecond, "the releases got through", r.gone)
+		synctest.Wait()
+		assert.Equal(t, "over", r.refused()[len(r.refused())-1])
+		assert.Len(t, r.refused(), 2)
+		assert.Zero(t, r.node.Close(time.Now()))
+	})
 }
 
 // undoable returns an acquire that names the script that undoes it.
@@ -92,26 +87,21 @@ func assertBarred(t *testing.T, v wire.Vote, right string) {
 
 // The handshake checks the right to run scripts in the same round trip as INFO, so not even the first lock is set.
 func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
-	t.Parallel()
-	for _, msg := range []string{
+	inBubbles(t, named(
 		noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'",
-	} {
-		t.Run(msg, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.m.Delay(trip/2, 0)
-				r.m.Reply(msg, "EVALSHA")
-				v := r.ask(undoable("a")).result()
-				assertBarred(t, v, "evalsha")
-				assert.Equal(t, 4*trip, v.Took, "connect, and the handshake, twice")
-				for range 100 {
-					assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
-				}
-				assert.Empty(t, r.executed())
-				require.Len(t, r.refused(), 1, "reported once")
-				assert.Equal(t, wire.Granted, r.ask(count()).result().Verdict, "other operations are sent")
-			})
-		})
-	}
+	), func(t *testing.T, r *rig, msg string) {
+		r.m.Delay(trip/2, 0)
+		r.m.Reply(msg, "EVALSHA")
+		v := r.ask(undoable("a")).result()
+		assertBarred(t, v, "evalsha")
+		assert.Equal(t, 4*trip, v.Took, "connect, and the handshake, twice")
+		for range 100 {
+			assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		}
+		assert.Empty(t, r.executed())
+		require.Len(t, r.refused(), 1, "reported once")
+		assert.Equal(t, wire.Granted, r.ask(count()).result().Verdict, "other operations are sent")
+	})
 }
 
 // The first acquire at least a second after the last recheck finds that the right is back, and is sent.
@@ -173,35 +163,29 @@ func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
 
 // A proxy may not support scripts without keys. Its error does not concern the rights.
 func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
-	t.Parallel()
-	for name, reply := range map[string]string{
+	inEmptyBubbles(t, map[string]string{
 		"an error":      "-ERR invalid number of arguments\r\n",
 		"busy":          "-BUSY Redis is busy running a script.\r\n",
 		"another reply": "+OK\r\n",
 		"it hangs up":   "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
-					if args[0] == "evalsha" && args[2] == "0" {
-						return reply, reply == ""
-					}
-					return "+OK\r\n", false
-				}}
-				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
-				assert.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
-				v := r.ask(undoable("b")).result()
-				assert.Equal(t, wire.Granted, v.Verdict)
-				assert.Equal(t, "abc", v.Server.RunID)
-				if reply == "" {
-					assert.Equal(t, int64(2+comparing), srv.Dials.Load(), "it connects once more, without the check")
-				} else {
-					assert.Equal(t, int64(1+comparing), srv.Dials.Load())
-				}
-			})
-		})
-	}
+	}, func(t *testing.T, reply string) {
+		srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
+			if args[0] == "evalsha" && args[2] == "0" {
+				return reply, reply == ""
+			}
+			return "+OK\r\n", false
+		}}
+		r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
+		assert.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
+		v := r.ask(undoable("b")).result()
+		assert.Equal(t, wire.Granted, v.Verdict)
+		assert.Equal(t, "abc", v.Server.RunID)
+		if reply == "" {
+			assert.Equal(t, int64(2+comparing), srv.Dials.Load(), "it connects once more, without the check")
+		} else {
+			assert.Equal(t, int64(1+comparing), srv.Dials.Load())
+		}
+	})
 }
 
 // A refused release that is executed later shows that locks can be released again, even if nobody asks for one.
@@ -219,41 +203,35 @@ func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
 
 // An attempt to connect that times out at the check says nothing about the proxy or the rights.
 func TestASlowRightCheckBarsNothing(t *testing.T) {
-	t.Parallel()
-	for name, reply := range map[string]string{
+	inEmptyBubbles(t, map[string]string{
 		"allowed":     "-NOSCRIPT No matching script.\r\n",
 		"it hangs up": "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var slow atomic.Bool
-				slow.Store(true)
-				srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
-					if args[0] != "evalsha" || args[2] != "0" {
-						return "+OK\r\n", false
-					}
-					if slow.Swap(false) {
-						time.Sleep(1500 * time.Millisecond)
-					}
-					return reply, reply == ""
-				}}
-				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
-				var v wire.Vote
-				for range 10 {
-					if v = r.ask(undoable("a")).result(); v.Verdict == wire.Granted {
-						break
-					}
-					assert.NotContains(t, v.Err.Error(), "EVALSHA")
-					assert.True(t, v.Unsent, "the connection is of no use")
-					time.Sleep(time.Second)
-				}
-				assert.Equal(t, wire.Granted, v.Verdict)
-				assert.NoError(t, r.node.Stats().Barred)
-				time.Sleep(2 * time.Second) // the server ends
-			})
-		})
-	}
+	}, func(t *testing.T, reply string) {
+		var slow atomic.Bool
+		slow.Store(true)
+		srv := &testnet.Scripted{Answer: func(args []string) (string, bool) {
+			if args[0] != "evalsha" || args[2] != "0" {
+				return "+OK\r\n", false
+			}
+			if slow.Swap(false) {
+				time.Sleep(1500 * time.Millisecond)
+			}
+			return reply, reply == ""
+		}}
+		r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
+		var v wire.Vote
+		for range 10 {
+			if v = r.ask(undoable("a")).result(); v.Verdict == wire.Granted {
+				break
+			}
+			assert.NotContains(t, v.Err.Error(), "EVALSHA")
+			assert.True(t, v.Unsent, "the connection is of no use")
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, wire.Granted, v.Verdict)
+		assert.NoError(t, r.node.Stats().Barred)
+		time.Sleep(2 * time.Second) // the server ends
+	})
 }
 
 // The refused releases follow the one that the master accepts, even if that one went over the spare connection.

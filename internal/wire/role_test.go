@@ -122,18 +122,11 @@ func TestARoleThatIsRefused(t *testing.T) {
 func TestTheRoleOfARealServer(t *testing.T) {
 	t.Parallel()
 	servers := redisproc.ForTest(t, 2, "--replica-read-only", "no")
-	admin := redis.NewClient(&redis.Options{Addr: servers[1].Addr()})
-	t.Cleanup(func() { assert.NoError(t, admin.Close()) })
-	client := redis.NewClient(&redis.Options{Addr: servers[1].Addr(), MaxRetries: -1})
-	t.Cleanup(func() { assert.NoError(t, client.Close()) })
-	opened, err := open(servers[1].URL())
-	require.NoError(t, err)
-	wrapped, err := wrap(client)
-	require.NoError(t, err)
-	rigs := []*rig{bind(t, nil, opened), bind(t, nil, wrapped)}
+	admin := client(t, servers[1])
+	wrapped := redis.NewClient(&redis.Options{Addr: servers[1].Addr(), MaxRetries: -1})
+	rigs := []*rig{newRealRig(t, servers[1].URL()), newWrappedRig(t, wrapped)}
 	names := 0
 	verdict := func(r *rig) wire.Vote {
-		r.slack = time.Second
 		names++
 		return r.ask(acquire(token(names), "me"), within(patient)).result()
 	}

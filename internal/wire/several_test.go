@@ -229,10 +229,7 @@ func TestSeveralRealServersBehindOneURL(t *testing.T) {
 	t.Parallel()
 	servers := redisproc.ForTest(t, 2)
 	b := balance(t, servers[0].Addr(), servers[1].Addr())
-	n, err := open(b.url)
-	require.NoError(t, err)
-	r := bind(t, nil, n)
-	r.slack = time.Second
+	r := newRealRig(t, b.url)
 	names := 0
 	ask := func() wire.Vote {
 		names++

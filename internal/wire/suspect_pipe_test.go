@@ -46,93 +46,75 @@ func TestAMasterThatMissedADeadlineIsNotAskedAgain(t *testing.T) {
 }
 
 func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, frozen := range []time.Duration{150 * time.Millisecond, 3 * time.Second, 25 * time.Second} {
-		t.Run(frozen.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.m.Delay(time.Millisecond, 0)
-				r.warm()
-				r.m.Freeze()
-				r.ask(acquire("first", "me"))
-				time.Sleep(frozen)
-				require.True(t, r.node.Suspect())
-				r.m.Thaw()
-				time.Sleep(2 * time.Millisecond)
-				synctest.Wait()
-				assert.False(t, r.node.Suspect())
-				assert.Equal(t, wire.Granted, r.ask(acquire("second", "me")).result().Verdict)
-			})
-		})
-	}
+	inBubbles(t, named(
+		150*time.Millisecond, 3*time.Second, 25*time.Second,
+	), func(t *testing.T, r *rig, frozen time.Duration) {
+		r.m.Delay(time.Millisecond, 0)
+		r.warm()
+		r.m.Freeze()
+		r.ask(acquire("first", "me"))
+		time.Sleep(frozen)
+		require.True(t, r.node.Suspect())
+		r.m.Thaw()
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		assert.False(t, r.node.Suspect())
+		assert.Equal(t, wire.Granted, r.ask(acquire("second", "me")).result().Verdict)
+	})
 }
 
 func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
-	t.Parallel()
-	for name, then := range map[string]func(r *rig){
+	inEach(t, inHoles, map[string]func(r *rig){
 		"no call follows": func(*rig) {},
 		"a release follows": func(r *rig) {
 			assert.Equal(r.t, wire.Unknown, r.ask(release("first", "me"), durably).result().Verdict)
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var n holes
-			inBubble(t, func(t *testing.T, r *rig) {
-				n.dial = r.world.Dial
-				r.warm()
-				old := n.last()
-				old.swallow()
-				assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-				then(r)
-				r.eventually(500*time.Millisecond, "the spare connection is the main one", old.isClosed)
-				v := r.ask(acquire("second", "me")).result()
-				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-				assert.False(t, r.node.Suspect())
-				assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
-				assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the spare connection serves")
-			}, node.WithDialer(n.Dial))
-		})
-	}
+	}, func(t *testing.T, r *rig, then func(r *rig)) {
+		r.warm()
+		old := r.conns.last()
+		old.swallow()
+		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+		then(r)
+		r.eventually(500*time.Millisecond, "the spare connection is the main one", old.isClosed)
+		v := r.ask(acquire("second", "me")).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		assert.False(t, r.node.Suspect())
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "the spare connection serves")
+	})
 }
 
 // The connection that replaces a silent one may wait for long until a call needs it.
 func TestAConnectionThatReplacesASilentOneIsCheckedBeforeItsFirstCall(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type tc struct {
 		meanwhile func(r *rig)
 		granted   bool
-	}{
+	}
+	inEach(t, inHoles, map[string]tc{
 		"the server closes it":         {func(r *rig) { r.m.Reset() }, true},
 		"the server becomes a replica": {func(r *rig) { r.m.Info("role", "slave") }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var n holes
-			inBubble(t, func(t *testing.T, r *rig) {
-				n.dial = r.world.Dial
-				r.warm()
-				old := n.last()
-				old.swallow()
-				assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-				r.eventually(500*time.Millisecond, "the silent one is replaced", old.isClosed)
-				time.Sleep(5 * time.Minute)
-				c.meanwhile(r)
-				time.Sleep(5 * time.Minute)
-				v := r.ask(acquire("second", "me")).result()
-				assert.Equal(t, c.granted, v.Verdict == wire.Granted, "%v", v.Err)
-				if !c.granted {
-					assertNoMaster(t, v)
-				}
-			}, node.WithDialer(n.Dial))
-		})
-	}
+	}, func(t *testing.T, r *rig, c tc) {
+		r.warm()
+		old := r.conns.last()
+		old.swallow()
+		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+		r.eventually(500*time.Millisecond, "the silent one is replaced", old.isClosed)
+		time.Sleep(5 * time.Minute)
+		c.meanwhile(r)
+		time.Sleep(5 * time.Minute)
+		v := r.ask(acquire("second", "me")).result()
+		assert.Equal(t, c.granted, v.Verdict == wire.Granted, "%v", v.Err)
+		if !c.granted {
+			assertNoMaster(t, v)
+		}
+	})
 }
 
 // Releases that expire one after the other must not postpone the next try of the spare.
 func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
-	var n holes
-	inBubble(t, func(t *testing.T, r *rig) {
-		n.dial = r.world.Dial
+	inHoles(t, func(t *testing.T, r *rig) {
 		r.warm()
-		n.last().swallow()
+		r.conns.last().swallow()
 		r.ask(acquire("first", "me"))
 		for range 15 {
 			r.ask(release("first", "me"), durably)
@@ -145,29 +127,24 @@ func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
 			time.Sleep(7 * time.Millisecond)
 		}
 		assert.Less(t, time.Since(began), 500*time.Millisecond)
-	}, node.WithDialer(n.Dial))
+	})
 }
 
 func TestAMasterIsReachedAgainAfterABlackHole(t *testing.T) {
-	t.Parallel()
-	for _, lasting := range []time.Duration{time.Second, 10 * time.Second, 45 * time.Second} {
-		t.Run(lasting.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				r.m.BlackHole()
-				assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-				r.ask(release("first", "me"), durably)
-				time.Sleep(lasting)
-				assertNotAsked(t, r.ask(acquire("second", "me")).result(), node.ErrTimeout)
-				r.m.Link.Heal()
-				r.eventually(600*time.Millisecond, "the node works", func() bool {
-					return r.ask(acquire("third", "me")).result().Verdict.Answered()
-				})
-				r.eventually(600*time.Millisecond, "the release got through", func() bool { return r.m.Get("first") == "" })
-				assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
-			})
+	inBubbles(t, named(time.Second, 10*time.Second, 45*time.Second), func(t *testing.T, r *rig, lasting time.Duration) {
+		r.warm()
+		r.m.BlackHole()
+		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
+		r.ask(release("first", "me"), durably)
+		time.Sleep(lasting)
+		assertNotAsked(t, r.ask(acquire("second", "me")).result(), node.ErrTimeout)
+		r.m.Link.Heal()
+		r.eventually(600*time.Millisecond, "the node works", func() bool {
+			return r.ask(acquire("third", "me")).result().Verdict.Answered()
 		})
-	}
+		r.eventually(600*time.Millisecond, "the release got through", func() bool { return r.m.Get("first") == "" })
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
+	})
 }
 
 func TestARefusedPortFailsAtOnce(t *testing.T) {
@@ -187,22 +164,19 @@ func TestARefusedPortFailsAtOnce(t *testing.T) {
 }
 
 func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
-	t.Parallel()
-	for _, down := range []time.Duration{0, 100 * time.Millisecond, 5 * time.Second, time.Minute} {
-		t.Run(down.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *rig) {
-				r.warm()
-				r.m.Crash()
-				for end := time.Now().Add(down); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-					assert.NotEqual(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-				}
-				r.m.Restart()
-				r.eventually(510*time.Millisecond, "the node works", func() bool {
-					return r.ask(acquire("a", "me")).result().Verdict == wire.Granted
-				})
-			})
+	inBubbles(t, named(
+		0, 100*time.Millisecond, 5*time.Second, time.Minute,
+	), func(t *testing.T, r *rig, down time.Duration) {
+		r.warm()
+		r.m.Crash()
+		for end := time.Now().Add(down); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			assert.NotEqual(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		}
+		r.m.Restart()
+		r.eventually(510*time.Millisecond, "the node works", func() bool {
+			return r.ask(acquire("a", "me")).result().Verdict == wire.Granted
 		})
-	}
+	})
 }
 
 // If releases are the only requests, they must try the master.
@@ -261,14 +235,12 @@ func TestAServerThatAlwaysHangsUpIsTriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := &testnet.Scripted{Answer: func(args []string) (string, bool) { return "", true }}
-		n, err := open("redis://10.9.9.9", node.WithDialer(srv.Dial))
-		require.NoError(t, err)
-		r := bind(t, nil, n)
+		r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
 		assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
 		r.ask(release("a", "me"), durably).result()
 		time.Sleep(10 * time.Second)
 		assert.Less(t, srv.Dials.Load(), int64(40))
-		assert.True(t, n.Suspect())
+		assert.True(t, r.node.Suspect())
 		assert.Equal(t, []string{"suspect"}, r.healthReports())
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -42,11 +41,7 @@ func tunnel(dial node.Dialer) node.Dialer {
 // inTunnel is inBubble through a tunnel.
 func inTunnel(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		f(t, newRig(t, w, w.Master(0).URL(), node.WithDialer(tunnel(w.Dial))))
-	})
+	inBubbleOver(t, tunnel, f)
 }
 
 func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {

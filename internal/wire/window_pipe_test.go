@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -133,16 +132,15 @@ func (c lateConn) Write(b []byte) (int, error) {
 
 // A goroutine may return from writing a batch after all replies have arrived.
 func TestTwoNeverWriteAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		var late atomic.Bool
-		var both atomic.Int32
-		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := w.Dial(ctx, network, addr)
+	var late atomic.Bool
+	var both atomic.Int32
+	over := func(dial node.Dialer) node.Dialer {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
 			return lateConn{c, &late, new(atomic.Int32), &both}, err
 		}
-		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(dial))
+	}
+	inBubbleOver(t, over, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
 		r.warm()
 		first := r.ask(acquire("a", "1"), within(time.Second))

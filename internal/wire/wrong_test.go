@@ -132,9 +132,7 @@ func TestAServerThatAnswersWrongly(t *testing.T) {
 	for _, command := range []string{"", "auth", "select", "client", "info", "evalsha", "set", "subscribe"} {
 		for name, wrong := range wrongReplies {
 			t.Run(command+", "+name, func(t *testing.T) {
-				n, err := open("redis://me:hunter2@" + startWrong(t, command, wrong) + "/3?client_name=me")
-				require.NoError(t, err)
-				r := bind(t, nil, n)
+				r := newRig(t, nil, "redis://me:hunter2@"+startWrong(t, command, wrong)+"/3?client_name=me")
 				r.slack = patient
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
@@ -157,9 +155,8 @@ func TestAServerThatAnswersWrongly(t *testing.T) {
 					}
 				}
 				l.stop()
-				c := n.Connect()
-				_, err = c.Do(t.Context(), "info", "all")
-				if err != nil {
+				c := r.node.Connect()
+				if _, err := c.Do(t.Context(), "info", "all"); err != nil {
 					assert.NotContains(t, err.Error(), "hunter2")
 				}
 				c.Close()
@@ -179,10 +176,7 @@ func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
 					Addr: startWrong(t, command, wrong), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 					ReadTimeout: time.Second,
 				})
-				t.Cleanup(func() { _ = client.Close() })
-				n, err := wrap(client)
-				require.NoError(t, err)
-				r := bind(t, nil, n)
+				r := newWrappedRig(t, client)
 				r.slack = patient
 				l := r.listen("released:a")
 				v := r.ask(acquire("a", "me"), within(patient)).result()
@@ -193,7 +187,7 @@ func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
 					require.Error(t, v.Err)
 				}
 				l.stop()
-				c := n.Connect()
+				c := r.node.Connect()
 				_, _ = c.Do(t.Context(), "info", "all")
 				_ = c.Subscribe(t.Context(), "released:a")
 				c.Close()
@@ -269,7 +263,7 @@ func FuzzServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) {
 		over := new(sync.WaitGroup)
 		t.Cleanup(over.Wait) // after the cleanup of bind: the listener may dial until then
-		n, err := open("redis://10.0.0.1", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+		r := newRig(t, nil, "redis://10.0.0.1", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
 			over.Go(func() { _, _ = io.Copy(io.Discard, server) })
 			over.Go(func() {
@@ -278,14 +272,12 @@ func FuzzServer(f *testing.F) {
 			})
 			return client, nil
 		}))
-		require.NoError(t, err)
-		r := bind(t, nil, n)
 		r.slack = patient
 		l := r.listen("released:a")
 		v := r.ask(acquire("a", "me"), within(patient)).result()
 		assert.True(t, v.Verdict != wire.Granted || bytes.Contains(said, []byte("OK\r\n")))
 		assert.Equal(t, v.Verdict.Answered(), v.Err == nil)
 		l.stop()
-		n.Close(time.Now())
+		r.node.Close(time.Now())
 	})
 }
