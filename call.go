@@ -32,7 +32,7 @@ type call struct {
 	failures      quorum.PermanentFailures
 	attempts      int   // so far
 	reason        error // why it waits, as it or a caller before it in the queue found; nil: unknown
-	first         bool  // the next attempt asks one master before the others; set by await and pause
+	askOneFirst   bool  // the next attempt asks one master before the others; set by await and pause
 	deniedByFirst bool  // of the last attempt; see waitqueue.Result
 	slots         slotSearch
 	intent        intent
@@ -112,7 +112,7 @@ func (c *call) join() waitqueue.Instruction {
 // await waits until the caller is to do something else than to wait.
 func (c *call) await(next waitqueue.Instruction) (waitqueue.Instruction, error) {
 	for next.Action == waitqueue.Wait {
-		c.first = c.first || next.After > 0 // after a delay that the queue ordered, others may be asking, too
+		c.askOneFirst = c.askOneFirst || next.After > 0 // after a delay that the queue ordered, others may be asking, too
 		if err := c.sleep(next.After); err != nil {
 			return next, err
 		}
@@ -147,7 +147,7 @@ func (c *call) attempt() (o attemptResult) {
 	} else {
 		o = c.ask(0)
 	}
-	c.first, c.deniedByFirst = false, o.denied != nil && o.denied.ByFirst
+	c.askOneFirst, c.deniedByFirst = false, o.denied != nil && o.denied.ByFirst
 	return o
 }
 
@@ -159,7 +159,7 @@ func (c *call) ask(slot int) attemptResult {
 		return attemptResult{err: ErrClosed, final: true}
 	}
 	firstNode := quorum.NoFirst
-	if c.first {
+	if c.askOneFirst {
 		firstNode = l.quorum.FirstNode(hash(c.target.Names[0]))
 	}
 	claim, asked := c.claim(kind.NewToken(c.owner()), slot), c.cfg.clock.Now()
@@ -184,7 +184,7 @@ func (c *call) refused(err error) (o attemptResult) {
 		err = c.heldBy(o.denied)
 	}
 	over := c.ctx.Err()
-	if !errors.Is(err, over) { // also if over is nil; and the masters may have answered just as ctx ended
+	if over == nil || !errors.Is(err, over) { // the masters may have answered just before ctx ended
 		c.reason = err
 	}
 	switch {
@@ -201,8 +201,7 @@ func (c *call) refused(err error) (o attemptResult) {
 // heldBy returns the error of an attempt that was denied.
 func (c *call) heldBy(denied *quorum.DeniedError) *HeldError {
 	blocker, _ := denied.By.(kind.Blocker)
-	name := c.target.Names[min(blocker.Name, len(c.target.Names)-1)]
-	return &HeldError{Name: name, Kind: Kind(blocker.Kind), Retry: denied.Wait}
+	return &HeldError{Name: c.target.Names[blocker.Name], Kind: Kind(blocker.Kind), Retry: denied.Wait}
 }
 
 // claim returns what the masters are asked for, with a token, and a slot if it is a permit.
@@ -236,7 +235,7 @@ func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {
 		})
 	}
 	next, err = c.await(c.waiter.Pause(plan.Delay))
-	c.first = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
+	c.askOneFirst = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
 	return next, err
 }
 
@@ -270,10 +269,13 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	from.transition(change{event: eventHandOver})
 	started, err := c.deliver(lock, c.cfg.clock.Now())
 	from.setSuccessor(started)
-	if err == nil && started.lease.Gone() { // an extension may have found that before from had a successor
+	if err != nil {
+		return nil, err
+	}
+	if started.lease.Gone() { // an extension may have found that before from had a successor, and from ignored it
 		started.gone()
 	}
-	return started, err
+	return started, nil
 }
 
 // deliver returns an acquired lock for the caller and starts its keepalive. From then on the lock may end at any
@@ -289,8 +291,8 @@ func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	return lock, nil
 }
 
-// leave leaves the queue, unless the call returns a lock, and withdraws the intent. It releases a lock that the caller
-// does not get because a hook panicked.
+// leave ends the call. Without a lock to return, it first leaves the queue, and then releases the lock that the caller
+// does not get because a hook panicked. At last it withdraws the intent. A panic of one step does not skip the others.
 func (c *call) leave(lock *Lock) {
 	defer c.withdraw(lock)
 	if lock != nil {

@@ -248,15 +248,15 @@ func (l *Locker) sayOutage() {
 	}
 }
 
-// noteExtension records how an extension of a held lock ended, and reports it. before says whether the one before it
+// noteExtension records how an extension of a held lock ended, and reports it. failing says whether the one before it
 // failed, too.
-func (l *Locker) noteExtension(lock *Lock, before bool, err error) {
+func (l *Locker) noteExtension(lock *Lock, failing bool, err error) {
 	o := &l.outage
 	_, held := l.activity.present()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case err == nil && before:
+	case err == nil && failing:
 		if o.failing--; o.failing == 0 && o.saidFailing {
 			l.journal.repeat(slog.LevelInfo, "", "redlock: locks are extended again")
 			o.saidFailing, o.saidRight = false, false
@@ -264,7 +264,7 @@ func (l *Locker) noteExtension(lock *Lock, before bool, err error) {
 		return
 	case err == nil:
 		return
-	case !before:
+	case !failing:
 		o.failing++
 	}
 	right := refusesForGood(err)

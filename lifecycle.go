@@ -28,7 +28,7 @@ const (
 	phaseCleared                 // it was lost, and its keys were released
 	phaseUnlocked                // Unlock ended it, and is about to hand its lease over or to release it
 	phaseHandedOver              // the next holder has its lease
-	phaseReleased                // Unlock ended it, and its keys were released
+	phaseReleased                // Unlock was called, and its keys were released
 	phaseClosed                  // its Locker was closed, and its keys were released
 	phases
 	impossible // follows a phase at an event that cannot happen in it
@@ -43,7 +43,7 @@ type event uint8
 
 const (
 	eventLose     event = iota // its deadline passed, or a majority no longer has its token
-	eventClear                 // its Until has passed after it was lost
+	eventClear                 // after it was lost: its Until has passed, or its Locker is closing
 	eventUnlock                // Unlock was called
 	eventHandOver              // the next holder took its lease over
 	eventGiveBack              // no next holder takes its lease over
@@ -104,7 +104,8 @@ type giveBack struct {
 }
 
 // transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. Every
-// event ends a held lock for its holder. transition panics if the event cannot happen in the lock's phase.
+// event that can happen to a held lock ends it for its holder. transition panics if the event cannot happen in the
+// lock's phase.
 func (l *Lock) transition(c change) (before phase) {
 	l.mu.Lock()
 	before = l.phase
@@ -156,7 +157,7 @@ func (l *Lock) followUp(before, after phase, c change) {
 		l.hold.Lost()
 		l.release(giveBack{})
 	case before == phaseCleared:
-		l.hold.Lost() // its release may not have been submitted yet
+		l.hold.Lost() // the goroutine that cleared it submits the release, perhaps later
 	case after == phaseClosed:
 		l.release(giveBack{keepUntil: l.minHoldEnd()})
 	case after == phaseReleased:
@@ -179,11 +180,11 @@ func (l *Lock) linger() {
 // lock.
 func (l *Lock) release(g giveBack) {
 	now := l.cfg.clock.Now()
-	defer l.hold.Released(now, g.silent) // also if a callback panics
+	defer l.hold.Released(now, g.silent) // gives the turn, also if a callback panics
 	decided := func(subscribers int64, err error) {
 		switch {
 		case !g.keepUntil.IsZero():
-			// Otherwise the waiters of other Lockers would wait until the end of the TTL.
+			// Keep publishes nothing. The message makes the waiters of other Lockers see the new, shorter TTL.
 			(*queuedLock)(l).Publish()
 		case !g.silent:
 			l.hold.Published(int(subscribers), now)
@@ -216,15 +217,15 @@ func (l *Lock) abandon() {
 	}
 }
 
-// expire ends the lock as lost if its deadline has passed.
-func (l *Lock) expire() {
+// expireIfDue ends the lock as lost if its deadline has passed.
+func (l *Lock) expireIfDue() {
 	if l.endError() == nil && l.lease.FreezeIfDue(0) {
-		l.lapse()
+		l.expire()
 	}
 }
 
-// lapse ends the lock as lost, because its deadline has passed.
-func (l *Lock) lapse() { l.transition(change{event: eventLose, cause: l.expiryError()}) }
+// expire ends the lock as lost, because its deadline has passed.
+func (l *Lock) expire() { l.transition(change{event: eventLose, cause: l.expiryError()}) }
 
 // close ends the lock because its Locker is closed.
 func (l *Lock) close() {
@@ -246,8 +247,7 @@ func (l *Lock) extended(err error) {
 		return
 	}
 	defer l.locker.schedule.Renewed(&l.renewal, err) // also if a callback panics
-	k := l.kind()
-	l.locker.activity.extension(k, err)
+	l.locker.activity.extension(l.kind(), err)
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
 		t.Extended(l.base, ExtendedEvent{Event: l.event(), Until: l.Until(), Err: err})
 	}
@@ -258,7 +258,7 @@ func (l *Lock) extended(err error) {
 	case errors.Is(err, quorum.ErrGone):
 		l.gone()
 	case errors.Is(err, quorum.ErrEnded):
-		_ = l.Err() // its deadline has passed, unless it was released
+		l.expireIfDue() // unless it was released
 	}
 }
 
@@ -266,17 +266,17 @@ func (l *Lock) extended(err error) {
 // errors of the masters, not ErrNoQuorum itself, which would say that the lock is held as before.
 func (l *Lock) recordExtension(err error) {
 	l.mu.Lock()
-	held, before := l.phase == phaseHeld, l.onDemand != nil && len(l.onDemand.failed) > 0
+	held, failing := l.phase == phaseHeld, l.onDemand != nil && len(l.onDemand.failed) > 0
 	switch {
 	case !held:
 	case err != nil:
 		l.demand().failed = NodeErrors(err)
-	case before:
+	case failing:
 		l.onDemand.failed = nil
 	}
 	l.mu.Unlock()
 	if held {
-		l.locker.noteExtension(l, before, err)
+		l.locker.noteExtension(l, failing, err)
 	}
 }
 
@@ -328,6 +328,6 @@ func (l *scheduled) FreezeIfDue(lead time.Duration) bool { return l.lease.Freeze
 
 func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
 
-func (l *scheduled) Expire() { (*Lock)(l).lapse() }
+func (l *scheduled) Expire() { (*Lock)(l).expire() }
 
 func (l *scheduled) Clear() { (*Lock)(l).transition(change{event: eventClear}) }

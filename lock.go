@@ -83,7 +83,7 @@ func (l *Lock) Until() time.Time {
 	if ended == 0 {
 		return clock.Outside(l.cfg.clock, l.lease.Until())
 	}
-	now := l.cfg.clock.Now() // the wall clock may have been set since opened
+	now := l.cfg.clock.Now() // not opened, whose reading of the wall clock is old
 	return clock.Outside(l.cfg.clock, now.Add(ended-now.Sub(l.locker.opened)))
 }
 
@@ -113,7 +113,7 @@ func (l *Lock) Context() context.Context {
 // standard library does not report for how long. And no clock of a virtual machine counts the time for which its host
 // suspended it, took a snapshot of it or migrated it. In these cases only a fencing token helps; see [WithFencing].
 func (l *Lock) Err() error {
-	l.expire()
+	l.expireIfDue()
 	return l.endError()
 }
 
@@ -211,8 +211,9 @@ func (l *Lock) unlock() error {
 		return ErrClosed
 	}
 	defer l.locker.end() // Close waits until the release has been submitted
-	l.expire()           // a deadline that has passed is a loss, noticed or not
-	switch l.transition(change{event: eventUnlock, cause: releasedError{l.claim}}) {
+	l.expireIfDue()      // a deadline that has passed is a loss, noticed or not
+	before := l.transition(change{event: eventUnlock, cause: releasedError{l.claim}})
+	switch before {
 	case phaseHeld:
 		return l.handOverOrRelease()
 	case phaseLingering, phaseCleared, phaseClosed:

@@ -55,10 +55,10 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	c.ensureIntent()
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
 	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.terms.Timeout, early, c.intent.residue, c.listener())
-	intentHasOwnKey := c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys() // which may need a right of its own
-	if err != nil && intentHasOwnKey && refusals(answers) > 0 {
-		c.withdraw(nil) // and probe without an intent from now on
-		c.intent.allowed = false
+	intentHasOwnKey := c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys()
+	if err != nil && intentHasOwnKey && refusals(answers) > 0 { // the user may lack the right to that key
+		c.withdraw(nil)
+		c.intent.allowed = false // from now on
 		return c.probe(early)
 	}
 	if c.target.Kind.Slotted() {
@@ -75,7 +75,8 @@ func (c *call) ensureIntent() {
 	}
 }
 
-// noteHolder records which lock the call waits for. If the lock is reentrant, the waiters of its owner ask.
+// noteHolder records which lock the call waits for. If that is reentrant, other callers of its owner may ask the
+// masters.
 func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 	if c.target.Kind.Nested() {
 		c.waiter.OwnersHold(found.Owners())
@@ -117,7 +118,7 @@ func (c *config) intentLife() time.Duration {
 }
 
 // withdraw removes the waiter's intent from the masters on which its probes may have left it. lock is the lock that the
-// waiter acquired; nil if it gave up. In that case withdraw also wakes the readers that the intent kept out.
+// waiter acquired; nil if it has none. In that case withdraw also wakes the readers that the intent kept out.
 func (c *call) withdraw(lock *Lock) {
 	if c.intent.residue == nil {
 		return

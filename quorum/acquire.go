@@ -28,10 +28,10 @@ func (q *Quorum) Acquire(
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout, about)
 	r.decider.first = first
-	r.Op, l.asked = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
-	held := false
+	r.Op, l.begun = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
+	won := false
 	defer func() {
-		if !held { // also if the OnVote callback panics
+		if !won { // also if the OnVote callback panics
 			l.Release(false, nil)
 		}
 	}()
@@ -44,7 +44,7 @@ func (q *Quorum) Acquire(
 	if err := l.startIfWon(ctx, r, failures); err != nil {
 		return nil, err
 	}
-	held = true
+	won = true
 	return l, nil
 }
 

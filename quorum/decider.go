@@ -7,10 +7,9 @@ const NoFirst = -1
 
 // decider finds the vote that decides a round. It is plain arithmetic: no lock, no clock, no goroutine.
 type decider struct {
-	tally     tally
-	first     int  // the node that is asked before the others, or NoFirst
-	fannedOut bool // the first node has voted, and the others are asked
-	done      bool // the round is decided
+	tally tally
+	first int  // the node that is asked before the others, or NoFirst
+	done  bool // the round is decided
 }
 
 // add counts a vote. enough reports whether the votes decide the round if the first node does not. add reports whether
@@ -20,18 +19,17 @@ func (d *decider) add(index int, v *wire.Vote, enough func(*tally) bool) (decide
 	switch {
 	case d.done:
 		return false, false
-	case d.first == index && !d.fannedOut:
+	case d.first == index:
 		// A denial by the first node decides. A failure does not: the others can be a majority without it.
 		d.done = v.Verdict == wire.Denied || len(d.tally.votes) == 1
-		d.fannedOut = !d.done
-		return d.done, d.fannedOut
+		return d.done, !d.done
 	default:
 		d.done = enough(&d.tally) || d.tally.complete()
 		return d.done, false
 	}
 }
 
-// deniedByFirst reports whether the first node denied and no other was asked.
+// deniedByFirst reports whether the first node denied, so that no other was asked.
 func (d *decider) deniedByFirst() bool {
-	return d.first != NoFirst && !d.fannedOut && d.tally.denied > 0
+	return d.first != NoFirst && d.tally.votes[d.first].Verdict == wire.Denied
 }

@@ -13,9 +13,9 @@ import (
 // shares a node with this one, finds the token there, and gets a larger one. docs/fencing.md has the argument.
 
 // maxAsking is for how many node timeouts an acquire with fencing may ask: one for the first node, one for the others,
-// and one for delays of this process. If it takes longer, the process was paused, and the hint may be older than the
-// token of a lock that was acquired and released meanwhile. The order of tokens rests on the hint if masters have
-// restarted without their counters; docs/fencing.md has the bound.
+// and one for delays of this process. If it takes longer, the process was paused or had to connect, and the hint may
+// be older than the token of a lock that was acquired and released meanwhile. The order of tokens rests on the hint if
+// masters have restarted without their counters; docs/fencing.md has the bound.
 const maxAsking = 3
 
 var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
@@ -27,7 +27,7 @@ var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
 // majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
 // too.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
-	if l.q.since(l.q.cfg.Clock.Now()) > l.asked+maxAsking*l.terms.Timeout {
+	if l.q.since(l.q.cfg.Clock.Now()) > l.begun+maxAsking*l.terms.Timeout {
 		return noQuorum(errOldHint)
 	}
 	known := readGrants(acquire, l.ops.Overlaps())
@@ -44,7 +44,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 			known.settled = true
 		case l.ops.Overlaps(): // no node denies because of its counter: only a grant that has arrived since can help
 			before := known.count
-			if known = readGrants(acquire, true); known.count == before {
+			if known = readGrants(acquire, true); !known.settled && known.count == before {
 				return noQuorum(r.errors())
 			}
 		case maxSeen > known.fence:
@@ -66,7 +66,7 @@ type knownGrants struct {
 	fence   int64       // the fencing token to agree on
 	settled bool        // a majority has it
 	count   int         // how many grants there are
-	granted []wire.Vote // by node, those that carry fence
+	granted []wire.Vote // by node, those that carry fence; the zero Vote: the node must be asked
 	skip    []bool      // by node, whether it must not be asked for the write-back
 }
 
@@ -164,16 +164,6 @@ func (t *tally) grantsOf(number int64) (n int) {
 func (t *tally) maxGranted() (largest int64) {
 	for _, v := range t.votes {
 		if v.Verdict == wire.Granted {
-			largest = max(largest, v.Number)
-		}
-	}
-	return largest
-}
-
-// maxSeen returns the largest number of all answers, including denials.
-func (t *tally) maxSeen() (largest int64) {
-	for _, v := range t.votes {
-		if v.Verdict.Answered() {
 			largest = max(largest, v.Number)
 		}
 	}

@@ -10,11 +10,13 @@ import (
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
 // locks, so it is small. Times are counted from Quorum.made.
 //
-// The node is reserved for the lease until reservedUntil, a validity after its last vote that counted was asked. Until
-// then no vote of the node counts for another client: the keys of the lease keep others out, and if the server restarts
-// and forgets the keys, its grants do not count for the restart window, which is longer than a TTL. An extension that
-// restores the keys on a reserved node reserves it for another validity, although its vote does not count. A node that
-// turns out to be the same server as another is no longer reserved.
+// The node is reserved for the lease until reservedUntil: for one validity from the request of its last vote that
+// counted. During that time no vote of the node counts for another client: the keys of the lease keep others out, and
+// if the server restarts and forgets the keys, its grants do not count for the restart window, which is longer than a
+// TTL.
+// So its grant to this lease is safe to count even within that window (countReserved). An extension that restores the
+// keys on a reserved node reserves it for another validity, although its vote does not count. A node that turns out to
+// be the same server as another is no longer reserved.
 type keyState struct {
 	reservedUntil time.Duration // 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
@@ -28,9 +30,9 @@ type presence uint8
 
 const (
 	unsent  presence = iota // nothing was written to the node
-	absent                  // the node does not have them, but the release still asks it
+	absent                  // the node does not have them, but the release still asks it; see dropped
 	present                 // the node reported that it has them
-	guarded                 // present, by a grant that does not count
+	guarded                 // present, by a grant of the acquire that does not count; only mayBlock distinguishes it
 	unclear                 // the node may have them, or may still get them
 )
 
@@ -52,7 +54,7 @@ func (s *keyState) askedToAcquire() { s.keys = unclear }
 // votedOnAcquire records the vote on the acquire.
 func (s *keyState) votedOnAcquire(v wire.Vote) {
 	switch {
-	case s.extended:
+	case s.extended: // the extension's vote is newer
 	case v.Verdict == wire.Granted:
 		s.keys = present
 	case v.Guarded:

@@ -47,12 +47,12 @@ func connectTime(timeout time.Duration) time.Duration {
 func (t *Terms) validity() time.Duration { return t.TTL - t.Drift }
 
 // connect returns how long a node may connect before it is asked for the lease. After that the node has its timeout,
-// and half of the rest of the validity is left.
+// and at least half of the rest of the validity is left.
 func (t *Terms) connect() time.Duration {
 	return max(0, min(connectTime(t.Timeout), (t.validity()-t.Timeout)/2))
 }
 
-// request returns the request for an operation on the lease after its acquire.
+// request returns the request for an operation on the lease after its acquire, which has made the connections.
 func (t *Terms) request(op *wire.Op) *wire.Request {
 	return &wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}
 }
@@ -63,7 +63,7 @@ func (t *Terms) request(op *wire.Op) *wire.Request {
 type Lease struct {
 	q     *Quorum
 	terms *Terms
-	asked time.Duration // when the acquire began, since Quorum.made
+	begun time.Duration // when the acquire began, since Quorum.made
 	fence int64         // 0: none
 
 	gaveUp bool // the caller of Acquire did not wait for its result; not changed after the release began
@@ -113,7 +113,7 @@ func (l *Lease) FreezeIfDue(lead time.Duration) bool {
 func (l *Lease) Capped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.asked+l.terms.MaxHold
+	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.begun+l.terms.MaxHold
 }
 
 // ended reports whether Until has passed.
@@ -129,14 +129,17 @@ func (l *Lease) over() bool { return l.released.Load() || l.ended() }
 func (l *Lease) deadline(asked time.Time) time.Time {
 	validity := l.terms.validity()
 	if l.terms.MaxHold > 0 {
-		validity = min(validity, l.asked+l.terms.MaxHold-l.q.since(asked))
+		validity = min(validity, l.begun+l.terms.MaxHold-l.q.since(asked))
 	}
 	return asked.Add(validity)
 }
 
+// begunAt returns when the acquire began.
+func (l *Lease) begunAt() time.Time { return l.q.made.Add(l.begun) }
+
 // checkValidity returns an error if no validity is left of a lease that was just granted.
 func (l *Lease) checkValidity() error {
-	if !l.q.cfg.Clock.Now().Before(l.deadline(l.q.made.Add(l.asked))) {
+	if !l.q.cfg.Clock.Now().Before(l.deadline(l.begunAt())) {
 		return noQuorum(errTooLate)
 	}
 	return nil
@@ -158,7 +161,8 @@ func (l *Lease) beginCall(index int, c *wire.Call, change func(*keyState)) {
 	change(s)
 }
 
-// recordVote records the vote on such a call, and returns the vote that counts. asked is when the node was asked.
+// recordVote records a vote with change, and returns the vote that counts. asked is when the node was asked. A key that
+// an extension restored extends the reservation here; a grant does in reserve, where the tally has found duplicates.
 func (l *Lease) recordVote(
 	index int, v wire.Vote, asked time.Time, change func(*keyState, wire.Vote),
 ) wire.Vote {

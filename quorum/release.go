@@ -23,10 +23,13 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	}, done)
 }
 
-// mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys.
-// It leaves out grants that do not count. A node to which nothing was sent counts only if the caller gave up and
-// another node may have the keys: it may be down for others, too, or others may ask the other node first. It does not
-// count after a failed attempt: while no contender can get a majority, waiters would wake each other without end.
+// mayBlock reports whether a lease that was not held may have kept others out, because a majority may have its keys. A
+// grant that does not count is left out.
+//
+// If the caller gave up and some node may have the keys, the nodes to which nothing was sent count, too: they may be
+// down for others as well, or others may ask the node with the keys first. They do not count after a failed attempt:
+// while no contender can get a majority, waiters would wake each other without end.
+//
 // mayBlock must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
 	have, untried := 0, 0
@@ -70,7 +73,7 @@ func (l *Lease) end(req *wire.Request, makeOp func(Ops) *wire.Op, done func(subs
 	l.mu.Unlock()
 	req.Connect = l.terms.Timeout
 	req.KeyTTL += l.terms.Drift
-	req.FirstAsked = l.q.made.Add(l.asked)
+	req.FirstAsked = l.begunAt()
 	l.q.ask(req, l.terms.Timeout, &ending{lease: l, done: done})
 }
 
@@ -106,6 +109,7 @@ func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
 		c.Durable, c.HasKeys = true, true
 	case unclear:
 		c.Durable, c.OnlyIfWritten = true, written
+	case absent: // it is asked once: its answer counts for the majority
 	}
 	return nil
 }

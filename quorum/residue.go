@@ -12,7 +12,7 @@ import (
 type Residue struct {
 	leftIntent func(wire.Vote) bool // reports whether an answered probe has left the intent on its node
 	canceled   atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
-	since      time.Time            // when the first probe was submitted
+	firstAsked time.Time            // when the first probe was submitted
 
 	mu    sync.Mutex
 	nodes []intentState
@@ -37,8 +37,8 @@ func (q *Quorum) NewResidue(leftIntent func(wire.Vote) bool) *Residue {
 
 // begin records when the first probe was submitted.
 func (res *Residue) begin(now time.Time) {
-	if res.since.IsZero() {
-		res.since = now
+	if res.firstAsked.IsZero() {
+		res.firstAsked = now
 	}
 }
 
@@ -88,7 +88,7 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	if res.empty() {
 		return
 	}
-	req := &wire.Request{Op: op, KeyTTL: life, FirstAsked: res.since}
+	req := &wire.Request{Op: op, KeyTTL: life, FirstAsked: res.firstAsked}
 	q.ask(req, timeout, &withdrawing{res: res, lease: lease})
 }
 

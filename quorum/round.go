@@ -164,10 +164,10 @@ func (r *round) submit(index int, req *wire.Request) {
 	r.q.nodes[index].Submit(c)
 }
 
-// Vote records and counts a node's vote. The nodes call it once for each call.
+// Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of question.prepare.
 func (r *round) Vote(index int, v wire.Vote) {
 	v = r.question.vote(index, &r.calls[index], v)
-	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) {
+	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) { // a vote of question.prepare answers no request
 		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
 		return

@@ -54,7 +54,13 @@ func (t *tally) addDuplicate(index, other int) {
 // restore the key at the first and grant the second: the denial counts, because it reports that the key was gone.
 func overrules(v, other wire.Vote) bool {
 	healed := func(v wire.Vote) bool { return v.Verdict == wire.Denied && v.Healed }
-	return healed(v) || v.Verdict == wire.Granted && other.Verdict == wire.Denied && !healed(other)
+	switch {
+	case healed(v):
+		return true
+	case healed(other):
+		return false
+	}
+	return v.Verdict == wire.Granted && other.Verdict == wire.Denied
 }
 
 // duplicateOf returns the node, other than index, from which the server that voted at index has answered; -1 if there
@@ -101,7 +107,7 @@ func (t *tally) conclusive() bool {
 	case won:
 		return true
 	case lost:
-		return t.answered() || len(t.votes)-t.unanswered < t.need || t.complete()
+		return t.answered() || len(t.votes)-t.unanswered < t.need
 	default:
 		return false
 	}
@@ -131,3 +137,13 @@ func (t *tally) answered() bool { return t.granted+t.denied >= t.need }
 
 // gone reports whether a majority denied.
 func (t *tally) gone() bool { return t.denied >= t.need }
+
+// maxSeen returns the largest number of all answers, including denials.
+func (t *tally) maxSeen() (largest int64) {
+	for _, v := range t.votes {
+		if v.Verdict.Answered() {
+			largest = max(largest, v.Number)
+		}
+	}
+	return largest
+}
