@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/internal/wire"
@@ -28,12 +29,12 @@ type call struct {
 	lock   *Lock // the lock that was acquired; nil: none
 
 	waiter        waitqueue.Waiter // its place in the queue
-	contention    waitqueue.Contention
+	backoff       contention.Backoff
 	failures      quorum.PermanentFailures
 	attempts      int   // so far
 	reason        error // why it waits, as it or a caller before it in the queue found; nil: unknown
 	askOneFirst   bool  // the next attempt asks one master before the others; set by await and pause
-	deniedByFirst bool  // of the last attempt; see waitqueue.Result
+	deniedByFirst bool  // of the last attempt; see contention.Result
 	slots         slotSearch
 	intent        intent
 }
@@ -50,7 +51,7 @@ type attemptResult struct {
 func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try bool) *call {
 	c := &call{
 		locker: l, ctx: ctx, cfg: cfg, target: t, try: try, id: l.activity.start(t.Kind), began: cfg.clock.Now(),
-		contention: waitqueue.Contention{
+		backoff: contention.Backoff{
 			RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority(),
 		},
 	}

@@ -4,30 +4,30 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
 // denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
-func (c *call) nextPlan() (waitqueue.Plan, error) {
-	result := waitqueue.Result{Attempts: c.attempts, FirstDenied: c.deniedByFirst}
+func (c *call) nextPlan() (contention.Plan, error) {
+	result := contention.Result{Attempts: c.attempts, FirstDenied: c.deniedByFirst}
 	var found kind.ProbeResult
 	if errors.Is(c.reason, ErrHeld) {
 		c.waiter.Listen()
 		var err error
 		found, err = c.probeForHolder()
 		if c.slots.err != nil {
-			return waitqueue.Plan{}, c.slots.err
+			return contention.Plan{}, c.slots.err
 		}
 		result.Denied = err == nil
-		result.Masters = waitqueue.Masters{
+		result.Masters = contention.Masters{
 			Free: found.Free, Largest: found.MostMasters(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
 		}
 	}
-	plan := c.contention.Next(result)
+	plan := c.backoff.Next(result)
 	if plan.Held {
 		c.noteHolder(found, plan.Expiry)
 	}
@@ -85,7 +85,7 @@ func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind),
 		Holder: kind.HolderOf(found.Longest.Token),
 	}
-	if expiry < waitqueue.Unlimited {
+	if expiry < contention.Unlimited {
 		held.Retry = expiry
 	}
 	c.reason = held

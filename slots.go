@@ -21,7 +21,7 @@ const maxSlotsAsked = 5
 
 // askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
 func (c *call) askForSlot() (o attemptResult) {
-	slot := c.waiter.ChooseSlot(c.likelySlots())
+	slot := c.waiter.ChooseSlot(c.takeLikelySlots())
 	if slot == 0 { // other callers of this Locker have those or ask for them
 		slot = c.waiter.ChooseSlot(nil) // one is left: no more callers ask than there are slots
 	}
@@ -51,8 +51,8 @@ func (c *call) askForSlot() (o attemptResult) {
 	}
 }
 
-// likelySlots returns the slots that were free by the latest message or probe; nil if none is known.
-func (c *call) likelySlots() (free []int) {
+// takeLikelySlots returns, once, the slots that were free by the latest message or probe; nil if none is known.
+func (c *call) takeLikelySlots() (free []int) {
 	if l := c.listener(); l != nil {
 		if slot, err := strconv.Atoi(l.TakeText()); err == nil && slot >= 1 && slot <= c.target.Slots {
 			return []int{slot}

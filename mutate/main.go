@@ -46,8 +46,8 @@ func main() {
 // packages are the ones that are mutated if none is named. The root package (.) follows when its gaps are closed: of a
 // sample of 120 mutants 26 survive.
 var packages = []string{
-	"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/kind", "internal/resp", "internal/link",
-	"internal/wire",
+	"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/contention", "internal/kind", "internal/resp",
+	"internal/link", "internal/wire",
 }
 
 // users are the packages whose tests also judge the mutants of a package.

@@ -2,7 +2,7 @@ package waitqueue
 
 import "time"
 
-// A process that holds a mutex may pass it among its own callers for some time before it lets other processes have it.
+// A process that holds a lock may pass it among its own callers for some time before it lets other processes have it.
 // This is a cohort lock (Dice, Marathe, Shavit: "Lock Cohorting", PPoPP 2012). There are two ways to pass the lock:
 //
 //   - With its lease. The masters are not asked: to them it remains one lock with one token.
@@ -10,7 +10,7 @@ import "time"
 //     this process would still be faster than all of them.
 //
 // A budget bounds how long a process passes a lock among its own callers, in either way. If other processes wait for
-// the lock, a cooldown follows, in which this process does not ask for it.
+// the lock, a cooldown follows, in which this process does not ask for more than its share of it.
 const (
 	minBudget   = 20 * time.Millisecond
 	maxPasses   = 10_000 // bounds the chain of locks that an extension follows, which the first of them asked for
@@ -41,7 +41,7 @@ var epoch = time.Now()
 // the zero cohort.
 func (c cohort) granted(asked, now time.Time) cohort {
 	round := now.Sub(asked)
-	if c.passes == 0 {
+	if c == (cohort{}) {
 		return cohort{since: now.Sub(epoch), round: round}
 	}
 	c.round = min(c.round, round)
@@ -62,7 +62,7 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 	return min(ttl/8, max(minBudget, 4*c.round))
 }
 
-// cooldown returns how long this process does not ask for the lock after the cohort, if other processes wait for it.
+// cooldown returns how long this process takes only its share of the lock after the cohort, if other processes wait.
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
 // that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far fewer turns than

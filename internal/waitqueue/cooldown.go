@@ -34,8 +34,8 @@ func (c *cooldowns) set(key queueKey, one cooldown, now func() time.Time) {
 	c.byKey[key] = one
 }
 
-// sweep removes the cooldowns that are over. Few last longer than maxCooldown, which takes two slow rounds, so one
-// remains for about two sweeps, and the cost of sweep is constant on average.
+// sweep removes the cooldowns that are over. Few last longer than maxCooldown, so one remains for about two sweeps, and
+// the cost of sweep is constant on average.
 func (c *cooldowns) sweep(now time.Time) {
 	if len(c.byKey) <= minSweep || now.Before(c.sweepAt) {
 		return
@@ -68,13 +68,13 @@ func (q *queue) askOrYield(w *Waiter, permits int) {
 		return
 	}
 	w.waitUntil = q.cooldown.until
-	w.apply(yield)
+	w.become(yielding)
 }
 
 // endYielding ends the yielding of callers whose permits are now within the share.
 func (q *queue) endYielding() {
 	permits := q.holds
-	for w, left := q.callers.first, q.in[yielding]; left > 0; w = q.callers.next(w) {
+	for w, left := q.callers.first, q.yields; left > 0; w = w.links.next {
 		if w.turn {
 			permits++
 		}
@@ -82,7 +82,7 @@ func (q *queue) endYielding() {
 			continue
 		}
 		left--
-		if q.inShare(max(permits, 1)) { // one that asks at once has no turn
+		if q.inShare(max(permits, 1)) { // one that asks aside has no turn
 			w.ask()
 		}
 	}

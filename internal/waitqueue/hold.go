@@ -24,7 +24,7 @@ type Hold struct {
 type holdState uint8
 
 const (
-	ended holdState = iota // it was released, or its lease was passed on
+	ended holdState = iota // it was released, or its lease was passed on; a Lost that comes later is ignored
 	held
 	lost // it is about to be released
 )
@@ -44,14 +44,13 @@ const (
 // HandOver returns how the lock goes to the next holder, and gives its lease to the next waiter if the policies allow
 // that. After ByMessage and Silently the caller must release the lock next.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
-	h.do(func(q *queue) (e effects) {
+	h.handle(func(q *queue) {
 		switch {
 		case q.passLease(h, l, now):
-			means, e = WithLease, q.advance()
-		case q.keepSilent(h, l, now):
+			means = WithLease
+		case q.beginSilence(h, l, now):
 			means = Silently
 		}
-		return e
 	})
 	return means
 }
@@ -59,36 +58,35 @@ func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 // Lost records that the lock was lost and is about to be released. A TryLock then waits for the release instead of
 // reporting that the lock is held.
 func (h *Hold) Lost() {
-	h.do(func(q *queue) effects {
+	h.handle(func(q *queue) {
 		if h.state == held {
 			h.state = lost
 			q.lost++
 		}
-		return effects{}
 	})
 }
 
 // Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
 // next waiter's request must follow it.
 func (h *Hold) Released(now time.Time, silent bool) {
-	h.do(func(q *queue) effects { return q.released(h, now, silent) })
+	h.handle(func(q *queue) { q.released(h, now, silent) })
 }
 
 // Published records how many subscribers received the message of the lock's release. If other processes are among them,
 // this process yields what is beyond its share until the cooldown after the release is over. Otherwise it would win
 // every race.
 func (h *Hold) Published(subscribers int, released time.Time) {
-	h.do(func(q *queue) effects {
+	h.handle(func(q *queue) {
 		if live := q.all.byKey[q.key]; live != nil { // the queue may be gone, and another one made for the lock
 			q = live
 		}
-		return q.published(h, subscribers, released)
+		q.published(h, subscribers, released)
 	})
 }
 
-// do runs what happens to the hold in its queue, if it has one.
-func (h *Hold) do(happens func(q *queue) effects) {
+// handle handles an event of the hold in its queue, if it has one.
+func (h *Hold) handle(f func(q *queue)) {
 	if h.queue != nil {
-		h.queue.do(happens)
+		h.queue.all.handle(func() { f(h.queue) })
 	}
 }

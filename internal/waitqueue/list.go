@@ -1,55 +1,40 @@
 package waitqueue
 
-// waitList is a doubly linked list of waiters. The links are part of the Waiter, one pair for each role of a list, so
-// every operation takes constant time and none allocates.
-type waitList struct {
-	role        listRole
-	first, last *Waiter
-}
+// waitList is a doubly linked list of waiters. The links are part of the Waiter, so every operation takes constant time
+// and none allocates.
+type waitList struct{ first, last *Waiter }
 
-// listRole is what a list is for. It selects which of a waiter's links the list uses.
-type listRole uint8
-
-const (
-	asCaller  listRole = iota // all callers of a queue
-	asTryLock                 // the TryLocks of a queue that wait for their turn
-	listRoles                 // the number of roles
-)
-
-// links are a waiter's neighbors in one list.
+// links are a waiter's neighbors in the list.
 type links struct {
 	in         bool
 	prev, next *Waiter
 }
 
 func (l *waitList) push(w *Waiter) {
-	w.links[l.role] = links{in: true, prev: l.last}
+	w.links = links{in: true, prev: l.last}
 	if l.last == nil {
 		l.first = w
 	} else {
-		l.last.links[l.role].next = w
+		l.last.links.next = w
 	}
 	l.last = w
 }
 
 // remove removes w from the list, if it is in the list.
 func (l *waitList) remove(w *Waiter) {
-	at := w.links[l.role]
+	at := w.links
 	if !at.in {
 		return
 	}
 	if at.prev == nil {
 		l.first = at.next
 	} else {
-		at.prev.links[l.role].next = at.next
+		at.prev.links.next = at.next
 	}
 	if at.next == nil {
 		l.last = at.prev
 	} else {
-		at.next.links[l.role].prev = at.prev
+		at.next.links.prev = at.prev
 	}
-	w.links[l.role] = links{}
+	w.links = links{}
 }
-
-// next returns the waiter after w, or nil if w is the last one.
-func (l *waitList) next(w *Waiter) *Waiter { return w.links[l.role].next }

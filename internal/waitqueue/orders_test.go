@@ -3,6 +3,7 @@ package waitqueue
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -316,7 +317,11 @@ func (w *world) key() string {
 	for _, a := range w.all {
 		fmt.Fprint(&b, " caller", a.joined, a.doing, a.found, a.hold != nil, a.gone, a.next.Action, a.next.After > 0)
 		if q := a.w.queue; q != nil && !a.gone {
-			fmt.Fprint(&b, a.w.state, a.w.turn, a.w.again, len(a.w.wake), q.news-a.w.asked, q.watcher == &a.w)
+			since := q.news - a.w.asked
+			if a.w.asked == 0 {
+				since = math.MaxUint64
+			}
+			fmt.Fprint(&b, a.w.state, a.w.turn, len(a.w.wake), since, q.watcher == &a.w)
 			if a.doing == "probe" || a.doing == "probed" {
 				fmt.Fprint(&b, w.sub.got-a.before)
 			}

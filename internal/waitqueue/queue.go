@@ -1,6 +1,9 @@
 package waitqueue
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // queue is the queue for one lock. It exists while it has callers or this process holds the lock. Queues.mu guards it.
 //
@@ -11,21 +14,18 @@ type queue struct {
 	all *Queues
 	key queueKey
 
-	callers  waitList // all that are not gone and were not given a lease, in the order of the calls
-	tryLocks waitList // the TryLocks among them that wait
-	watcher  *Waiter  // the caller that watches, also while it asks again; nil: none does
+	callers waitList // all that are not gone and were not given a lease, in the order of the calls
+	watcher *Waiter  // the caller that watches, also while it asks again; nil: none does
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: width; 1 after a failure; then after a grant all readers, or 1 more permit
+	limit int // how many may have it: width at first; a failure sets 1; grow raises it
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
-	// in has how many callers wait, and how many yield; it is not kept of the states outside and gone. Each held lock has
-	// a queue, so it is small.
-	in [states]int32
+	waits, yields, tries int32 // how many callers wait, how many yield, and how many TryLocks are among those that wait
 
-	news   uint64 // counts, from 1, what may have freed the lock: releases, and grants after a failure
+	news   uint64 // counts, from 1, what may have freed the lock: releases, their messages, and grants after a failure
 	urgent uint64 // the last of these that ends the pause of the watcher
 	reason error  // why the last attempt failed; nil: none has since the last grant
 	denied bool   // it failed because it was denied, so a message of a release helps
@@ -35,17 +35,22 @@ type queue struct {
 	slots  *slots // of a semaphore
 
 	cooldown cooldown // for the processes that waited for the lock at its last release
-	silence  *silence // the last release, if it was silent and may yet have to be published; else nil
+	silence  silence  // the last release, if it was silent and may yet have to be published
 
 	subscription Subscription // for the releases of the lock; nil: none
 }
 
-// do runs what happens in the queue.
-func (q *queue) do(happens func(q *queue) effects) {
-	q.all.mu.Lock()
-	e := happens(q)
-	q.all.mu.Unlock()
-	e.run()
+// count adds n to the counts of the callers that are in the state of w.
+func (q *queue) count(w *Waiter, n int32) {
+	switch {
+	case w.state == yielding:
+		q.yields += n
+	case w.state == waiting && w.Try:
+		q.tries += n
+		fallthrough
+	case w.state == waiting:
+		q.waits += n
+	}
 }
 
 // advance restores, after every event, what must always be true:
@@ -54,27 +59,28 @@ func (q *queue) do(happens func(q *queue) effects) {
 //   - As many callers have the turn as may have it, the first ones of those that wait.
 //   - No caller yields what is within the share of this process.
 //   - Nothing remains that a queue without callers, or without holders, does not need.
-func (q *queue) advance() (e effects) {
+func (q *queue) advance() {
 	if w := q.watcher; w != nil && w.state == pausing {
+		// After a failure that was no denial, a message does not help: callers whose attempts fail publish the releases of
+		// what they were granted, and would wake each other without end.
 		if q.denied && q.subscription != nil && q.subscription.Take() {
 			q.note(true)
 		}
-		if w.again || w.asked < q.urgent {
+		if w.asked < q.urgent {
 			w.ask()
 		}
 	}
 	most := min(q.limit, q.width-q.holds)
-	for w := q.callers.first; q.turns < most && q.in[waiting] > 0; w = q.callers.next(w) { // the next that waits follows
+	for w := q.callers.first; q.turns < most && q.waits > 0; w = w.links.next { // the next that waits follows
 		if w.state == waiting {
-			q.giveTurn(w, &e)
+			q.giveTurn(w)
 		}
 	}
 	if q.callers.first == nil {
-		q.clean(&e)
+		q.clean()
 	} else {
 		q.endYielding()
 	}
-	return e
 }
 
 // note records that the lock may have become free.
@@ -86,22 +92,21 @@ func (q *queue) note(urgent bool) {
 }
 
 // giveTurn gives the turn to a caller. One whose attempt failed since the last news watches.
-func (q *queue) giveTurn(w *Waiter, e *effects) {
+func (q *queue) giveTurn(w *Waiter) {
 	w.turn = true
 	q.turns++
-	q.tryLocks.remove(w)
 	switch {
 	case w.asked == q.news:
 		q.watcher = w
-		w.apply(watch)
-	case q.continueCohort(w, e):
+		w.become(probing)
+	case q.follow(w):
 		w.ask()
 	default:
 		q.askOrYield(w, q.holds+q.turns)
 	}
 }
 
-// askAside makes a caller ask without a turn, beyond the width of the queue: its owner may hold the lock already.
+// askAside makes a caller ask without a turn, beyond the width of the queue; see Request.asksAside.
 func (q *queue) askAside(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()
@@ -111,22 +116,19 @@ func (q *queue) askAside(w *Waiter) {
 }
 
 // join adds a caller. If the state of the queue answers its TryLock, the caller fails.
-func (q *queue) join(w *Waiter) effects {
-	if w.Try && !w.asksAtOnce() {
+func (q *queue) join(w *Waiter) {
+	if w.Try && !w.asksAside() {
 		if w.err = q.tryError(w); w.err != nil {
-			w.apply(refuse)
-			return effects{}
+			w.become(gone)
+			return
 		}
 	}
-	w.apply(call)
+	w.become(waiting)
 	q.callers.push(w)
-	switch {
-	case w.asksAtOnce():
+	if w.asksAside() {
 		q.askAside(w)
-	case w.Try:
-		q.tryLocks.push(w)
 	}
-	return q.advance()
+	q.advance()
 }
 
 // tryError returns the error of a TryLock that need not wait: this process holds all of the lock, or an attempt failed
@@ -144,10 +146,14 @@ func (q *queue) tryError(w *Waiter) error {
 
 // failTryLocks makes every TryLock fail that waits for its turn.
 func (q *queue) failTryLocks(err error) {
-	for w := q.tryLocks.first; w != nil; w = q.tryLocks.first {
-		q.remove(w)
-		w.err = err
-		w.apply(refuse)
+	for w := q.callers.first; q.tries > 0; {
+		next := w.links.next
+		if w.Try && w.state == waiting {
+			q.remove(w)
+			w.err = err
+			w.become(gone)
+		}
+		w = next
 	}
 }
 
@@ -157,7 +163,6 @@ func (q *queue) heldError(names []string) error { return q.all.HeldError(names[0
 // remove removes a caller from the queue, with its turn. If it watches, no caller does afterwards.
 func (q *queue) remove(w *Waiter) {
 	q.callers.remove(w)
-	q.tryLocks.remove(w)
 	q.endTurn(w)
 }
 
@@ -173,46 +178,47 @@ func (q *queue) endTurn(w *Waiter) {
 }
 
 // leave removes a caller that gives up.
-func (q *queue) leave(w *Waiter) (e effects) {
+func (q *queue) leave(w *Waiter) {
 	if w.state == gone {
-		return effects{}
+		return
 	}
 	if w.inherit == nil && w.slot > 0 {
 		q.slots.giveBack(w.slot)
 	}
-	w.apply(leave)
+	w.become(gone)
 	q.remove(w)
-	e = q.advance()
-	e.release = w.inherit
-	return e
+	q.all.effects.release = w.inherit
+	q.advance()
 }
 
 // failed puts a caller whose attempt failed back into the line. The TryLocks there fail with the same error, since they
 // must not overtake it.
-func (q *queue) failed(w *Waiter, err error, denied bool) (e effects) {
+func (q *queue) failed(w *Waiter, err error, denied bool) {
 	w.cohort = cohort{}
-	w.apply(failed)
-	if w.turn || q.watcher == nil { // the attempt of a caller that asks aside says nothing of the one that watches
+	w.become(waiting)
+	if w.turn || q.watcher == nil { // an attempt aside tells the watcher nothing, if there is one
 		q.reason, q.denied = err, denied
 	}
 	q.endTurn(w)
 	q.limit = 1
 	q.failTryLocks(err)
-	publish := q.takeUnpublished() // before advance, which lets the next caller follow it
-	if w.again {
+	if !denied {
+		q.endSilence()
+	}
+	q.silence = silence{} // after a denial, another holder will publish its release
+	if w.asked == 0 {
 		q.askAside(w)
 	}
-	e = q.advance()
-	if !denied && publish != nil { // the one that has the lock, or is about to, publishes its release
-		e.publish = publish
-	}
-	return e
+	q.advance()
 }
 
 // granted records that a caller has the lock, from the masters or from the holder before.
-func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
+func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
+	if w.state != asking && w.state != given {
+		panic(fmt.Sprintf("waitqueue: a lock in state %v", w.state))
+	}
 	watched := w == q.watcher
-	w.apply(take)
+	w.become(gone)
 	q.remove(w)
 	*h = Hold{queue: q, cohort: c, slot: int32(w.slot), state: held}
 	q.kind, q.holder = w.Kind, w.Holder
@@ -225,10 +231,10 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 		q.cooldown.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
 		q.ownerHolds(w.Owner)
 	}
-	if q.tryLocks.first != nil && q.holds >= q.width {
+	if q.tries > 0 && q.holds >= q.width {
 		q.failTryLocks(q.heldError(w.Names))
 	}
-	return q.advance()
+	q.advance()
 }
 
 // grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. Of permits,
@@ -238,7 +244,7 @@ func (q *queue) grow(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)
 	}
-	q.reason, q.silence = nil, nil
+	q.reason, q.silence = nil, silence{}
 	switch {
 	case q.width == Unbounded:
 		q.limit = Unbounded
@@ -249,11 +255,11 @@ func (q *queue) grow(watched bool) {
 
 // ownerHolds makes all callers of an owner ask, since the owner may hold the lock. Those that ask already ask again.
 func (q *queue) ownerHolds(owner string) {
-	for w := q.callers.first; w != nil; w = q.callers.next(w) {
+	for w := q.callers.first; w != nil; w = w.links.next {
 		switch {
 		case w.Owner != owner:
 		case w.state == asking, w.state == probing:
-			w.again = true
+			w.asked = 0
 		default:
 			w.ask()
 		}
@@ -261,21 +267,8 @@ func (q *queue) ownerHolds(owner string) {
 }
 
 // released records that a lock was released. What is within the share of this process, it takes without waiting for the
-// message. Beyond the share, the message decides which process is first.
-func (q *queue) released(h *Hold, now time.Time, silent bool) effects {
-	q.endHold(h)
-	if !silent {
-		q.beginCooldown(h.cohort, now)
-	}
-	if q.holds < q.width && q.width < Unbounded {
-		urgent := q.inShare(q.holds + 1)
-		q.note(urgent)
-	}
-	return q.advance()
-}
-
-// endHold ends a hold.
-func (q *queue) endHold(h *Hold) {
+// message. Beyond the share, the message decides which process is first. A reader's release frees nothing for others.
+func (q *queue) released(h *Hold, now time.Time, silent bool) {
 	q.holds--
 	if h.state == lost {
 		q.lost--
@@ -284,41 +277,41 @@ func (q *queue) endHold(h *Hold) {
 	if q.slots != nil {
 		q.slots.release(int(h.slot))
 	}
+	if !silent {
+		q.beginCooldown(h.cohort, now)
+	}
+	if q.holds < q.width && q.width < Unbounded {
+		q.note(q.inShare(q.holds + 1))
+	}
+	q.advance()
 }
 
 // published records how many other processes received the message of a release.
-func (q *queue) published(h *Hold, subscribers int, released time.Time) effects {
+func (q *queue) published(h *Hold, subscribers int, released time.Time) {
 	if q.subscription != nil {
-		subscribers-- // this process, as far as this queue knows
+		subscribers-- // the queue's own one
 	}
 	q.cooldown.others = max(0, subscribers)
-	if q.cooldown.others > 0 {
-		q.beginCooldown(h.cohort, released)
-	}
-	return q.advance()
+	q.beginCooldown(h.cohort, released)
+	q.advance()
 }
 
 // messages follows release messages that may be news.
 func (q *queue) messages() {
-	q.do(func(q *queue) effects {
-		if q.watcher == nil { // no caller needs the message, and the queue may be gone
-			return effects{}
+	q.all.handle(func() {
+		if q.watcher != nil { // otherwise no caller needs the message, and the queue may be gone
+			q.advance()
 		}
-		return q.advance()
 	})
 }
 
 // clean removes what a queue without callers no longer needs, and the queue if it is not needed itself.
-func (q *queue) clean(e *effects) {
-	e.stop, q.subscription, q.reason = q.subscription, nil, nil
+func (q *queue) clean() {
+	q.all.effects.stop, q.subscription, q.reason = q.subscription, nil, nil
 	if q.holds > 0 {
 		return
 	}
-	if q.all.byKey[q.key] == q { // it may be gone: its last lock was released, and the count of the message came late
-		delete(q.all.byKey, q.key)
-	}
+	delete(q.all.byKey, q.key) // it may be gone: its last lock was released, and the count of the message came late
 	q.all.cooldowns.set(q.key, q.cooldown, q.all.Now)
-	if publish := q.takeUnpublished(); publish != nil {
-		e.publish = publish
-	}
+	q.endSilence()
 }

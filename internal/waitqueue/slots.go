@@ -1,6 +1,9 @@
 package waitqueue
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
 // the same slot. A process prefers the slots that it had last, and next to them those from its home on, so processes
@@ -12,11 +15,10 @@ type slots struct {
 	recent []int        // slots that this process released and does not use, the last one at the end
 }
 
-// choose chooses one of the candidates, or any slot if candidates is nil. It returns 0 if this process uses all of
-// them.
+// choose chooses one of the candidates, or any slot if there are none. It returns 0 if this process uses all of them.
 func (s *slots) choose(candidates []int) int {
 	var slot int
-	if candidates == nil {
+	if len(candidates) == 0 {
 		slot = s.anySlot()
 	} else {
 		slot = s.oneOf(candidates)
@@ -26,7 +28,7 @@ func (s *slots) choose(candidates []int) int {
 			s.used = make(map[int]bool)
 		}
 		s.used[slot] = true
-		s.forget(slot)
+		s.recent = slices.DeleteFunc(s.recent, func(one int) bool { return one == slot })
 	}
 	return slot
 }
@@ -48,7 +50,7 @@ func (s *slots) anySlot() int {
 }
 
 func (s *slots) oneOf(candidates []int) int {
-	first := rand.IntN(max(1, len(candidates)))
+	first := rand.IntN(len(candidates))
 	for i := range candidates {
 		if slot := candidates[(first+i)%len(candidates)]; !s.used[slot] {
 			return slot
@@ -57,13 +59,13 @@ func (s *slots) oneOf(candidates []int) int {
 	return 0
 }
 
-// refuse records that the masters did not grant a slot. Another process may have the same home.
+// refuse records that a caller did not get a slot. Another process may have the same home.
 func (s *slots) refuse(slot int) {
 	s.giveBack(slot)
 	*s.home = 0
 }
 
-// giveBack records that a caller that had chosen a slot gave up.
+// giveBack records that a caller does not use the slot that it had chosen.
 func (s *slots) giveBack(slot int) { delete(s.used, slot) }
 
 // release records that this process released a slot.
@@ -72,15 +74,5 @@ func (s *slots) release(slot int) {
 	s.recent = append(s.recent, slot)
 	if *s.home == 0 {
 		*s.home = slot
-	}
-}
-
-// forget removes a slot from the recent ones.
-func (s *slots) forget(slot int) {
-	for i, one := range s.recent {
-		if one == slot {
-			s.recent = append(s.recent[:i], s.recent[i+1:]...)
-			return
-		}
 	}
 }

@@ -1,32 +1,41 @@
 package waitqueue
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 )
 
-// Every pair of state and event is either in the table below, with what follows, or panics.
-func TestEveryTransition(t *testing.T) {
+// Every pair of states is either in the table below, or panics.
+func TestEveryPairOfStates(t *testing.T) {
 	t.Parallel()
-	possible := map[state]map[event]state{
-		outside:  {call: waiting, refuse: gone},
-		waiting:  {ask: asking, yield: yielding, watch: probing, give: given, refuse: gone, leave: gone},
-		yielding: {ask: asking, give: given, leave: gone},
-		asking:   {failed: waiting, take: gone, leave: gone},
-		probing:  {pause: pausing, leave: gone},
-		pausing:  {ask: asking, give: given, leave: gone},
-		given:    {take: gone, leave: gone},
+	possible := map[state][]state{
+		outside:  {waiting, gone},
+		waiting:  {yielding, asking, probing, given, gone},
+		yielding: {asking, given, gone},
+		asking:   {waiting, gone},
+		probing:  {pausing, gone},
+		pausing:  {asking, given, gone},
+		given:    {gone},
 	}
 	for s := range states {
-		for e := range events {
-			want, ok := possible[s][e]
-			if !ok {
-				assert.Panics(t, func() { s.after(e) }, "%v in %v", e, s)
-				continue
+		for next := range states {
+			if slices.Contains(possible[s], next) {
+				assert.NotPanics(t, func() { s.mustPrecede(next) }, "%v after %v", next, s)
+			} else {
+				assert.Panics(t, func() { s.mustPrecede(next) }, "%v after %v", next, s)
 			}
-			assert.Equal(t, want, s.after(e), "%v in %v", e, s)
 		}
 	}
-	assert.PanicsWithValue(t, "waitqueue: event take in state waiting", func() { waiting.after(take) })
+	assert.PanicsWithValue(t, "waitqueue: asking follows gone", func() { gone.mustPrecede(asking) })
+}
+
+// Only a caller that asks or was given a lease can have a lock.
+func TestALockOfACallerThatDidNotAsk(t *testing.T) {
+	t.Parallel()
+	q := &queue{all: New(Config{}), width: 1}
+	assert.PanicsWithValue(t, "waitqueue: a lock in state waiting", func() {
+		q.granted(&Waiter{queue: q, state: waiting}, &Hold{}, cohort{})
+	})
 }

@@ -11,15 +11,14 @@ type Waiter struct {
 
 	// Queues.mu guards the fields below.
 	state     state
-	turn      bool             // it has one of queue.turns; a caller that asks aside has none
-	again     bool             // it is to ask once more after its present attempt
-	asked     uint64           // queue.news when its last attempt began; 0: none has
-	waitUntil time.Time        // yielding, pausing: when that is over
-	err       error            // of a TryLock that failed
-	inherit   Lock             // given: the lock whose lease it was given
-	cohort    cohort           // the cohort that continues with the inherited lease, or with the next grant
-	slot      int              // of a semaphore: the slot that it asks for or inherits; 0: none
-	links     [listRoles]links // in the lists of the queue
+	turn      bool      // it has one of queue.turns; a caller that asks aside has none
+	asked     uint64    // queue.news when its last attempt began; 0: none has, or it must ask once more
+	waitUntil time.Time // yielding, pausing: when that is over
+	err       error     // of a TryLock that failed
+	inherit   Lock      // given: the lock whose lease it was given
+	cohort    cohort    // the cohort that continues with the inherited lease, or with the next grant; zero: none does
+	slot      int       // of a semaphore: the slot that it asks for or inherits; 0: none
+	links     links     // in queue.callers
 }
 
 // Instruction is what a caller is to do.
@@ -47,48 +46,49 @@ const (
 )
 
 // Next returns what the caller is to do now.
-func (w *Waiter) Next() (do Instruction) {
-	w.locked(func(*queue) { do = w.instruction() })
-	return do
+func (w *Waiter) Next() (next Instruction) {
+	w.handle(func(*queue) { next = w.settle() })
+	return next
 }
 
 // Woken returns the channel that receives when Next has changed. Nothing else wakes a caller. It is nil until the
 // caller was told to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
-// instruction returns what the caller is to do. It ends a yielding or a pause whose time is over, and makes the channel
-// that wakes the caller before the caller first waits.
-func (w *Waiter) instruction() (do Instruction) {
+// settle ends a yielding or a pause whose time is over, and returns what the caller is to do. It makes the channel that
+// wakes the caller before the caller first waits.
+func (w *Waiter) settle() (next Instruction) {
 	if w.state == yielding || w.state == pausing {
-		if do.After = max(0, w.waitUntil.Sub(w.queue.all.Now())); do.After == 0 {
+		if next.After = max(0, w.waitUntil.Sub(w.queue.all.Now())); next.After == 0 {
 			w.ask()
 		}
 	}
 	switch w.state {
 	case asking:
-		do.Action = Ask
+		next.Action = Ask
 	case probing:
-		do.Action, do.Err = Probe, w.queue.reason
+		next.Action, next.Err = Probe, w.queue.reason
 	case given:
-		do.Action, do.Lock = Inherit, w.inherit
+		next.Action, next.Lock = Inherit, w.inherit
 	case gone:
-		do.Action, do.Err = Fail, w.err
+		next.Action, next.Err = Fail, w.err
 	}
 	select {
-	case <-w.wake: // no longer news
+	case <-w.wake: // the caller learns the state now
 	default:
 	}
-	if do.Action == Wait && w.wake == nil {
+	if next.Action == Wait && w.wake == nil {
 		w.wake = make(chan struct{}, 1)
 	}
-	return do
+	return next
 }
 
-// apply changes the state of the caller, and wakes the caller.
-func (w *Waiter) apply(e event) {
-	w.queue.in[w.state]--
-	w.state = w.state.after(e)
-	w.queue.in[w.state]++
+// become changes the state of the caller, and wakes the caller.
+func (w *Waiter) become(s state) {
+	w.state.mustPrecede(s)
+	w.queue.count(w, -1)
+	w.state = s
+	w.queue.count(w, 1)
 	select {
 	case w.wake <- struct{}{}: // never if it is nil
 	default:
@@ -97,36 +97,33 @@ func (w *Waiter) apply(e event) {
 
 // ask makes the caller ask.
 func (w *Waiter) ask() {
-	w.apply(ask)
-	w.asked, w.again = w.queue.news, false
+	w.become(asking)
+	w.asked = w.queue.news
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
-func (w *Waiter) Leave() { w.queue.do(func(q *queue) effects { return q.leave(w) }) }
+func (w *Waiter) Leave() { w.handle(func(q *queue) { q.leave(w) }) }
 
 // Failed records why an attempt of the waiter failed, and returns what the waiter is to do. denied reports whether
 // the masters denied the attempt. If not, Failed publishes a release that was silent: waiters in other
 // processes would get no message otherwise.
 func (w *Waiter) Failed(err error, denied bool) (next Instruction) {
-	w.queue.do(func(q *queue) effects {
-		e := q.failed(w, err, denied)
-		next = w.instruction()
-		return e
+	w.handle(func(q *queue) {
+		q.failed(w, err, denied)
+		next = w.settle()
 	})
 	return next
 }
 
-// Pause records for how long the waiter pauses after it has probed, and returns what it is to do. If the last attempt
-// of its queue was denied, a release message ends the pause. After any other failure a release message does not help:
-// callers whose attempts fail publish the releases of what they were granted, and would wake each other without end.
+// Pause records for how long the waiter pauses after it has probed, and returns what it is to do. A release message ends
+// the pause if it is urgent; see queue.advance.
 func (w *Waiter) Pause(d time.Duration) (next Instruction) {
-	w.queue.do(func(q *queue) effects {
+	w.handle(func(q *queue) {
 		w.waitUntil = q.all.Now().Add(d)
-		w.apply(pause)
-		e := q.advance()
-		next = w.instruction()
-		return e
+		w.become(pausing)
+		q.advance()
+		next = w.settle()
 	})
 	return next
 }
@@ -134,18 +131,17 @@ func (w *Waiter) Pause(d time.Duration) (next Instruction) {
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
 // from its queue. The TryLocks that wait fail if this process has all of the lock. Granted initializes hold.
 func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
-	w.queue.do(func(q *queue) effects { return q.granted(w, hold, w.cohort.granted(asked, now)) })
+	w.handle(func(q *queue) { q.granted(w, hold, w.cohort.granted(asked, now)) })
 }
 
 // Inherited is Granted for a lock that took the lease of another one, whose cohort continues.
 func (w *Waiter) Inherited(hold *Hold) {
-	w.queue.do(func(q *queue) effects { return q.granted(w, hold, w.cohort) })
+	w.handle(func(q *queue) { q.granted(w, hold, w.cohort) })
 }
 
-// OwnersHold makes the waiting callers of some owners of the reentrant lock ask the masters, since the owners may hold
-// it.
+// OwnersHold makes the callers of some owners of the reentrant lock ask the masters, since the owners may hold it.
 func (w *Waiter) OwnersHold(owners []string) {
-	w.locked(func(q *queue) {
+	w.handle(func(q *queue) {
 		for _, owner := range owners {
 			q.ownerHolds(owner)
 		}
@@ -155,7 +151,7 @@ func (w *Waiter) OwnersHold(owners []string) {
 // Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
 // ends when the queue has no waiters any more.
 func (w *Waiter) Listen() {
-	w.locked(func(q *queue) {
+	w.handle(func(q *queue) {
 		if q.subscription == nil {
 			q.subscription = q.all.Listen(w.Names, q.messages)
 		}
@@ -164,13 +160,13 @@ func (w *Waiter) Listen() {
 
 // Subscription returns the subscription of the waiter's queue; nil if there is none.
 func (w *Waiter) Subscription() (s Subscription) {
-	w.locked(func(q *queue) { s = q.subscription })
+	w.handle(func(q *queue) { s = q.subscription })
 	return s
 }
 
 // Reason returns why the waiter waits; nil if that is not known yet.
 func (w *Waiter) Reason() (why error) {
-	w.locked(func(q *queue) {
+	w.handle(func(q *queue) {
 		if why = q.reason; q.holds >= q.width {
 			why = q.heldError(w.Names)
 		}
@@ -178,21 +174,16 @@ func (w *Waiter) Reason() (why error) {
 	return why
 }
 
-// ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if
-// candidates is nil. An empty list has no slot. It returns 0 if callers of this process hold or ask for all of them.
+// ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if there
+// are none. It returns 0 if callers of this process hold or ask for all of them.
 func (w *Waiter) ChooseSlot(candidates []int) int {
-	w.locked(func(q *queue) { w.slot = q.slots.choose(candidates) })
+	w.handle(func(q *queue) { w.slot = q.slots.choose(candidates) })
 	return w.slot
 }
 
-// RefuseSlot records that the masters did not grant the slot of the waiter's last ChooseSlot.
+// RefuseSlot records that the waiter did not get the slot of its last ChooseSlot.
 func (w *Waiter) RefuseSlot() {
-	w.locked(func(q *queue) { q.slots.refuse(w.slot); w.slot = 0 })
+	w.handle(func(q *queue) { q.slots.refuse(w.slot); w.slot = 0 })
 }
 
-// locked calls f with Queues.mu held.
-func (w *Waiter) locked(f func(q *queue)) {
-	w.queue.all.mu.Lock()
-	defer w.queue.all.mu.Unlock()
-	f(w.queue)
-}
+func (w *Waiter) handle(f func(q *queue)) { w.queue.all.handle(func() { f(w.queue) }) }

@@ -1,13 +1,13 @@
 // Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
 // each lock. Its width is the number of callers that may hold the lock at the same time: 1 for a mutex, the number of
-// slots for a semaphore, [Unbounded] for readers. As many callers ask the masters at the same time as the width leaves.
-// After an attempt failed, only the first one asks. It watches: it waits for a release before it asks again.
+// slots for a semaphore, [Unbounded] for readers. As many callers ask the masters at the same time as the width allows
+// besides the locks that are held. After an attempt failed, no more callers than one begin to ask: the first one, which
+// watches. It waits for a release before it asks again.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
 // the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The
-// policy in cohort.go decides how long a process passes a lock among its own callers, share.go how much of it a process
-// takes while others wait, and [Contention] when a waiter asks again after a denial. The package knows neither masters
-// nor kinds of locks.
+// policy in cohort.go decides how long a process passes a lock among its own callers, and share.go how much of it a
+// process takes while others wait. The package never asks a master itself.
 package waitqueue
 
 import (
@@ -21,10 +21,11 @@ import (
 type Queues struct {
 	Config
 
-	mu        sync.Mutex // not held while effects run
+	mu        sync.Mutex
 	byKey     map[queueKey]*queue
 	cooldowns cooldowns
-	home      int // where the search for a free slot of a semaphore begins
+	home      int     // where the search for a free slot of a semaphore begins
+	effects   effects // of the event that is handled
 }
 
 // Config is what Queues needs from its user.
@@ -69,10 +70,10 @@ type Request struct {
 	Policy  Policy
 }
 
-// asksAtOnce reports whether the caller asks the masters before it waits in the queue. The owner of a reentrant lock
-// may hold it already, perhaps in another process; behind a caller of another owner it would wait for its own release.
-// The TryLock of a reader overtakes nobody, since readers do not exclude each other.
-func (r *Request) asksAtOnce() bool { return r.Owner != "" || r.Try && r.Width == Unbounded }
+// asksAside reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may hold it
+// already, perhaps in another process; behind a caller of another owner it would wait for its own release. The TryLock
+// of a reader overtakes nobody, since readers do not exclude each other.
+func (r *Request) asksAside() bool { return r.Owner != "" || r.Try && r.Width == Unbounded }
 
 // queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete
 // at the masters. Callers that disagree about the number of slots learn that from the masters.
@@ -95,30 +96,44 @@ func (r *Request) key() queueKey {
 
 // Join adds a caller to the end of its queue, and returns what the caller is to do first. A TryLock that need not wait
 // is told to fail. w must be the zero Waiter, or one that has left its queue.
-func (qs *Queues) Join(w *Waiter, r Request) Instruction {
+func (qs *Queues) Join(w *Waiter, r Request) (first Instruction) {
 	*w = Waiter{Request: r}
 	key := r.key() // without the mutex: the text of many names is long
-	qs.mu.Lock()
-	w.queue = qs.queueFor(key, r.Width)
-	e := w.queue.join(w)
-	do := w.instruction()
-	qs.mu.Unlock()
-	e.run()
-	return do
+	qs.handle(func() {
+		w.queue = qs.queueFor(key)
+		w.queue.join(w)
+		first = w.settle()
+	})
+	return first
 }
 
 // queueFor returns the queue with a key. It makes one if there is none.
-func (qs *Queues) queueFor(key queueKey, width int) *queue {
+func (qs *Queues) queueFor(key queueKey) *queue {
 	if q := qs.byKey[key]; q != nil {
 		return q
 	}
-	q := &queue{all: qs, key: key, width: width, limit: width, news: 1, tryLocks: waitList{role: asTryLock}}
+	width := int(key.width)
+	q := &queue{all: qs, key: key, width: width, limit: width, news: 1, urgent: 1} // 0 is older than all news
 	if key.slotted {
 		q.slots = &slots{total: width, home: &qs.home}
 	}
 	q.cooldown = qs.cooldowns.get(key, qs.Now)
 	qs.byKey[key] = q
 	return q
+}
+
+// handle calls f, which handles an event, with the mutex held, and then runs the effects of the event.
+func (qs *Queues) handle(f func()) {
+	qs.locked(f).run()
+}
+
+// locked calls f with the mutex held, and returns the effects of the event.
+func (qs *Queues) locked(f func()) (e effects) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	f()
+	e, qs.effects = qs.effects, effects{}
+	return e
 }
 
 // effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the

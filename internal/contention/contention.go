@@ -1,4 +1,5 @@
-package waitqueue
+// Package contention decides when a waiter asks the masters again after an attempt that failed.
+package contention
 
 import (
 	"math/rand/v2"
@@ -6,17 +7,17 @@ import (
 	"time"
 )
 
-// Contention decides when a waiter asks the masters again, and whether it then asks the first node before the others.
-// All contenders ask the same node first, so that they do not split the vote. A Contention belongs to one waiter.
-type Contention struct {
+// Backoff decides when a waiter asks the masters again, and whether it then asks the first node before the others. All
+// contenders ask the same node first, so that they do not split the vote. A Backoff belongs to one waiter.
+type Backoff struct {
 	RetryMin, RetryMax time.Duration // the bounds of the back-off
 	Majority           int
 
 	// Random returns a random number in [0, n). Nil stands for math/rand/v2.
 	Random func(n int64) int64
 
-	splits       int // number of split votes since a lock was last held
-	firstDenials int // number of attempts since then that only the first master denied while a majority was free
+	splits    int  // number of split votes since a lock was last held
+	firstNext bool // only the first master denied while a majority was free, an odd number of times since then
 }
 
 // Result is what a waiter knows after an attempt that failed. The zero value is an attempt that failed without a
@@ -34,15 +35,15 @@ type Masters struct {
 	Largest int             // the largest number of masters that hold one and the same lock
 	Failed  int             // how many masters failed to answer
 	Pending int             // how many masters have not answered yet
-	TTLs    []time.Duration // for how long the others will deny it; a master without a limit has no element
+	TTLs    []time.Duration // for how long the masters that deny it will do so; a master without a limit has no element
 }
 
 // Plan is the next attempt of a waiter.
 type Plan struct {
 	Delay time.Duration // until the attempt, unless a release is published before
 	First bool          // ask one master before the others; after denials by that one alone, every second time
-	// Held reports whether a lock is held. It ends after Expiry if its holder neither extends nor releases it; Expiry
-	// is Unlimited if that is not known.
+	// Held reports whether a lock is held. Its hold ends after Expiry if the holder neither extends nor releases it;
+	// Expiry is Unlimited if that is not known.
 	Held   bool
 	Expiry time.Duration
 }
@@ -60,43 +61,43 @@ const maxJitter = 10 * time.Millisecond
 //
 //   - Only the first master denied, and a majority is free. Another contender may be acquiring the lock. If the first
 //     master denies again, what it holds is stale, and the next attempt asks all masters at once.
-//   - No lock has a majority. Contenders split the vote, and remove their keys without a message. All of them try again
-//     soon, at random times. There may be another reason, such as masters that are out of memory, so the bound doubles
-//     with each split.
-func (c *Contention) Next(r Result) Plan {
-	delay := c.backoff(r.Attempts)
+//   - A majority is free now, or no lock has a majority. Contenders split the vote, and remove their keys without a
+//     message. All of them try again soon, at random times. There may be another reason, such as masters that are out
+//     of memory, so the bound doubles with each split.
+func (b *Backoff) Next(r Result) Plan {
+	delay := b.upTo(r.Attempts)
 	if !r.Denied {
 		return Plan{Delay: delay} // without a first master: it might deny although no lock is held
 	}
-	m, jitter := r.Masters, c.random(min(maxJitter, c.RetryMin))
+	m, jitter := r.Masters, b.random(min(maxJitter, b.RetryMin))
 	switch {
-	case m.Free >= c.Majority && r.FirstDenied:
-		c.firstDenials++
-		return Plan{Delay: min(delay, jitter), First: c.firstDenials%2 == 1}
-	case m.Free >= c.Majority, m.Largest+m.Failed+m.Pending < c.Majority:
-		c.splits++
-		return Plan{Delay: min(delay, jitter<<min(c.splits, 30)), First: true}
+	case m.Free >= b.Majority && r.FirstDenied:
+		b.firstNext = !b.firstNext
+		return Plan{Delay: min(delay, jitter), First: b.firstNext}
+	case m.Free >= b.Majority, m.Largest+m.Failed+m.Pending < b.Majority:
+		b.splits++
+		return Plan{Delay: min(delay, jitter<<min(b.splits, 30)), First: true}
 	}
-	c.splits, c.firstDenials = 0, 0
-	// So many more masters must become free, if the pending ones are.
-	expiry := nth(m.TTLs, max(1, c.Majority-m.Free-m.Pending))
+	b.splits, b.firstNext = 0, false
+	missing := b.Majority - m.Free - m.Pending // masters that must become free, if the pending ones are free
+	expiry := nth(m.TTLs, max(1, missing))
 	return Plan{Delay: min(delay, max(expiry, jitter)), First: true, Held: true, Expiry: expiry}
 }
 
-// backoff returns the longest time until the next attempt: full jitter below a bound that doubles with each attempt, as
+// upTo returns the longest time until the next attempt: full jitter below a bound that doubles with each attempt, as
 // in "Exponential Backoff And Jitter" of the AWS Architecture Blog.
-func (c *Contention) backoff(attempts int) time.Duration {
-	bound := c.RetryMin << min(attempts, 30)
-	if bound > c.RetryMax || bound <= 0 {
-		bound = c.RetryMax
+func (b *Backoff) upTo(attempts int) time.Duration {
+	bound := b.RetryMin << min(attempts, 30)
+	if bound > b.RetryMax || bound <= 0 {
+		bound = b.RetryMax
 	}
-	return max(c.RetryMin, c.random(bound+1))
+	return max(b.RetryMin, b.random(bound+1))
 }
 
 // random returns a random duration below d.
-func (c *Contention) random(d time.Duration) time.Duration {
-	if c.Random != nil {
-		return time.Duration(c.Random(int64(d)))
+func (b *Backoff) random(d time.Duration) time.Duration {
+	if b.Random != nil {
+		return time.Duration(b.Random(int64(d)))
 	}
 	return time.Duration(rand.Int64N(int64(d)))
 }
