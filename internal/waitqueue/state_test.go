@@ -28,7 +28,8 @@ func TestEveryPairOfStates(t *testing.T) {
 			}
 		}
 	}
-	assert.PanicsWithValue(t, "waitqueue: asking follows gone", func() { gone.mustPrecede(asking) })
+	w := &Waiter{queue: &queue{}, state: gone}
+	assert.PanicsWithValue(t, "waitqueue: asking follows gone", func() { w.become(asking) })
 }
 
 // Only a caller that asks or was given a lease can have a lock.
