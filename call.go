@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/contention"
@@ -161,7 +160,7 @@ func (c *call) ask(slot int) attemptResult {
 	}
 	firstNode := quorum.NoFirst
 	if c.askOneFirst {
-		firstNode = l.quorum.FirstNode(hash(c.target.Names[0]))
+		firstNode = l.quorum.FirstNode(c.target.Names[0])
 	}
 	claim, asked := c.claim(kind.NewToken(c.owner()), slot), c.cfg.clock.Now()
 	c.attempts++
@@ -215,13 +214,6 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
-
-// hash returns the hash of a name, the same in every process.
-func hash(name string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return h.Sum64()
-}
 
 // pause finds out when to try again after an attempt that failed with an error, and waits. It returns what is next.
 func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {

@@ -31,7 +31,7 @@ func (c *call) nextPlan() (contention.Plan, error) {
 	if plan.Held {
 		c.noteHolder(found, plan.Expiry)
 	}
-	if c.intent.residue != nil && c.intent.residue.Left() {
+	if c.intent.residue != nil && c.intent.residue.LeftAny() {
 		plan.Delay = min(plan.Delay, probeInterval)
 	}
 	return plan, nil

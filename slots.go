@@ -33,8 +33,8 @@ func (c *call) askForSlot() (o attemptResult) {
 		if o.denied == nil {
 			return o
 		}
-		free, differ := c.noteSlots(o.denied.Votes())
-		if differ && c.try { // the denial may not count all masters, and a TryLock does not probe otherwise
+		free, anyDiffers := c.noteSlots(o.denied.Votes())
+		if anyDiffers && c.try { // the denial may not count all masters, and a TryLock does not probe otherwise
 			_, _ = c.probe(false) // notes slots.err
 		}
 		if c.slots.err != nil {
@@ -62,9 +62,9 @@ func (c *call) takeLikelySlots() (free []int) {
 	return free
 }
 
-// noteSlots returns the slots that the masters' votes show as free, and whether a master has another number of slots.
+// noteSlots returns the slots that the masters' votes show as free, and whether any master has another number of slots.
 // If a majority has, it notes slots.err.
-func (c *call) noteSlots(votes []wire.Vote) (free []int, differ bool) {
+func (c *call) noteSlots(votes []wire.Vote) (free []int, anyDiffers bool) {
 	occupancy := kind.NewOccupancy(c.target.Slots, c.locker.quorum.Size())
 	for _, v := range votes {
 		occupancy.Add(v)

@@ -41,7 +41,7 @@ func (q *Quorum) Acquire(
 		l.gaveUp = true
 		return nil, err
 	}
-	if err := l.startIfWon(ctx, r, failures); err != nil {
+	if err := l.settle(ctx, r, failures); err != nil {
 		return nil, err
 	}
 	won = true
@@ -60,7 +60,7 @@ func (a *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
-func (a *acquiring) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
+func (a *acquiring) adjust(index int, c *wire.Call, v wire.Vote) wire.Vote {
 	return a.lease.recordVote(index, v, c.Asked, (*keyState).votedOnAcquire)
 }
 
@@ -84,16 +84,16 @@ func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 	return clock.Outside(q.cfg.Clock, asked)
 }
 
-// startIfWon starts the lease if the decided round r has won it. Otherwise it returns why not: another holder,
+// settle makes the lease held if the decided round r has won it. Otherwise it returns why not: another holder,
 // permanent failures, or too few answers.
-func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFailures) error {
+func (l *Lease) settle(ctx context.Context, r *round, failures *PermanentFailures) error {
 	r.mu.Lock()
 	t, byFirst := &r.decider.tally, r.decider.deniedByFirst()
 	s, held, denial := t.state(), t.held(), t.denial()
 	r.mu.Unlock()
 	switch {
 	case s == won:
-		return l.start(ctx, r)
+		return l.becomeHeld(ctx, r)
 	case held || byFirst:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, ByFirst: byFirst, round: r}
 	case failures.permanent(l.q.need):
@@ -103,8 +103,8 @@ func (l *Lease) startIfWon(ctx context.Context, r *round, failures *PermanentFai
 	}
 }
 
-// start starts the lease if time is left.
-func (l *Lease) start(ctx context.Context, r *round) error {
+// becomeHeld makes the lease held if time is left. With fencing, it first agrees on a token with a majority.
+func (l *Lease) becomeHeld(ctx context.Context, r *round) error {
 	if err := l.checkValidity(); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (e *extending) prepare(index int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
-func (e *extending) vote(index int, c *wire.Call, v wire.Vote) wire.Vote {
+func (e *extending) adjust(index int, c *wire.Call, v wire.Vote) wire.Vote {
 	return e.lease.recordVote(index, v, c.Asked, (*keyState).votedOnExtend)
 }
 

@@ -20,6 +20,7 @@ package quorum
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -126,12 +127,14 @@ func (q *Quorum) Majority() int { return q.need }
 // Size returns the number of nodes.
 func (q *Quorum) Size() int { return len(q.nodes) }
 
-// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
-// nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,
-// FirstNode returns the next one that is not suspect, or NoFirst if all are.
-func (q *Quorum) FirstNode(hash uint64) int {
+// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name and the nodes'
+// names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect, FirstNode
+// returns the next one that is not suspect, or NoFirst if all are.
+func (q *Quorum) FirstNode(name string) int {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name))
 	n := len(q.nodes)
-	first := int(hash % uint64(n))
+	first := int(hash.Sum64() % uint64(n))
 	for i := range n {
 		index := q.byName[(first+i)%n]
 		if !q.nodes[index].Suspect() {

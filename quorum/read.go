@@ -84,7 +84,7 @@ func (a *reading) prepare(index int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
-func (a *reading) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
+func (a *reading) adjust(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 	if a.res != nil {
 		a.res.voted(index, v)
 	}

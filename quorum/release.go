@@ -88,7 +88,7 @@ func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
 	return undo(c, e.lease.keysOn(index), &e.lease.states[index].written)
 }
 
-func (e *ending) vote(index int, _ *wire.Call, v wire.Vote) wire.Vote {
+func (e *ending) adjust(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 	if !v.Guarded {
 		return v
 	}

@@ -65,8 +65,8 @@ func (res *Residue) voted(index int, v wire.Vote) {
 	}
 }
 
-// Left reports whether the votes so far show that a probe left the intent on any node.
-func (res *Residue) Left() bool {
+// LeftAny reports whether the votes so far show that a probe left the intent on any node.
+func (res *Residue) LeftAny() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	for i := range res.nodes {

@@ -109,11 +109,11 @@ func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
 func TestLeftReportsWhetherAnyNodeHasTheIntent(t *testing.T) {
 	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		res := newResidue(q)
-		assert.False(t, res.Left())
+		assert.False(t, res.LeftAny())
 		probing(t, q, fakes, res, denied(), unknown(), nil)
-		assert.False(t, res.Left(), "no node has reported it")
+		assert.False(t, res.LeftAny(), "no node has reported it")
 		fakes[2].vote(t, "probe", intent())
-		assert.True(t, res.Left(), "after the round, too")
+		assert.True(t, res.LeftAny(), "after the round, too")
 	})
 }
 

@@ -21,13 +21,13 @@ type round struct {
 	decider decider
 }
 
-// question prepares the calls of a round and handles the votes. The round calls prepare and vote for each node, from
+// question prepares the calls of a round and handles the votes. The round calls prepare and adjust for each node, from
 // several goroutines at the same time.
 type question interface {
 	// prepare completes the call to a node, but not its Request. If it returns a vote, the node is not asked.
 	prepare(index int, c *wire.Call) *wire.Vote
-	// vote returns the vote that counts, given a node's vote on a call. The vote may arrive after the decision.
-	vote(index int, c *wire.Call, v wire.Vote) wire.Vote
+	// adjust returns the vote that counts, given a node's vote on a call. The vote may arrive after the decision.
+	adjust(index int, c *wire.Call, v wire.Vote) wire.Vote
 	// counted acts on a vote that was counted. The round's mutex is held. duplicates are the pairs of nodes that the vote
 	// has shown to be one server.
 	counted(t *tally, index int, c *wire.Call, duplicates [][2]int)
@@ -40,11 +40,11 @@ type question interface {
 // plain is a question that a majority decides by granting or denying. Other questions embed it.
 type plain struct{}
 
-func (plain) prepare(int, *wire.Call) *wire.Vote              { return nil }
-func (plain) vote(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
-func (plain) counted(*tally, int, *wire.Call, [][2]int)       {}
-func (plain) enough(t *tally) bool                            { return t.majorityAgrees() }
-func (plain) finish(*round)                                   {}
+func (plain) prepare(int, *wire.Call) *wire.Vote                { return nil }
+func (plain) adjust(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
+func (plain) counted(*tally, int, *wire.Call, [][2]int)         {}
+func (plain) enough(t *tally) bool                              { return t.majorityAgrees() }
+func (plain) finish(*round)                                     {}
 
 // awaited is a question whose decision is waited for.
 type awaited struct {
@@ -166,7 +166,7 @@ func (r *round) submit(index int, req *wire.Request) {
 
 // Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of question.prepare.
 func (r *round) Vote(index int, v wire.Vote) {
-	v = r.question.vote(index, &r.calls[index], v)
+	v = r.question.adjust(index, &r.calls[index], v)
 	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) { // a vote of question.prepare answers no request
 		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
