@@ -128,7 +128,7 @@ func (s *subject) round(d time.Duration) time.Duration { return d.Round(s.unit) 
 func (s *subject) ask(op *wire.Op) wire.Vote {
 	now := time.Now()
 	votes := make(ballot, 1)
-	request := &wire.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second)}
+	request := &wire.Request{Op: op, Asked: now, Connect: 20 * time.Second, Deadline: now.Add(40 * time.Second)}
 	s.node.Submit(&wire.Call{Request: request, Voter: votes})
 	return <-votes
 }
