@@ -182,14 +182,14 @@ func exclusiveSteps() map[string]step {
 
 // takeSharedLife checks that each of several simultaneous holds ends by itself, even if others are renewed.
 func takeSharedLife(t *testing.T, s *server) {
-	const ttl, brief = 2 * time.Second, 300 * time.Millisecond
+	const ttl, brief, long = 2 * time.Second, 300 * time.Millisecond, time.Minute
 	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
 	for k, partner := range sharedKinds() {
 		claim := func(k, token string, ttl time.Duration) claim {
 			return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: ttl}
 		}
-		a, b, writer := claim(k, holdToken, ttl), claim(k, partner, brief), claim("writer", tokenOf("host:3", "9"), ttl)
-		mutex := mutexOps(lockName, lockToken, ttl)
+		a, b, writer := claim(k, holdToken, ttl), claim(k, partner, brief), claim("writer", tokenOf("host:3", "9"), long)
+		mutex := mutexOps(lockName, lockToken, long)
 		began := time.Now()
 		require.True(t, granted(a.Ops().Acquire()))
 		require.True(t, granted(b.Ops().Acquire()))
@@ -198,7 +198,8 @@ func takeSharedLife(t *testing.T, s *server) {
 			time.Sleep(ttl / 10)
 			require.True(t, granted(a.Ops().Extend(0)), "it was extended in time")
 		}
-		wantState{kind: k, holds: entries{holdToken: ttl}}.is(t, s.ask(t, inspectOp(lockName)))
+		require.True(t, granted(claim(k, holdToken, long).Ops().Extend(0)))
+		wantState{kind: k, holds: entries{holdToken: long}}.is(t, s.ask(t, inspectOp(lockName)))
 		assert.False(t, granted(b.Ops().Release(true)), "it ended by itself")
 		require.True(t, granted(b.Ops().Acquire()))
 		require.True(t, granted(a.Ops().Release(true)))
