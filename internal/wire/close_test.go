@@ -21,7 +21,7 @@ func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 		"cut off":  func(r *rig) { r.m.BlackHole() },
 		"refusing": func(r *rig) { r.m.Refuse(); r.m.Reset() },
 		"crashed":  func(r *rig) { r.m.Crash() },
-		"readonly": func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA") },
+		"readonly": replying("READONLY You can't write against a read only replica.", "EVALSHA"),
 	} {
 		for phase, since := range map[string]time.Duration{
 			"at once": 0, "while a spare is tried": 130 * time.Millisecond, "later": 5 * time.Second,
@@ -59,8 +59,7 @@ func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 
 func TestCloseWaitsForOpenCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		a := r.ask(acquire("a", "me"))
 		synctest.Wait()
 		b := r.ask(release("a", "me"), durably)
@@ -68,9 +67,7 @@ func TestCloseWaitsForOpenCalls(t *testing.T) {
 		began := time.Now()
 		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
 		assert.Equal(t, 2*trip, time.Since(began), "one batch on the wire, and the next one")
-		for _, tk := range []*ticket{a, b, c} {
-			assert.Equal(t, wire.Granted, tk.result().Verdict)
-		}
+		requireGranted(t, a, b, c)
 	})
 }
 
@@ -141,10 +138,7 @@ func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 		r.warm()
 		r.node.Close(time.Now().Add(time.Second))
 		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), durably)} {
-			v := tk.result()
-			assert.Equal(t, wire.Failed, v.Verdict)
-			assert.True(t, v.Unsent)
-			require.ErrorIs(t, v.Err, node.ErrClosed)
+			assertUnsent(t, tk.result(), node.ErrClosed)
 		}
 		assert.EqualValues(t, 2, r.node.Stats().Votes[wire.Failed])
 		stop := r.node.Listen("channel", func(string) { t.Error("notified") })
@@ -166,16 +160,13 @@ func TestAClosedNodeStartsNoGoroutine(t *testing.T) {
 
 func TestAClosingNodeAcceptsOnlyReleases(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		r.ask(acquire("a", "me"))
 		synctest.Wait()
 		var closing sync.WaitGroup
 		closing.Go(func() { assert.Zero(t, r.node.Close(time.Now().Add(time.Minute))) })
 		synctest.Wait()
-		v := r.ask(acquire("b", "me")).result()
-		require.ErrorIs(t, v.Err, node.ErrClosed)
-		assert.True(t, v.Unsent)
+		assertUnsent(t, r.ask(acquire("b", "me")).result(), node.ErrClosed)
 		assert.Equal(t, wire.Granted, r.ask(release("a", "me"), durably).result().Verdict)
 		closing.Wait()
 		assert.True(t, r.gone())

@@ -78,3 +78,30 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	in(connNone)
 	assert.Nil(t, co.state.health.suspect, "a proven connection may end")
 }
+
+// A connection that never carried an answer makes its master suspect.
+func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(p *core)
+		replies []link.Reply
+		suspect bool
+	}{
+		"it never carried an answer":    {func(*core) {}, nil, true},
+		"it carried an answer before":   {func(p *core) { p.conn.state = connProven }, nil, false},
+		"it carried an answer just now": {func(*core) {}, []link.Reply{{Value: int64(1)}}, false},
+		"only a PING was sent over it": {func(p *core) {
+			p.state.calls.written = nil
+			p.state.calls.ping(at(9))
+		}, nil, false},
+		"its end was reported by a call": {func(*core) {}, []link.Reply{{Result: link.InDoubt, Err: errBroken}}, true},
+	} {
+		p := newCore(fakeLink{})
+		p.state.calls.written = releases(2)
+		c.prepare(p)
+		fx := p.settle(p.conn.link, c.replies, errBroken, nil, at(10))
+		assert.Nil(t, p.conn.link, name)
+		assert.Equal(t, c.suspect, p.state.health.suspect != nil, name)
+		assert.Equal(t, c.suspect, len(fx.reports) > 0, name)
+	}
+}

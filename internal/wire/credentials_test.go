@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"context"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,74 +18,56 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// vault has the password that the node is given.
+// vault has the credentials that the node is given.
 type vault struct {
+	user  string
+	asked atomic.Int64
+
 	mu       sync.Mutex
 	password string
-	err      error
-	asked    int
 }
 
 func (v *vault) get(context.Context) (user, password string, err error) {
+	v.asked.Add(1)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.asked++
-	return "", v.password, v.err
+	return v.user, v.password, nil
 }
 
-func (v *vault) set(password string, err error) {
+func (v *vault) set(password string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.password, v.err = password, err
-}
-
-func (v *vault) timesAsked() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.asked
-}
-
-// inBubbleWith runs f with a node of a master that requires a password, and with the number of its connections.
-func inBubbleWith(t *testing.T, v *vault, f func(t *testing.T, r *rig, dialed *atomic.Int64)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		w.Master(0).RequirePassword("one")
-		var dialed atomic.Int64
-		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dialed.Add(1)
-			return w.Dial(ctx, network, addr)
-		}
-		f(t, newRig(t, w, w.Master(0).URL(), node.WithDialer(dial), node.WithCredentials(v.get)), &dialed)
-	})
+	v.password = password
 }
 
 // The connections for requests, spare connections and subscriptions all authenticate.
 func TestEveryConnectionAsksForCredentials(t *testing.T) {
 	t.Parallel()
-	v := &vault{password: "one"}
-	inBubbleWith(t, v, func(t *testing.T, r *rig, dialed *atomic.Int64) {
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		w.Master(0).RequirePassword("one")
+		v := &vault{password: "one"}
+		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(w.Dial), node.WithCredentials(v.get))
 		r.warm()
-		assert.Equal(t, 1+comparing, v.timesAsked())
-		l := r.listen(channel)
-		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
-		assert.Equal(t, 2+comparing, v.timesAsked())
+		assert.EqualValues(t, 1+comparing, v.asked.Load())
+		l := r.subscribe(channel)
+		assert.EqualValues(t, 2+comparing, v.asked.Load())
 
 		r.hangUpAt("poison") // such a release gets a connection of its own
 		r.ask(release("poison", "me"), expiresAfter(3*time.Second))
 		time.Sleep(5 * time.Second)
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		assert.Greater(t, v.timesAsked(), 3)
+		assert.Greater(t, v.asked.Load(), int64(3))
 
 		r.m.Crash()
 		require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
-		v.set("two", nil)
+		v.set("two")
 		r.m.RequirePassword("two")
 		r.m.Start()
 		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("c", "me")).result().Verdict == wire.Granted })
 		r.eventually(time.Minute, "a new subscription", func() bool { return r.m.Subscribers(channel) == 1 })
 		l.stop()
-		assert.LessOrEqual(t, int64(v.timesAsked()), dialed.Load(), "refused connections need no credentials")
+		assert.LessOrEqual(t, int(v.asked.Load()), r.m.Dials(), "refused connections need no credentials")
 	})
 }
 
@@ -95,21 +76,14 @@ func TestARotatedPasswordOfARealServer(t *testing.T) {
 	t.Parallel()
 	s := redisproc.ForTest(t, 1)[0]
 	admin := client(t, s)
-	setUser := func(rules ...string) {
+	setUser := func(rules ...any) {
 		user := []any{"ACL", "SETUSER", "locks", "on", "~*", "&*", "+@all"}
-		require.NoError(t, admin.Do(t.Context(), append(user, toAny(rules)...)...).Err())
+		require.NoError(t, admin.Do(t.Context(), append(user, rules...)...).Err())
 	}
 	setUser(">one")
-	v := &vault{password: "one"}
-	r := newRealRig(t, s.URL(), node.WithCredentials(func(ctx context.Context) (user, password string, err error) {
-		_, password, err = v.get(ctx)
-		return "locks", password, err
-	}))
-	names := 0
-	granted := func() bool {
-		names++
-		return r.ask(acquire(token(names), "me"), within(patient)).result().Verdict == wire.Granted
-	}
+	v := &vault{user: "locks", password: "one"}
+	r := newRealRig(t, s.URL(), node.WithCredentials(v.get))
+	granted := func() bool { return r.acquireNew().Verdict == wire.Granted }
 	require.True(t, granted())
 	l := r.listen(channel)
 	require.Eventually(t, func() bool { return l.notified.Load() == 1 }, patient, time.Millisecond)
@@ -125,18 +99,11 @@ func TestARotatedPasswordOfARealServer(t *testing.T) {
 	require.ErrorContains(t, refused, "WRONGPASS")
 	assert.NotContains(t, refused.Error(), "one")
 
-	v.set("two", nil)
+	v.set("two")
 	require.Eventually(t, granted, patient, time.Millisecond)
 	require.Eventually(t, func() bool { return l.notified.Load() == 2 }, patient, time.Millisecond)
 	list, err := admin.ClientList(t.Context()).Result()
 	require.NoError(t, err)
 	assert.Equal(t, 2, strings.Count(list, " user=locks"), list)
 	l.stop()
-}
-
-func toAny(texts []string) (all []any) {
-	for _, text := range texts {
-		all = append(all, text)
-	}
-	return all
 }

@@ -17,10 +17,16 @@ const guarded = 10 * time.Second // the window of these tests
 func assertRestarted(t *testing.T, v wire.Vote, left time.Duration) {
 	t.Helper()
 	assert.Equal(t, wire.Unknown, v.Verdict, "executed, so it must be released, but not counted")
+	assert.Equal(t, left, windowLeft(t, v))
+	assert.False(t, node.Permanent(v.Err), "the failure is temporary")
+}
+
+// windowLeft returns how long no grant of the server counts.
+func windowLeft(t *testing.T, v wire.Vote) time.Duration {
+	t.Helper()
 	var young *node.RestartError
 	require.ErrorAs(t, v.Err, &young)
-	assert.Equal(t, left, young.Left)
-	assert.False(t, node.Permanent(v.Err), "the failure is temporary")
+	return young.Left
 }
 
 func TestAYoungServersGrantDoesNotCount(t *testing.T) {
@@ -66,9 +72,7 @@ func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
 		v := r.ask(acquire("a", "me"), counted).result()
 		assert.Equal(t, wire.Failed, v.Verdict)
 		assert.True(t, v.Unsent)
-		var young *node.RestartError
-		require.ErrorAs(t, v.Err, &young)
-		assert.Equal(t, guarded, young.Left)
+		assert.Equal(t, guarded, windowLeft(t, v))
 		assert.True(t, r.gone())
 		time.Sleep(guarded + time.Nanosecond)
 		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me"), counted).result().Verdict)
@@ -85,8 +89,7 @@ func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
 		for i := range 5 {
 			r.m.Reset()
 			r.ask(acquire("stale", token(i))).result()
-			v := r.ask(acquire(token(i), "me"), window(guarded)).result()
-			assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+			requireGranted(t, r.ask(acquire(token(i), "me"), window(guarded)))
 		}
 		assert.Equal(t, 5+comparing, r.m.ConnsEver())
 	})
@@ -133,8 +136,7 @@ func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		var young *node.RestartError
-		require.ErrorAs(t, v.Err, &young)
+		require.ErrorAs(t, v.Err, new(*node.RestartError))
 		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO")+2*comparing)
 	})
 }

@@ -91,25 +91,22 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 		},
 		"a new server, where its vote is guarded": {func(c *Call) { c.Window = time.Minute }, true, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var f inflight
-			var written atomic.Bool
-			call := anyCall(c.change)
-			call.Written = &written
-			f.push(call)
-			batch, dropped := f.load(aServer, nil, nil, at(9))
-			assert.Equal(t, c.sent, len(batch) == 1)
-			assert.Equal(t, c.sent, written.Load())
-			assert.Equal(t, c.sent, call.flight.sent.Equal(at(9)))
-			assert.Empty(t, f.queue)
-			if c.err == nil {
-				assert.Empty(t, dropped)
-				return
-			}
-			require.Equal(t, []delivery{{call, unsent(c.err)}}, dropped)
-			assert.False(t, call.claimVote())
-		})
+		var f inflight
+		var written atomic.Bool
+		call := anyCall(c.change)
+		call.Written = &written
+		f.push(call)
+		batch, dropped := f.load(aServer, nil, nil, at(9))
+		assert.Equal(t, c.sent, len(batch) == 1, name)
+		assert.Equal(t, c.sent, written.Load(), name)
+		assert.Equal(t, c.sent, call.flight.sent.Equal(at(9)), name)
+		assert.Empty(t, f.queue, name)
+		if c.err == nil {
+			assert.Empty(t, dropped, name)
+			continue
+		}
+		require.Equal(t, []delivery{{call, unsent(c.err)}}, dropped, name)
+		assert.False(t, call.claimVote(), name)
 	}
 }
 

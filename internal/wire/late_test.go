@@ -141,20 +141,17 @@ func TestLateDeliveryRepeatsAtDoublingAges(t *testing.T) {
 		"the key expires before that": {60, 60, 2 * time.Second, []float64{60.5, 61, 62, 63}},
 		"everything has arrived":      {4, 9, time.Minute, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := drainingFrom(c.silent)
-			var all []time.Time
-			for next, ok := l.repeatAt(at(c.confirmed), c.keyTTL, at(c.confirmed)); ok; {
-				all = append(all, next)
-				next, ok = l.repeatAt(at(c.confirmed), c.keyTTL, next)
-			}
-			var want []time.Time
-			for _, s := range c.want {
-				want = append(want, at(s))
-			}
-			assert.Equal(t, want, all)
-		})
+		l := drainingFrom(c.silent)
+		var all []time.Time
+		for next, ok := l.repeatAt(at(c.confirmed), c.keyTTL, at(c.confirmed)); ok; {
+			all = append(all, next)
+			next, ok = l.repeatAt(at(c.confirmed), c.keyTTL, next)
+		}
+		var want []time.Time
+		for _, s := range c.want {
+			want = append(want, at(s))
+		}
+		assert.Equal(t, want, all, name)
 	}
 }
 

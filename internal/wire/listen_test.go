@@ -36,6 +36,14 @@ func (r *rig) listen(channel string) *listener {
 	return l
 }
 
+// subscribe listens to a channel, and waits until the subscription begins.
+func (r *rig) subscribe(channel string) *listener {
+	r.t.Helper()
+	l := r.listen(channel)
+	r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+	return l
+}
+
 func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, 0)
@@ -55,11 +63,7 @@ func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
 
 func TestAStoppedListenerIsNotNotified(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		l, other := r.listen(channel), r.listen("other")
-		r.eventually(
-			100*time.Millisecond, "the subscription begins",
-			func() bool { return l.notified.Load() == 1 && other.notified.Load() == 1 },
-		)
+		l, other := r.subscribe(channel), r.subscribe("other")
 		l.stop()
 		r.eventually(100*time.Millisecond, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
 		r.publish(channel)
@@ -74,11 +78,9 @@ func TestAStoppedListenerIsNotNotified(t *testing.T) {
 func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		const soon = 100 * time.Millisecond
-		kept := r.listen("kept")
-		r.eventually(soon, "it listens", func() bool { return kept.notified.Load() == 1 })
+		kept := r.subscribe("kept")
 		for i := range 3 {
-			l := r.listen(channel)
-			r.eventually(soon, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+			l := r.subscribe(channel)
 			assert.Equal(t, 1, r.m.Subscribers(channel))
 			r.publish(channel)
 			r.eventually(soon, "a message", func() bool { return l.notified.Load() == 2 })
@@ -95,8 +97,7 @@ func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 
 func TestTwoListenersOnOneChannel(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		a := r.listen(channel)
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return a.notified.Load() == 1 })
+		a := r.subscribe(channel)
 		b := r.listen(channel)
 		time.Sleep(100 * time.Millisecond)
 		r.publish(channel)
@@ -116,10 +117,7 @@ func TestTwoListenersOnOneChannel(t *testing.T) {
 func TestTheConnectionIsClosedWhenNoListenerIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for round := range 3 {
-			a, b := r.listen(channel), r.listen("other")
-			r.eventually(
-				100*time.Millisecond, "they listen", func() bool { return a.notified.Load() == 1 && b.notified.Load() == 1 },
-			)
+			a, b := r.subscribe(channel), r.subscribe("other")
 			assert.Equal(t, 1, r.world.Open(), "one connection for all")
 			a.stop()
 			b.stop()
@@ -140,22 +138,17 @@ func TestAListenerSubscribesAgainAfterALoss(t *testing.T) {
 		"restart":             {func(r *rig) { r.m.Restart() }, func(*rig) {}},
 		"refused for a while": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
 	}, func(t *testing.T, r *rig, fault tc) {
-		l := r.listen(channel)
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		for range 3 {
 			before := l.notified.Load()
 			fault.begin(r)
 			time.Sleep(700 * time.Millisecond)
 			fault.end(r)
-			r.eventually(
-				time.Minute, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
-			)
+			r.eventually(time.Minute, "it is subscribed again", func() bool { return l.notified.Load() > before })
 			time.Sleep(time.Second)
 			before = l.notified.Load()
 			r.ask(acquire("stale", "me")).result()
-			r.eventually(time.Second, "the node works", func() bool {
-				return r.ask(acquire("a", "me")).result().Verdict.Answered()
-			})
+			r.answers(time.Second, "a")
 			r.publish(channel)
 			time.Sleep(10 * time.Millisecond)
 			assert.Equal(t, before+1, l.notified.Load(), "one notification per message")
@@ -200,8 +193,7 @@ func TestADialThatHangsBlocksNeitherListenNorClose(t *testing.T) {
 
 func TestCloseEndsAListener(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		l := r.listen(channel)
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		began := time.Now()
 		r.node.Close(began.Add(time.Second))
 		require.NoError(t, r.group.Wait())
@@ -225,36 +217,29 @@ func TestAListenerOutlivesALongSilence(t *testing.T) {
 
 // A user who may not subscribe, and a master that ends each subscription, cost few connections and one report.
 func TestAListenerThatIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, refuse := range map[string]func(r *rig){
-		"NOPERM this user has no permissions to access one of the channels": func(r *rig) {
-			r.m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
-		},
-		"ended": func(r *rig) {
-			r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
-		},
-	} {
-		for how, inWorld := range worlds {
-			t.Run(name+", "+how, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, r *rig) {
-					refuse(r)
-					r.warm()
-					l := r.listen(channel)
-					time.Sleep(10 * time.Minute)
-					assert.Less(t, r.m.Count("SUBSCRIBE"), 80)
-					require.Len(t, r.reported, 1)
-					var refused *node.SubscriptionError
-					require.ErrorAs(t, r.reported[0], &refused)
-					if name != "ended" {
-						require.ErrorContains(t, refused, name)
-					}
-					assert.Zero(t, l.notified.Load())
-					assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict, "it votes")
-					r.m.Recover()
-					r.m.HangUp(nil)
-					r.eventually(2*time.Minute, "the subscription begins", func() bool { return l.notified.Load() == 1 })
-				})
-			})
-		}
+	const noPerm = "NOPERM this user has no permissions to access one of the channels"
+	type tc struct {
+		refuse   func(r *rig)
+		reported string
 	}
+	inEach(t, inWorlds, map[string]tc{
+		"refused": {replying(noPerm, "SUBSCRIBE"), noPerm},
+		"ended": {func(r *rig) {
+			r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "subscribe") })
+		}, ""},
+	}, func(t *testing.T, r *rig, c tc) {
+		c.refuse(r)
+		r.warm()
+		l := r.listen(channel)
+		time.Sleep(10 * time.Minute)
+		assert.Less(t, r.m.Count("SUBSCRIBE"), 80)
+		require.Len(t, r.reported, 1)
+		require.ErrorAs(t, r.reported[0], new(*node.SubscriptionError))
+		require.ErrorContains(t, r.reported[0], c.reported)
+		assert.Zero(t, l.notified.Load())
+		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict, "it votes")
+		r.m.Recover()
+		r.m.HangUp(nil)
+		r.eventually(2*time.Minute, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+	})
 }

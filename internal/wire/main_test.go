@@ -33,14 +33,15 @@ const (
 
 // rig is one node, bound as a quorum binds it, with a record of its reports.
 type rig struct {
-	t     *testing.T
-	world *simnet.Net
-	m     *simnet.Master // the node's
-	conns *holes         // if inHoles made the rig
-	node  *wire.Node
-	clock clock.Clock
-	group errgroup.Group
-	slack time.Duration // how late a vote may be: 0 in a bubble
+	t      *testing.T
+	world  *simnet.Net
+	m      *simnet.Master // the node's
+	conns  *holes         // if inHoles made the rig
+	client *redis.Client  // if inBubbleWrapped made the rig
+	node   *wire.Node
+	clock  clock.Clock
+	group  errgroup.Group
+	slack  time.Duration // how late a vote may be: 0 in a bubble
 
 	mu       sync.Mutex
 	asked    []*ticket
@@ -255,10 +256,8 @@ func (tk *ticket) voted() bool { return tk.votes.Load() > 0 }
 // warm makes the node connect.
 func (r *rig) warm() {
 	r.t.Helper()
-	v := r.ask(acquire("warm", "warm"), within(10*time.Second)).result()
-	require.Equal(r.t, wire.Granted, v.Verdict, "%v", v.Err)
-	v = r.ask(release("warm", "warm"), within(10*time.Second)).result()
-	require.Equal(r.t, wire.Granted, v.Verdict, "%v", v.Err)
+	requireGranted(r.t, r.ask(acquire("warm", "warm"), within(10*time.Second)))
+	requireGranted(r.t, r.ask(release("warm", "warm"), within(10*time.Second)))
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,6 +273,13 @@ func (r *rig) occupy() {
 	require.False(r.t, ahead.voted(), "there is no delay")
 }
 
+// warmAt makes the node connect to a master that is a round trip away.
+func (r *rig) warmAt(trip time.Duration) {
+	r.t.Helper()
+	r.m.Delay(trip/2, 0)
+	r.warm()
+}
+
 // eventually waits for a condition, in the bubble's time.
 func (r *rig) eventually(within time.Duration, what string, cond func() bool) {
 	r.t.Helper()
@@ -286,6 +292,12 @@ func (r *rig) eventually(within time.Duration, what string, cond func() bool) {
 			require.FailNow(r.t, "not within "+within.String()+": "+what)
 		}
 	}
+}
+
+// answers waits until an acquire of a name is answered.
+func (r *rig) answers(within time.Duration, name string) {
+	r.t.Helper()
+	r.eventually(within, "an answer", func() bool { return r.ask(acquire(name, "me")).result().Verdict.Answered() })
 }
 
 // gone reports whether the master has no key.

@@ -169,3 +169,43 @@ func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 		assert.True(t, p.closing.closed, name)
 	}
 }
+
+func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
+	t.Parallel()
+	l := &fakeLink{}
+	for _, connected := range []func(p *core) (effects, bool){
+		func(p *core) (effects, bool) { return p.spareConnected(l, nil, 0, at(9)) },
+		func(p *core) (effects, bool) { return p.connected(l, nil, at(9)) },
+	} {
+		p := newCore()
+		p.closing.closed, p.conn.state = true, connDialing
+		fx, _ := connected(p)
+		assert.Equal(t, []link.Link{l}, fx.close)
+		assert.Nil(t, p.conn.link)
+		assert.Nil(t, p.spare.link)
+	}
+}
+
+func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*state){
+		"an orphan":             func(s *state) { s.outbox.owe(owedUnanswered, anyCall(durable), at(10), at(9)) },
+		"after a lost delivery": func(s *state) { s.outbox.owe(owedLate, anyCall(durable), at(10), at(9)) },
+		"after a refusal":       func(s *state) { s.outbox.refused(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
+	} {
+		p := newCore()
+		assert.False(t, p.repeatsBy(at(10)), name)
+		prepare(&p.state)
+		assert.False(t, p.repeatsBy(at(9.9)), name)
+		assert.True(t, p.repeatsBy(at(10)), name)
+	}
+	p := newCore()
+	p.spare.running = true
+	assert.False(t, p.repeatsBy(at(10)), "it only proves the master")
+	p.spare.sent = releases(1)
+	assert.True(t, p.repeatsBy(at(10)))
+	drained, _ := p.beginClose(at(10))
+	assert.NotNil(t, drained)
+	drained, _ = p.beginClose(at(10))
+	assert.Nil(t, drained, "it is being closed")
+}

@@ -13,8 +13,14 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// newCore returns the core of a new pipe.
-func newCore() *core { return &newPipe(clock.System, nil).core }
+// newCore returns the core of a new pipe, over a link if there is one.
+func newCore(links ...link.Link) *core {
+	co := &newPipe(clock.System, nil).core
+	for _, l := range links {
+		co.connect(l)
+	}
+	return co
+}
 
 // connect gives a core a connection that has carried no answer yet; none if l is nil.
 func (co *core) connect(l link.Link) {
@@ -42,30 +48,6 @@ func (l fakeLink) Server() *link.Server {
 }
 
 func (l fakeLink) Streams() bool { return l.stream }
-
-func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
-	t.Parallel()
-	for name, prepare := range map[string]func(*state){
-		"an orphan":             func(s *state) { s.outbox.owe(owedUnanswered, anyCall(durable), at(10), at(9)) },
-		"after a lost delivery": func(s *state) { s.outbox.owe(owedLate, anyCall(durable), at(10), at(9)) },
-		"after a refusal":       func(s *state) { s.outbox.refused(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
-	} {
-		p := newCore()
-		assert.False(t, p.repeatsBy(at(10)), name)
-		prepare(&p.state)
-		assert.False(t, p.repeatsBy(at(9.9)), name)
-		assert.True(t, p.repeatsBy(at(10)), name)
-	}
-	p := newCore()
-	p.spare.running = true
-	assert.False(t, p.repeatsBy(at(10)), "it only proves the master")
-	p.spare.sent = releases(1)
-	assert.True(t, p.repeatsBy(at(10)))
-	drained, _ := p.beginClose(at(10))
-	assert.NotNil(t, drained)
-	drained, _ = p.beginClose(at(10))
-	assert.Nil(t, drained, "it is being closed")
-}
 
 func TestADriverIsStartedOnce(t *testing.T) {
 	t.Parallel()
@@ -114,8 +96,7 @@ func TestReportsAreMadeInTheOrderOfTheDecisions(t *testing.T) {
 // A call may expire in the queue while the driver rests, or before it runs. That shows nothing of the master.
 func TestAMasterThatIsAskedNothingIsNotJudged(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(fakeLink{})
+	p := newCore(fakeLink{})
 	p.conn.silentSince = at(1)
 	p.judge([]delivery{{anyCall(), unsent(node.ErrTimeout)}}, at(10), &effects{})
 	assert.Nil(t, p.state.health.suspect)
@@ -171,8 +152,7 @@ func TestWhichBatchIsPrecededByTheQuestionForTheRole(t *testing.T) {
 		"the link asks by itself":  {fakeLink{role: "master"}, roleInterval, false},
 		"the server tells no role": {fakeLink{stream: true}, roleInterval, false},
 	} {
-		p := newCore()
-		p.connect(c.link)
+		p := newCore(c.link)
 		p.conn.roleAt = at(8)
 		p.state.calls.push(anyCall())
 		p.send(at(8).Add(c.after), &effects{})
@@ -182,50 +162,30 @@ func TestWhichBatchIsPrecededByTheQuestionForTheRole(t *testing.T) {
 
 func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name            string
-		link            link.Link
-		written, queued int
-		trip            time.Duration
-		ahead           bool
-		change          func(p *core)
-	}{
-		{"a far master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, true, nil},
-		{"a near master", fakeLink{stream: true}, 1, 1, time.Millisecond, false, nil},
-		{"a link that cannot", fakeLink{}, 1, 1, 16 * time.Millisecond, false, nil},
-		{"no connection", nil, 1, 1, 16 * time.Millisecond, false, nil},
-		{"no batch is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, nil},
-		{"no call waits", fakeLink{stream: true}, 1, 0, 16 * time.Millisecond, false, nil},
-		{"a suspect master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *core) {
-			p.state.health.fail(errBroken, at(9))
-		}},
-		{"a batch is being written", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *core) {
-			p.conn.writer = p.conn.link
-		}},
-		{"a PING is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, func(p *core) {
-			p.state.calls.ping(at(9))
-		}},
-		{"a closed pipe", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *core) {
-			p.closing.closed = true
-		}},
+	for name, change := range map[string]func(p *core){
+		"a far master":             nil, // and one batch is outstanding, and a call waits
+		"a near master":            func(p *core) { p.state.window.rtt.measure(time.Millisecond, at(9)) },
+		"a link that cannot":       func(p *core) { p.conn.link = fakeLink{} },
+		"no connection":            func(p *core) { p.conn = connection{} },
+		"no batch is outstanding":  func(p *core) { p.state.calls.written = nil },
+		"no call waits":            func(p *core) { p.state.calls.queue = nil },
+		"a suspect master":         func(p *core) { p.state.health.fail(errBroken, at(9)) },
+		"a batch is being written": func(p *core) { p.conn.writer = p.conn.link },
+		"a PING is outstanding":    func(p *core) { p.state.calls.written = nil; p.state.calls.ping(at(9)) },
+		"a closed pipe":            func(p *core) { p.closing.closed = true },
 	} {
-		p := newCore()
-		p.connect(tt.link)
-		p.state.calls = inflight{written: releases(tt.written), queue: releases(tt.queued)}
+		p := newCore(fakeLink{stream: true})
+		p.state.calls = inflight{written: releases(1), queue: releases(1)}
 		p.state.window.lastSent = at(9)
-		p.state.window.rtt.measure(tt.trip, at(9))
-		if tt.link == nil {
-			assert.Zero(t, p.gap())
-		}
-		if tt.change != nil {
-			tt.change(p)
+		p.state.window.rtt.measure(16*time.Millisecond, at(9))
+		want := at(9).Add(2 * time.Millisecond)
+		if change != nil {
+			change(p)
+			want = time.Time{}
 		}
 		var fx effects
 		p.scheduleNext(&fx)
-		assert.Equal(t, tt.ahead, !fx.sendAheadAt.IsZero(), tt.name)
-		if tt.ahead {
-			assert.Equal(t, at(9).Add(tt.trip/8), fx.sendAheadAt)
-		}
+		assert.Equal(t, want, fx.sendAheadAt, name)
 	}
 }
 
@@ -249,26 +209,9 @@ func TestTheStatsOfAPipe(t *testing.T) {
 	assert.Equal(t, []int{3, 2, 1}, []int{s.Queued, s.InFlight, s.Unconfirmed})
 }
 
-func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
-	t.Parallel()
-	l := &fakeLink{}
-	for _, connected := range []func(p *core) (effects, bool){
-		func(p *core) (effects, bool) { return p.spareConnected(l, nil, 0, at(9)) },
-		func(p *core) (effects, bool) { return p.connected(l, nil, at(9)) },
-	} {
-		p := newCore()
-		p.closing.closed, p.conn.state = true, connDialing
-		fx, _ := connected(p)
-		assert.Equal(t, []link.Link{l}, fx.close)
-		assert.Nil(t, p.conn.link)
-		assert.Nil(t, p.spare.link)
-	}
-}
-
 func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(fakeLink{stream: true})
+	p := newCore(fakeLink{stream: true})
 	p.state.calls = inflight{written: releases(1), queue: releases(1)}
 	p.state.window.lastSent, p.conn.silentSince = at(9), at(9)
 	p.state.window.rtt.measure(16*time.Millisecond, at(9))
@@ -310,8 +253,7 @@ func TestTheVoteOfACallIsDueAfterConnecting(t *testing.T) {
 
 func TestABatchIsCounted(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(fakeLink{})
+	p := newCore(fakeLink{})
 	p.state.calls.queue = releases(2)
 	assert.Equal(t, doFlush, p.send(at(9), &effects{}).do)
 	assert.Equal(t, doNothing, p.send(at(9), &effects{}).do, "nothing is left")
@@ -343,8 +285,7 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 			return p.settle(l, []link.Reply{{Value: int64(1)}}, nil, nil, at(9.01))
 		},
 	} {
-		p := newCore()
-		p.connect(l)
+		p := newCore(l)
 		p.state.calls = inflight{written: releases(2), queue: releases(1)}
 		for _, c := range p.state.calls.written {
 			c.flight.sent = at(9)
@@ -357,39 +298,10 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 
 func TestAReplyEndsTheSilence(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(fakeLink{})
+	p := newCore(fakeLink{})
 	p.conn.silentSince, p.state.calls.written = at(8), releases(2)
 	p.settle(p.conn.link, []link.Reply{{Value: int64(1)}}, nil, nil, at(9))
 	assert.Equal(t, at(9), p.conn.silentSince)
 	p.settle(p.conn.link, nil, errBroken, nil, at(10))
 	assert.Equal(t, at(9), p.conn.silentSince)
-}
-
-// A connection that never carried an answer makes its master suspect.
-func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		prepare func(p *core)
-		replies []link.Reply
-		suspect bool
-	}{
-		"it never carried an answer":    {func(*core) {}, nil, true},
-		"it carried an answer before":   {func(p *core) { p.conn.state = connProven }, nil, false},
-		"it carried an answer just now": {func(*core) {}, []link.Reply{{Value: int64(1)}}, false},
-		"only a PING was sent over it": {func(p *core) {
-			p.state.calls.written = nil
-			p.state.calls.ping(at(9))
-		}, nil, false},
-		"its end was reported by a call": {func(*core) {}, []link.Reply{{Result: link.InDoubt, Err: errBroken}}, true},
-	} {
-		p := newCore()
-		p.connect(fakeLink{})
-		p.state.calls.written = releases(2)
-		c.prepare(p)
-		fx := p.settle(p.conn.link, c.replies, errBroken, nil, at(10))
-		assert.Nil(t, p.conn.link, name)
-		assert.Equal(t, c.suspect, p.state.health.suspect != nil, name)
-		assert.Equal(t, c.suspect, len(fx.reports) > 0, name)
-	}
 }

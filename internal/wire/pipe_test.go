@@ -20,8 +20,7 @@ const trip = 4 * time.Millisecond
 
 func TestALoneCallIsSentAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		for i := range 3 {
 			v := r.ask(acquire("a", token(i))).result()
 			assert.Equal(t, trip, v.Took, "call %d", i)
@@ -34,14 +33,10 @@ func TestALoneCallIsSentAtOnce(t *testing.T) {
 
 func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		first := r.ask(acquire("first", token(0)))
-		var rest []*ticket
-		for i := range 50 {
-			time.Sleep(trip / 100)
-			rest = append(rest, r.ask(acquire(fmt.Sprint("name-", i), token(i))))
-		}
+		synctest.Wait()
+		rest := r.acquireMany(50, trip/100)
 		began := first.call.Asked
 		assert.Equal(t, trip, first.result().Took)
 		for _, tk := range rest {
@@ -54,8 +49,7 @@ func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
 
 func TestABatchIsBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		var all []*ticket
 		for i := range 2501 {
 			all = append(all, r.ask(count(), within(time.Second)))
@@ -63,37 +57,42 @@ func TestABatchIsBounded(t *testing.T) {
 				synctest.Wait() // the first is on the wire
 			}
 		}
-		for _, tk := range all {
-			require.Equal(t, wire.Granted, tk.result().Verdict)
-		}
+		requireGranted(t, all...)
 		assert.Equal(t, []int{1, 1024, 1024, 452}, r.batches())
 	})
 }
 
 func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 3*time.Millisecond)
+	type tc struct {
+		trip, jitter time.Duration
+		rounds       int // between two pauses
+		pause        time.Duration
+		batches      int // there are more
+	}
+	inBubbles(t, map[string]tc{
+		"one batch at a time":  {trip, 3 * time.Millisecond, 41, 7 * time.Millisecond, 5},
+		"batches that overlap": {far, 5 * time.Millisecond, 1, 900 * time.Microsecond, 20},
+	}, func(t *testing.T, r *rig, c tc) {
+		r.m.Delay(c.trip/2, c.jitter)
 		r.warm()
-		require.Equal(t, wire.Denied, r.ask(extend("a", "x")).result().Verdict) // the master learns the script
-		require.Equal(t, wire.Granted, r.ask(release("a", "x")).result().Verdict)
+		learned := r.ask(extend("a", "x"), within(time.Second)) // the master learns the scripts
+		require.Equal(t, wire.Denied, learned.result().Verdict)
+		requireGranted(t, r.ask(release("a", "x"), within(time.Second)))
 		before := len(r.executed())
-		const rounds = 500
 		var want []string
 		var all []*ticket
-		for i := range rounds {
+		for i := range 500 {
 			// All calls are about one name, so that a release that overtakes its acquire, or the reverse, is visible.
 			for _, op := range []*wire.Op{acquire("a", token(i)), extend("a", token(i)), release("a", token(i))} {
 				all = append(all, r.ask(op, within(time.Minute)))
 				want = append(want, op.Name+" "+token(i))
 			}
-			if i%41 == 0 {
-				time.Sleep(7 * time.Millisecond)
+			if i%c.rounds == 0 {
+				time.Sleep(c.pause)
 			}
 		}
-		for _, tk := range all {
-			require.Equal(t, wire.Granted, tk.result().Verdict)
-		}
-		assert.Greater(t, len(r.batches()), 5)
+		requireGranted(t, all...)
+		assert.Greater(t, len(r.batches()), c.batches)
 		var got []string
 		for _, e := range r.executed()[before:] {
 			if e.Args[0] == "set" {
@@ -140,8 +139,7 @@ func (r *rig) spares() int { return r.m.Dials() - 1 }
 
 func TestACanceledCallIsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		var canceled atomic.Bool
 		onTheWire := r.ask(acquire("first", token(0)), canceledBy(&canceled))
 		synctest.Wait()
@@ -150,9 +148,7 @@ func TestACanceledCallIsNotSent(t *testing.T) {
 		canceled.Store(true)
 		assert.Equal(t, wire.Granted, onTheWire.result().Verdict, "too late for this one")
 		v := waits.result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assert.True(t, v.Unsent)
-		require.ErrorIs(t, v.Err, node.ErrDropped)
+		assertUnsent(t, v, node.ErrDropped)
 		assert.Equal(t, trip, v.Took, "when its turn came")
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"first"}, r.m.Keys())
@@ -185,9 +181,7 @@ func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
 	}, func(t *testing.T, r *rig, c tc) {
 		c.begin(r)
 		v := r.ask(acquire("late", token(1))).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assert.True(t, v.Unsent)
-		require.ErrorIs(t, v.Err, node.ErrTimeout)
+		assertUnsent(t, v, node.ErrTimeout)
 		assert.Equal(t, timeout, v.Took)
 		c.end(r)
 		r.eventually(5*time.Second, "the node works", func() bool {
@@ -210,15 +204,11 @@ func TestTheQueueIsBounded(t *testing.T) {
 			all = append(all, r.ask(count(), long))
 		}
 		v := r.ask(acquire("one more", "x"), long).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assert.True(t, v.Unsent)
-		require.ErrorIs(t, v.Err, node.ErrBusy)
+		assertUnsent(t, v, node.ErrBusy)
 		assert.Zero(t, v.Took)
 		rel := r.ask(release("first", token(0)), durably, long)
 		assert.False(t, rel.voted(), "a release is always accepted")
-		for _, tk := range all {
-			require.Equal(t, wire.Granted, tk.result().Verdict)
-		}
+		requireGranted(t, all...)
 		assert.True(t, rel.result().Answered())
 		assert.NotContains(t, r.m.Keys(), "one more")
 	})
@@ -248,7 +238,6 @@ func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		// It was near when its round trip was timed, so that one batch at a time is sent.
 		r.warm()
-		const far = 80 * time.Millisecond
 		r.m.Delay(far/2, 0)
 		first := r.ask(acquire("first", token(0)))
 		time.Sleep(10 * time.Millisecond)
@@ -303,7 +292,6 @@ func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(2 * time.Second)
-		v := r.ask(acquire("b", "me"), within(2*time.Second)).result()
-		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		requireGranted(t, r.ask(acquire("b", "me"), within(2*time.Second)))
 	})
 }

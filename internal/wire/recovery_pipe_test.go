@@ -73,8 +73,7 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 func TestAReleaseThatBreaksItsConnectionDoesNotDelayOthers(t *testing.T) {
 	const n = 500
 	inBubbles(t, named(0, 1, n/2, n-1), func(t *testing.T, r *rig, at int) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		r.hangUpAt("poison")
 		dials := r.m.Dials()
 		r.occupy()
@@ -143,8 +142,7 @@ func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T
 // more connection.
 func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		const n = 500
 		for i := range n {
 			r.m.Set(token(i), "me", ttl)
@@ -158,9 +156,7 @@ func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 		dials := r.m.Dials()
 		r.m.Reset()
 		began := time.Now()
-		for _, tk := range all {
-			assert.Equal(t, wire.Granted, tk.result().Verdict)
-		}
+		requireGranted(t, all...)
 		assert.Less(t, time.Since(began), 6*trip)
 		assert.LessOrEqual(t, r.m.Dials()-dials, 2)
 		assert.True(t, r.gone())

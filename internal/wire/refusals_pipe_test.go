@@ -79,8 +79,7 @@ func assertBarred(t *testing.T, v wire.Vote, right string) {
 	t.Helper()
 	assert.Equal(t, wire.Failed, v.Verdict)
 	assert.True(t, v.Unsent)
-	var missing *node.RightError
-	require.ErrorAs(t, v.Err, &missing)
+	require.ErrorAs(t, v.Err, new(*node.RightError))
 	require.ErrorContains(t, v.Err, right)
 	assert.True(t, node.Permanent(v.Err))
 }
@@ -119,11 +118,7 @@ func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		r.m.Recover()
-		all := []*ticket{r.ask(undoable("a")), r.ask(undoable("b")), r.ask(undoable("c"))}
-		for _, tk := range all {
-			v := tk.result()
-			assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-		}
+		requireGranted(t, r.ask(undoable("a")), r.ask(undoable("b")), r.ask(undoable("c")))
 		assert.Equal(t, "over", r.refused()[1])
 		assert.Len(t, r.executed(), 3)
 	})
@@ -155,8 +150,7 @@ func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
 		assert.Len(t, r.refused(), 2, "the release, and that it is not asked any more: %v", r.refused())
 		r.m.Recover()
 		time.Sleep(time.Second)
-		v := r.ask(undoable("b")).result()
-		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		requireGranted(t, r.ask(undoable("b")))
 		assert.Equal(t, wire.Granted, r.ask(release("b", "me"), expiresAfter(5*time.Second)).result().Verdict)
 	})
 }

@@ -27,41 +27,35 @@ func assertNoMaster(t *testing.T, v wire.Vote) {
 // A server that is no master is not asked for votes, whether it accepts writes or not. It is asked for its state, and
 // to release.
 func TestAReplicaHasNoVote(t *testing.T) {
-	t.Parallel()
-	for name, inWorld := range worlds {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, r *rig) {
-				r.m.Info("role", "slave")
-				r.m.Set("held", "me", ttl)
-				for range 20 {
-					for _, op := range []*wire.Op{acquire("a", "me"), extend("held", "me"), wire.Command("get", nil, "get", "a")} {
-						v := r.ask(op).result()
-						assert.Equal(t, wire.Failed, v.Verdict)
-						assert.True(t, v.Unsent)
-						assertNoMaster(t, v)
-					}
-					v := r.ask(wire.StatusOp()).result()
-					assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-					time.Sleep(100 * time.Millisecond)
-				}
-				assert.False(t, r.node.Suspect(), "it answers")
-				require.ErrorContains(t, r.node.Stats().Barred, "slave")
-				assert.Len(t, r.reported, 1, "one line in the log")
-				assert.Equal(t, []string{"held"}, r.m.Keys())
-				assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
+	inWorlds(t, func(t *testing.T, r *rig) {
+		r.m.Info("role", "slave")
+		r.m.Set("held", "me", ttl)
+		for range 20 {
+			for _, op := range []*wire.Op{acquire("a", "me"), extend("held", "me"), wire.Command("get", nil, "get", "a")} {
+				v := r.ask(op).result()
+				assert.Equal(t, wire.Failed, v.Verdict)
+				assert.True(t, v.Unsent)
+				assertNoMaster(t, v)
+			}
+			requireGranted(t, r.ask(wire.StatusOp()))
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.False(t, r.node.Suspect(), "it answers")
+		require.ErrorContains(t, r.node.Stats().Barred, "slave")
+		assert.Len(t, r.reported, 1, "one line in the log")
+		assert.Equal(t, []string{"held"}, r.m.Keys())
+		assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
 
-				// It is promoted, and does not know the locks of the server that it replaces.
-				r.m.Info("role", "master")
-				time.Sleep(2 * time.Second)
-				v := r.ask(acquire("a", "me"), window(guarded)).result()
-				assertRestarted(t, v, guarded)
-				assert.NoError(t, r.node.Stats().Barred)
-				assert.Len(t, r.reported, 2)
-				time.Sleep(guarded + time.Nanosecond)
-				assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
-			})
-		})
-	}
+		// It is promoted, and does not know the locks of the server that it replaces.
+		r.m.Info("role", "master")
+		time.Sleep(2 * time.Second)
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assertRestarted(t, v, guarded)
+		assert.NoError(t, r.node.Stats().Barred)
+		assert.Len(t, r.reported, 2)
+		time.Sleep(guarded + time.Nanosecond)
+		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+	})
 }
 
 // REPLICAOF ends no connection. The role is asked ahead of a batch, at most once a second.
@@ -113,8 +107,7 @@ func TestARoleThatIsRefused(t *testing.T) {
 		r.warm()
 		time.Sleep(2 * time.Second)
 		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
-		v := r.ask(acquire("a", "me")).result()
-		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		requireGranted(t, r.ask(acquire("a", "me")))
 	})
 }
 
@@ -125,23 +118,18 @@ func TestTheRoleOfARealServer(t *testing.T) {
 	admin := client(t, servers[1])
 	wrapped := redis.NewClient(&redis.Options{Addr: servers[1].Addr(), MaxRetries: -1})
 	rigs := []*rig{newRealRig(t, servers[1].URL()), newWrappedRig(t, wrapped)}
-	names := 0
-	verdict := func(r *rig) wire.Vote {
-		names++
-		return r.ask(acquire(token(names), "me"), within(patient)).result()
-	}
 	for _, r := range rigs {
-		require.Equal(t, wire.Granted, verdict(r).Verdict)
+		require.Equal(t, wire.Granted, r.acquireNew().Verdict)
 	}
 	host, port, err := net.SplitHostPort(servers[0].Addr())
 	require.NoError(t, err)
 	require.NoError(t, admin.ReplicaOf(context.Background(), host, port).Err())
 	for _, r := range rigs {
-		require.Eventually(t, func() bool { return verdict(r).Verdict == wire.Failed }, patient, time.Millisecond)
-		assertNoMaster(t, verdict(r))
+		require.Eventually(t, func() bool { return r.acquireNew().Verdict == wire.Failed }, patient, time.Millisecond)
+		assertNoMaster(t, r.acquireNew())
 	}
 	require.NoError(t, admin.ReplicaOf(context.Background(), "NO", "ONE").Err())
 	for _, r := range rigs {
-		require.Eventually(t, func() bool { return verdict(r).Verdict == wire.Granted }, patient, time.Millisecond)
+		require.Eventually(t, func() bool { return r.acquireNew().Verdict == wire.Granted }, patient, time.Millisecond)
 	}
 }

@@ -28,8 +28,7 @@ func TestAKnownScriptIsSentAsItsDigest(t *testing.T) {
 
 func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		for round := range 3 {
 			r.m.FlushScripts()
 			r.m.Set("mine", "me", ttl)
@@ -73,8 +72,7 @@ func TestAMasterMayForgetItsScriptsRepeatedly(t *testing.T) {
 // A second sending would follow the release and set the key again.
 func TestACanceledExtendIsNotSentAgainAsText(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.warm()
+		r.warmAt(trip)
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
 		require.NotContains(t, r.m.Counts(), "EVAL extend")
 		evals := r.m.Count("EVAL")
@@ -127,20 +125,14 @@ func TestReadNumber(t *testing.T) {
 		"held for 0 ms":    {int64(-2), wire.Vote{Verdict: wire.Denied, Wait: time.Millisecond}},
 		"held for a while": {int64(-1001), wire.Vote{Verdict: wire.Denied, Wait: time.Second}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, c.want, wire.ReadNumber(c.reply))
-		})
+		assert.Equal(t, c.want, wire.ReadNumber(c.reply), name)
 	}
 	for name, reply := range map[string]any{
 		"text": "1", "null": nil, "a list": []any{int64(1)}, "too large": int64(1 << 53), "too small": int64(-1 << 53),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := wire.ReadNumber(reply)
-			assert.Equal(t, wire.Unknown, v.Verdict)
-			require.Error(t, v.Err)
-		})
+		v := wire.ReadNumber(reply)
+		assert.Equal(t, wire.Unknown, v.Verdict, name)
+		assert.Error(t, v.Err, name)
 	}
 }
 

@@ -27,8 +27,13 @@ func settled(s *state, calls []*Call, err error, replies ...link.Reply) (settlem
 func TestSettlementOfOneReply(t *testing.T) {
 	t.Parallel()
 	readOnly := resp.Error("READONLY You can't write against a read only replica.")
-	noScript := resp.Error("NOSCRIPT No matching script.")
 	tooLarge := resp.Error("ERR Protocol error: invalid bulk length")
+	ok, one, zero := link.Reply{Value: "OK"}, link.Reply{Value: int64(1)}, link.Reply{Value: int64(0)}
+	noScript := link.Reply{Err: resp.Error("NOSCRIPT No matching script.")}
+	notSent := link.Reply{Result: link.NotSent, Err: errBroken}
+	inDoubt := link.Reply{Result: link.InDoubt, Err: errBroken}
+	repeated := func(c *Call) { c.flight.repeated = true }
+	keeps := func(c *Call) { c.Keeps = true }
 	var yes, no atomic.Bool
 	yes.Store(true)
 	for name, c := range map[string]struct {
@@ -40,66 +45,46 @@ func TestSettlementOfOneReply(t *testing.T) {
 		ended      bool  // the connection must be closed
 		strange    bool  // the reply is not one of the operation
 	}{
-		"a grant":  {call: anyCall(), reply: link.Reply{Value: "OK"}, want: &Vote{Verdict: Granted}},
-		"a denial": {call: anyCall(), reply: link.Reply{}, want: &Vote{Verdict: Denied}},
+		"a grant":  {call: anyCall(), reply: ok, want: &Vote{Verdict: Granted}},
+		"a denial": {call: anyCall(), want: &Vote{Verdict: Denied}},
 		"a grant that is guarded": {
-			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: link.Reply{Value: "OK"},
+			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: ok,
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: 51 * time.Second}},
 		},
 		"a grant that was sent within the window": { // which has passed when the reply arrives
-			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: link.Reply{Value: "OK"},
+			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: ok,
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: time.Millisecond}},
 		},
-		"a strange reply": {
-			call: anyCall(), reply: link.Reply{Value: int64(1)}, want: ptr(badReply(int64(1))), ended: true, strange: true,
-		},
+		"a strange reply":    {call: anyCall(), reply: one, want: ptr(badReply(int64(1))), ended: true, strange: true},
 		"an error":           {call: anyCall(), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
-		"a call with a vote": {call: anyCall(voted), reply: link.Reply{Value: "OK"}},
-		"not sent": {
-			call: anyCall(), reply: link.Reply{Result: link.NotSent, Err: errBroken}, want: ptr(unsent(errBroken)), ended: true,
-		},
-		"in doubt": {
-			call: anyCall(), reply: link.Reply{Result: link.InDoubt, Err: errBroken}, want: ptr(unknown(errBroken)), ended: true,
-		},
-		"too large": {call: anyCall(), reply: link.Reply{Err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
+		"a call with a vote": {call: anyCall(voted), reply: ok},
+		"not sent":           {call: anyCall(), reply: notSent, want: ptr(unsent(errBroken)), ended: true},
+		"in doubt":           {call: anyCall(), reply: inDoubt, want: ptr(unknown(errBroken)), ended: true},
+		"too large":          {call: anyCall(), reply: link.Reply{Err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
 
-		"a release": {
-			call: anyCall(durable), reply: link.Reply{Value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1},
-		},
-		"a release of nothing": {
-			call: anyCall(durable), reply: link.Reply{Value: int64(0)}, want: &Vote{Verdict: Denied},
-		},
+		"a release":            {call: anyCall(durable), reply: one, want: &Vote{Verdict: Granted, Number: 1}},
+		"a release of nothing": {call: anyCall(durable), reply: zero, want: &Vote{Verdict: Denied}},
 		"a repeated release of nothing": {
-			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: link.Reply{Value: int64(0)},
-			want: &Vote{Verdict: Granted},
+			call: anyCall(durable, repeated), reply: zero, want: &Vote{Verdict: Granted},
 		},
 		"a repeated denial of a change": {
-			call: anyCall(durable, func(c *Call) {
-				c.flight.repeated, c.Keeps = true, true
-			}),
-			reply: link.Reply{Value: int64(0)}, want: &Vote{Verdict: Denied},
+			call: anyCall(durable, repeated, keeps), reply: zero, want: &Vote{Verdict: Denied},
 		},
 		"a repeated release, and a strange reply": {
-			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: link.Reply{Value: "x"},
-			unanswered: true, ended: true,
+			call: anyCall(durable, repeated), reply: link.Reply{Value: "x"}, unanswered: true, ended: true,
 		},
-		"a refused release": {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
-		"a release not sent": {
-			call: anyCall(durable), reply: link.Reply{Result: link.NotSent, Err: errBroken}, retry: true, ended: true,
-		},
-		"a release in doubt": {
-			call: anyCall(durable), reply: link.Reply{Result: link.InDoubt, Err: errBroken}, unanswered: true, ended: true,
-		},
+		"a refused release":  {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
+		"a release not sent": {call: anyCall(durable), reply: notSent, retry: true, ended: true},
+		"a release in doubt": {call: anyCall(durable), reply: inDoubt, unanswered: true, ended: true},
 		"a release that is too large": {
 			call: anyCall(durable), reply: link.Reply{Err: tooLarge}, unanswered: true, ended: true,
 		},
-		"an unknown script": {call: anyCall(durable), reply: link.Reply{Err: noScript}, retry: true},
+		"an unknown script": {call: anyCall(durable), reply: noScript, retry: true},
 		"an unknown script, still needed": {
-			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: link.Reply{Err: noScript}, retry: true,
+			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: noScript, retry: true,
 		},
 		"an unknown script, and no need": {
-			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: link.Reply{Err: noScript},
-			want: ptr(unsent(node.ErrDropped)),
+			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: noScript, want: ptr(unsent(node.ErrDropped)),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,50 +115,40 @@ func TestSettlementOfABatch(t *testing.T) {
 	t.Parallel()
 	ok := link.Reply{Value: "OK"}
 	batch := func() []*Call { return []*Call{anyCall(), anyCall(durable), anyCall()} }
-	t.Run("some replies", func(t *testing.T) {
-		t.Parallel()
-		out, n := settled(new(state), batch(), nil, ok)
-		assert.Equal(t, 1, n)
-		assert.Len(t, out.deliveries, 1)
-		assert.False(t, out.ended)
-	})
-	t.Run("some replies, and the end", func(t *testing.T) {
-		t.Parallel()
-		calls := batch()
-		out, n := settled(new(state), calls, errBroken, ok)
-		assert.Equal(t, 3, n)
-		assert.Len(t, out.deliveries, 2)
-		assert.Equal(t, calls[1:2], out.unanswered)
-		assert.True(t, out.ended && out.lost)
-		assert.Equal(t, at(9), out.lostSince)
-	})
-	t.Run("nothing but the end", func(t *testing.T) {
-		t.Parallel()
-		calls := batch()
-		for i, c := range calls {
-			c.flight.sent = at(9 + float64(i))
-		}
-		out := settlement{state: new(state), server: aServer, now: at(12)}
-		out.settleAll(calls, nil, errBroken)
-		assert.Equal(t, at(9), out.lostSince, "the first call")
-	})
-	t.Run("too many replies", func(t *testing.T) {
-		t.Parallel()
-		out, n := settled(new(state), batch(), nil, ok, link.Reply{Value: int64(1)}, ok, ok)
-		assert.Equal(t, 3, n)
-		assert.Len(t, out.deliveries, 3, "all have their reply")
-		assert.True(t, out.ended)
-		assert.ErrorIs(t, out.err, link.ErrUnasked)
-		assert.False(t, out.lost)
-	})
-	t.Run("nothing but the end, behind a PING", func(t *testing.T) {
-		t.Parallel()
-		var s state
-		s.calls.ping(at(9))
-		out, _ := settled(&s, s.calls.written, errBroken)
-		assert.True(t, out.ended && out.onlyPing)
-		assert.False(t, out.lost, "no call was sent")
-	})
+
+	out, n := settled(new(state), batch(), nil, ok)
+	assert.Equal(t, 1, n, "some replies")
+	assert.Len(t, out.deliveries, 1)
+	assert.False(t, out.ended)
+
+	calls := batch()
+	out, n = settled(new(state), calls, errBroken, ok)
+	assert.Equal(t, 3, n, "some replies, and the end")
+	assert.Len(t, out.deliveries, 2)
+	assert.Equal(t, calls[1:2], out.unanswered)
+	assert.True(t, out.ended && out.lost)
+	assert.Equal(t, at(9), out.lostSince)
+
+	calls = batch()
+	for i, c := range calls {
+		c.flight.sent = at(9 + float64(i))
+	}
+	out = settlement{state: new(state), server: aServer, now: at(12)}
+	out.settleAll(calls, nil, errBroken)
+	assert.Equal(t, at(9), out.lostSince, "nothing but the end: the first call")
+
+	out, n = settled(new(state), batch(), nil, ok, link.Reply{Value: int64(1)}, ok, ok)
+	assert.Equal(t, 3, n, "too many replies")
+	assert.Len(t, out.deliveries, 3, "all have their reply")
+	assert.True(t, out.ended)
+	require.ErrorIs(t, out.err, link.ErrUnasked)
+	assert.False(t, out.lost)
+
+	var s state
+	s.calls.ping(at(9))
+	out, _ = settled(&s, s.calls.written, errBroken)
+	assert.True(t, out.ended && out.onlyPing, "nothing but the end, behind a PING")
+	assert.False(t, out.lost, "no call was sent")
 }
 
 // A release that may have overtaken its acquire is scheduled again, until nothing can arrive any more.

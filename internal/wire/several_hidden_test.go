@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -74,39 +73,32 @@ func (c *countedConn) SetLinger(seconds int) error {
 
 // The pipe's connection counts for its server, so every connection of a check could reach the other one.
 func TestALoadBalancerThatPrefersTheFewestConnections(t *testing.T) {
-	t.Parallel()
-	for clients := 1; clients <= 4; clients++ {
-		t.Run(fmt.Sprint(clients, " clients"), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := simnet.New(t, 1, 2)
-				for _, m := range w.Masters() {
-					m.Delay(time.Millisecond, time.Millisecond)
+	inEmptyBubbles(t, named(1, 2, 3, 4), func(t *testing.T, clients int) {
+		w := simnet.New(t, 1, 2)
+		for _, m := range w.Masters() {
+			m.Delay(time.Millisecond, time.Millisecond)
+		}
+		b := &leastConnections{world: w}
+		rigs := make([]*rig, clients)
+		for i := range rigs {
+			rigs[i] = newRig(t, w, "redis://"+balancer, node.WithDialer(b.Dial))
+		}
+		for i := range 500 {
+			granted := 0
+			for c, r := range rigs {
+				if r.ask(acquire(token(i), fmt.Sprint("client ", c))).result().Verdict == wire.Granted {
+					granted++
 				}
-				b := &leastConnections{world: w}
-				rigs := make([]*rig, clients)
-				for i := range rigs {
-					rigs[i] = newRig(t, w, "redis://"+balancer, node.WithDialer(b.Dial))
-				}
-				for i := range 500 {
-					granted := 0
-					for c, r := range rigs {
-						if r.ask(acquire(token(i), fmt.Sprint("client ", c))).result().Verdict == wire.Granted {
-							granted++
-						}
-					}
-					require.LessOrEqual(t, granted, 1, "attempt %d", i)
-					time.Sleep(50 * time.Millisecond)
-				}
-			})
-		})
-	}
+			}
+			require.LessOrEqual(t, granted, 1, "attempt %d", i)
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
 }
 
 // A connection that is tried while the pipe's own is silent, and is not used, hides no server.
 func TestAnUnusedSpareHidesNoServer(t *testing.T) {
-	t.Parallel()
-	inBalanced(t, 2, func(t *testing.T, r *rig) {
+	inPair(t, func(t *testing.T, r *rig) {
 		r.world.Alias(balancer, 0)
 		r.warm()
 		r.m.Freeze()
@@ -129,13 +121,11 @@ func TestAnUnusedSpareHidesNoServer(t *testing.T) {
 
 // Once a check has reached one server, the next ones do not wait for requests.
 func TestChecksGoOnWithoutRequests(t *testing.T) {
-	t.Parallel()
-	inBalanced(t, 2, func(t *testing.T, r *rig) {
+	inPair(t, func(t *testing.T, r *rig) {
 		r.world.Alias(balancer, 0)
 		r.warm()
 		r.world.Alias(balancer, 1)
-		l := r.listen(channel)
-		r.eventually(time.Second, "a subscription", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		l.stop()
 		assertSeveral(t, r.ask(acquire("a", "me")).result())
 		r.m.Crash()

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -20,9 +21,16 @@ import (
 // balancer is an address that leads to several masters.
 const balancer = "10.0.9.9:6379"
 
-// inBalanced runs f with a node for an address that leads connections to masters in turn.
+// inPair is inBubble with an address that leads connections to two masters in turn.
+func inPair(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	inBalanced(t, 2, f)
+}
+
+// inBalanced is inPair with any number of masters.
 func inBalanced(t *testing.T, masters int, f func(t *testing.T, r *rig)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, masters)
 		all := make([]int, masters)
@@ -58,54 +66,55 @@ func (r *rig) heal(within time.Duration) {
 }
 
 func TestOneOfSeveralServersHasNoVote(t *testing.T) {
-	t.Parallel()
 	for _, servers := range []int{2, 3} {
-		inBalanced(t, servers, func(t *testing.T, r *rig) {
-			v := r.ask(acquire("a", "me")).result()
-			assert.False(t, v.Answered(), "the first vote does not count")
-			assertSeveral(t, v)
-			r.ask(release("a", "me"), durably).result()
-			r.m.Set("held", "me", ttl)
-			assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
-			for range 100 {
-				v = r.ask(acquire("b", "me")).result()
-				assert.True(t, v.Unsent)
-				assertSeveral(t, v)
-				v = r.ask(wire.StatusOp()).result()
-				assert.Equal(t, wire.Granted, v.Verdict)
-				assertSeveral(t, v)
-				time.Sleep(100 * time.Millisecond)
-			}
-			assert.False(t, r.node.Suspect(), "it answers")
-			assert.Len(t, r.reported, 1, "one line in the log")
-			require.ErrorContains(t, r.node.Stats().Barred, "several servers")
-			conns := 0
-			for _, m := range r.world.Masters() {
-				assert.Empty(t, m.Keys())
-				conns += m.ConnsEver()
-			}
-			assert.Less(t, conns, 30, "in ten seconds")
-
-			// The address leads to the server of the open connection.
-			r.world.Alias(balancer, 0)
-			r.heal(12 * time.Second)
-			assert.NoError(t, r.node.Stats().Barred)
-			assert.Len(t, r.reported, 2)
-			assert.NoError(t, r.ask(wire.StatusOp()).result().Err)
-		})
+		t.Run(fmt.Sprint(servers), func(t *testing.T) { inBalanced(t, servers, assertNoVote) })
 	}
+}
+
+// assertNoVote asserts that none of several servers has a vote until the address leads to one of them.
+func assertNoVote(t *testing.T, r *rig) {
+	t.Helper()
+	v := r.ask(acquire("a", "me")).result()
+	assert.False(t, v.Answered(), "the first vote does not count")
+	assertSeveral(t, v)
+	r.ask(release("a", "me"), durably).result()
+	r.m.Set("held", "me", ttl)
+	assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
+	for range 100 {
+		v = r.ask(acquire("b", "me")).result()
+		assert.True(t, v.Unsent)
+		assertSeveral(t, v)
+		v = r.ask(wire.StatusOp()).result()
+		assert.Equal(t, wire.Granted, v.Verdict)
+		assertSeveral(t, v)
+		time.Sleep(100 * time.Millisecond)
+	}
+	assert.False(t, r.node.Suspect(), "it answers")
+	assert.Len(t, r.reported, 1, "one line in the log")
+	require.ErrorContains(t, r.node.Stats().Barred, "several servers")
+	conns := 0
+	for _, m := range r.world.Masters() {
+		assert.Empty(t, m.Keys())
+		conns += m.ConnsEver()
+	}
+	assert.Less(t, conns, 30, "in ten seconds")
+
+	// The address leads to the server of the open connection.
+	r.world.Alias(balancer, 0)
+	r.heal(12 * time.Second)
+	assert.NoError(t, r.node.Stats().Barred)
+	assert.Len(t, r.reported, 2)
+	assert.NoError(t, r.ask(wire.StatusOp()).result().Err)
 }
 
 // Balancers choose at random, too. A comparison then often sees one server only, and a later one sees several.
 func TestServersChosenAtRandomAreNoticed(t *testing.T) {
-	t.Parallel()
-	inBalanced(t, 2, func(t *testing.T, r *rig) {
+	inPair(t, func(t *testing.T, r *rig) {
 		r.world.Alias(balancer, 0)
 		r.warm()
 		r.world.Alias(balancer, 1, 0, 0, 1, 0, 1, 1)
 		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict, "nothing has connected since")
-		l := r.listen(channel)
-		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		v := r.ask(acquire("b", "me")).result()
 		assert.Equal(t, wire.Unknown, v.Verdict, "it was executed, so it must be released")
 		assert.True(t, v.Guarded)
@@ -116,13 +125,11 @@ func TestServersChosenAtRandomAreNoticed(t *testing.T) {
 
 // The address leads to another server while the old one lives. The node must leave the old one.
 func TestAnAddressThatMovesToAnotherServer(t *testing.T) {
-	t.Parallel()
-	inBalanced(t, 2, func(t *testing.T, r *rig) {
+	inPair(t, func(t *testing.T, r *rig) {
 		r.world.Alias(balancer, 0)
 		r.warm()
 		r.world.Alias(balancer, 1)
-		l := r.listen(channel)
-		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		assertSeveral(t, r.ask(acquire("a", "me"), window(guarded)).result())
 		r.eventually(5*time.Second, "the node uses the new one", func() bool {
 			v := r.ask(acquire("b", "me"), window(guarded)).result()
@@ -138,8 +145,7 @@ func TestAnAddressThatMovesToAnotherServer(t *testing.T) {
 
 // A server that restarts, or that another one replaces after its end, has another run id, and is not one of several.
 func TestAServerThatIsReplacedIsNotOneOfSeveral(t *testing.T) {
-	t.Parallel()
-	for name, replace := range map[string]func(r *rig, i int){
+	inEach(t, inPair, map[string]func(r *rig, i int){
 		"it restarts":         func(r *rig, _ int) { r.m.Restart() },
 		"after a while":       func(r *rig, _ int) { r.m.Crash(); time.AfterFunc(30*time.Millisecond, r.m.Restart) },
 		"its connections end": func(r *rig, _ int) { r.m.Reset() },
@@ -148,47 +154,37 @@ func TestAServerThatIsReplacedIsNotOneOfSeveral(t *testing.T) {
 			r.world.Alias(balancer, (i+1)%2)
 			r.world.Master(i % 2).Crash()
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBalanced(t, 2, func(t *testing.T, r *rig) {
-				r.world.Alias(balancer, 0)
-				r.warm()
-				l := r.listen(channel)
-				for i := range 20 {
-					replace(r, i)
-					for range 20 {
-						for _, op := range []*wire.Op{acquire("a", "me"), wire.StatusOp()} {
-							v := r.ask(op, within(20*time.Millisecond)).result()
-							var several *node.SeveralServersError
-							require.NotErrorAs(t, v.Err, &several)
-						}
-						r.ask(release("a", "me"), durably)
-						time.Sleep(3 * time.Millisecond)
-					}
+	}, func(t *testing.T, r *rig, replace func(r *rig, i int)) {
+		r.world.Alias(balancer, 0)
+		r.warm()
+		l := r.listen(channel)
+		for i := range 20 {
+			replace(r, i)
+			for range 20 {
+				for _, op := range []*wire.Op{acquire("a", "me"), wire.StatusOp()} {
+					v := r.ask(op, within(20*time.Millisecond)).result()
+					require.NotErrorAs(t, v.Err, new(*node.SeveralServersError))
 				}
-				l.stop()
-				r.heal(5 * time.Second)
-			})
-		})
-	}
+				r.ask(release("a", "me"), durably)
+				time.Sleep(3 * time.Millisecond)
+			}
+		}
+		l.stop()
+		r.heal(5 * time.Second)
+	})
 }
 
 // A proxy keeps the connections of its clients while the server restarts. A later connection shows that.
 func TestAServerThatIsReplacedBehindAProxy(t *testing.T) {
-	t.Parallel()
 	inBalanced(t, 1, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Info("run_id", "0123456789012345678901234567890123456789")
 		r.m.Info("uptime_in_seconds", "0")
-		l := r.listen(channel)
-		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		for _, name := range []string{"a", "b"} { // over the old connection, and over a new one
 			v := r.ask(acquire(name, "me"), window(guarded)).result()
 			assert.Equal(t, wire.Unknown, v.Verdict)
-			var young *node.RestartError
-			require.ErrorAs(t, v.Err, &young)
-			assert.InDelta(t, guarded, young.Left, float64(20*time.Millisecond))
+			assert.InDelta(t, guarded, windowLeft(t, v), float64(20*time.Millisecond))
 		}
 		l.stop()
 		time.Sleep(guarded + time.Second)
@@ -230,25 +226,19 @@ func TestSeveralRealServersBehindOneURL(t *testing.T) {
 	servers := redisproc.ForTest(t, 2)
 	b := balance(t, servers[0].Addr(), servers[1].Addr())
 	r := newRealRig(t, b.url)
-	names := 0
-	ask := func() wire.Vote {
-		names++
-		return r.ask(acquire(token(names), "me"), within(patient)).result()
-	}
 	several := func(v wire.Vote) bool { return v.Err != nil && !v.Answered() && v.Server != nil || v.Unsent }
-	require.Eventually(t, func() bool { return several(ask()) }, patient, time.Millisecond)
-	assertSeveral(t, ask())
+	require.Eventually(t, func() bool { return several(r.acquireNew()) }, patient, time.Millisecond)
+	assertSeveral(t, r.acquireNew())
 
 	b.lead(servers[1].Addr())
-	require.Eventually(t, func() bool { return ask().Verdict == wire.Granted }, patient, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.acquireNew().Verdict == wire.Granted }, patient, 10*time.Millisecond)
 
 	// The only server restarts.
 	for range 3 {
 		require.NoError(t, servers[1].Start(t.Context()))
 		require.Eventually(t, func() bool {
-			v := ask()
-			var e *node.SeveralServersError
-			require.NotErrorAs(t, v.Err, &e)
+			v := r.acquireNew()
+			require.NotErrorAs(t, v.Err, new(*node.SeveralServersError))
 			return v.Verdict == wire.Granted
 		}, patient, 10*time.Millisecond)
 	}

@@ -63,8 +63,7 @@ func TestASpareWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 
 func TestAFailedProofBacksOff(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(fakeLink{})
+	p := newCore(fakeLink{})
 	p.driver.running, p.spare.running = true, true
 	p.state.health.fail(errBroken, at(9))
 	fx, more := p.spareConnected(nil, errBroken, 0, at(10))
@@ -111,8 +110,7 @@ func TestASpareSendsOrphans(t *testing.T) {
 // A handshake from before the silence says nothing of it: the master may have been frozen since.
 func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(&slowLink{})
+	p := newCore(&slowLink{})
 	p.conn.silentSince, p.driver.running = at(8), true
 	p.state.health.fail(errBroken, at(8))
 	p.spare.running, p.spare.link, p.spare.began = true, fakeLink{}, at(7.9)
@@ -130,8 +128,7 @@ func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
 func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
 	t.Parallel()
 	for _, suspect := range []bool{false, true} {
-		p := newCore()
-		p.connect(fakeLink{})
+		p := newCore(fakeLink{})
 		p.driver.running = true
 		if suspect {
 			p.state.health.fail(errBroken, at(8))
@@ -150,8 +147,7 @@ func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
 
 func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
 	t.Parallel()
-	p := newCore()
-	p.connect(fakeLink{})
+	p := newCore(fakeLink{})
 	p.state.calls.written = releases(1)
 	fx := p.settle(p.conn.link, nil, errBroken, nil, at(9))
 	assert.True(t, fx.startSpare)
@@ -161,8 +157,7 @@ func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
 func TestAnAnswerOverASpare(t *testing.T) {
 	t.Parallel()
 	for name, main := range map[string]link.Link{"alone": nil, "next to a main connection": fakeLink{}} {
-		p := newCore()
-		p.connect(main)
+		p := newCore(main)
 		p.state.health.fail(errBroken, at(8))
 		p.spare.lane, p.spare.backoff = &lane{size: 1}, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
@@ -194,8 +189,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		"no reply is outstanding":  {func(p *core) { p.state.calls.written = nil }, false},
 		"the pipe has been closed": {func(p *core) { p.closing.closed = true }, false},
 	} {
-		p := newCore()
-		p.connect(older)
+		p := newCore(older)
 		p.conn.silentSince, p.driver.running = at(8), true
 		p.state.health.fail(errBroken, at(8))
 		p.spare.running, p.spare.link, p.spare.began = true, newer, at(8)

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -53,8 +52,7 @@ func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
 			r.m.Reset()
 			time.Sleep(2 * time.Second)
 			a, b := r.ask(acquire(token(i), "me")), r.ask(release(token(i), "me"), durably)
-			assert.Equal(t, wire.Granted, a.result().Verdict, "%v", a.vote.Err)
-			assert.Equal(t, wire.Granted, b.result().Verdict, "%v", b.vote.Err)
+			requireGranted(t, a, b)
 		}
 		assert.Empty(t, r.healthReports(), "the master is not suspect")
 		assert.Equal(t, 4+comparing, r.m.ConnsEver())
@@ -85,16 +83,11 @@ func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
 		r.warm()
 		time.Sleep(2 * time.Second)
 		r.m.BlackHole()
-		v := r.ask(acquire("a", "me")).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assert.True(t, v.Unsent)
-		require.ErrorIs(t, v.Err, node.ErrTimeout)
+		assertUnsent(t, r.ask(acquire("a", "me")).result(), node.ErrTimeout)
 		assert.True(t, r.node.Suspect())
 		time.Sleep(10 * time.Second)
 		r.m.Heal()
-		r.eventually(
-			3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() },
-		)
+		r.answers(3*time.Second, "b")
 		time.Sleep(ttl / 2)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
@@ -109,8 +102,7 @@ func TestCallsWaitForThePing(t *testing.T) {
 		a := r.ask(acquire("a", "me"))
 		time.Sleep(10 * time.Millisecond)
 		b := r.ask(acquire("b", "me"))
-		assert.Equal(t, wire.Granted, a.result().Verdict)
-		assert.Equal(t, wire.Granted, b.result().Verdict)
+		requireGranted(t, a, b)
 		sets := r.executed()
 		require.Len(t, sets, 3)
 		assert.Equal(t, sets[1].At, sets[2].At)
@@ -127,8 +119,7 @@ func TestAnUnusedTunnelIsVerified(t *testing.T) {
 		r.m.Delay(0, 0)
 		r.m.Reset()
 		time.Sleep(time.Second)
-		v := r.ask(acquire("b", "me")).result()
-		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
+		requireGranted(t, r.ask(acquire("b", "me")))
 	})
 }
 
@@ -150,8 +141,7 @@ func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
 
 func TestListenWorksOverATunnel(t *testing.T) {
 	inTunnel(t, func(t *testing.T, r *rig) {
-		l := r.listen(channel)
-		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		r.publish(channel)
 		r.eventually(time.Second, "a message", func() bool { return l.notified.Load() == 2 })
 	})
@@ -159,7 +149,7 @@ func TestListenWorksOverATunnel(t *testing.T) {
 
 // A wrapped client that is silent delays a call no longer than the call's deadline.
 func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+	inBubbleWrapped(t, func(t *testing.T, r *rig) {
 		r.warm()
 		time.Sleep(5 * time.Second)
 		r.m.Freeze()
@@ -169,9 +159,7 @@ func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		assert.True(t, r.node.Suspect())
 		r.m.Thaw()
-		r.eventually(
-			3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() },
-		)
+		r.answers(3*time.Second, "b")
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
 }

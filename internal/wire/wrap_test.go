@@ -17,17 +17,22 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// worlds are the two kinds of nodes.
-var worlds = map[string]func(*testing.T, func(*testing.T, *rig)){
-	"opened": func(t *testing.T, f func(*testing.T, *rig)) { t.Helper(); inBubble(t, f) },
-	"wrapped": func(t *testing.T, f func(*testing.T, *rig)) {
-		t.Helper()
-		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, _ *redis.Client) { t.Helper(); f(t, r) })
-	},
+// inWorlds runs f with both kinds of nodes.
+func inWorlds(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("opened", func(t *testing.T) { inBubble(t, f) })
+	t.Run("wrapped", func(t *testing.T) { inBubbleWrapped(t, f) })
 }
 
 // inBubbleWrapped is inBubble with a wrapped client.
-func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, r *rig, c *redis.Client)) {
+func inBubbleWrapped(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	inBubbleWrappedAs(t, nil, f)
+}
+
+// inBubbleWrappedAs is inBubbleWrapped with options that adjust changes, unless it is nil.
+func inBubbleWrappedAs(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,63 +40,62 @@ func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testin
 		c := testnet.Client(t, w.Addr(0), w.Dial, adjust)
 		n, err := wrap(c)
 		require.NoError(t, err)
-		f(t, bind(t, w, n), c)
+		r := bind(t, w, n)
+		r.client = c
+		f(t, r)
 	})
 }
 
 func TestAWrappedClientVotes(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-		v := r.ask(acquire("a", "me"), window(guarded)).result()
-		assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-		assert.Equal(t, r.m.RunID(), v.RunID())
+	inBubbleWrapped(t, func(t *testing.T, r *rig) {
+		a := r.ask(acquire("a", "me"), window(guarded))
+		requireGranted(t, a)
+		assert.Equal(t, r.m.RunID(), a.vote.RunID())
 		assert.Equal(t, wire.Denied, r.ask(acquire("a", "another"), window(guarded)).result().Verdict)
 		assert.Equal(t, wire.Granted, r.ask(release("a", "me"), durably).result().Verdict)
-		l := r.listen(channel)
-		r.eventually(100*time.Millisecond, "it listens", func() bool { return l.notified.Load() == 1 })
+		l := r.subscribe(channel)
 		r.publish(channel)
 		time.Sleep(time.Millisecond)
 		assert.EqualValues(t, 2, l.notified.Load())
 		r.node.Close(time.Now().Add(time.Second))
 		require.NoError(t, r.group.Wait())
-		require.NoError(t, c.Set(context.Background(), "mine", "still", 0).Err(), "the client stays its owner's")
+		require.NoError(t, r.client.Set(context.Background(), "mine", "still", 0).Err(), "the client stays its owner's")
 	})
 }
 
-func TestAWrappedClientsFailures(t *testing.T) {
-	t.Parallel()
-	t.Run("frozen", func(t *testing.T) {
-		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-			r.warm()
-			r.m.Freeze()
-			assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-			r.ask(release("a", "me"), durably).result()
-			for range 50 {
-				assertNotAsked(t, r.ask(acquire("b", "me")).result(), node.ErrTimeout)
-				time.Sleep(100 * time.Millisecond)
-			}
-			r.m.Thaw()
-			r.eventually(2*time.Second, "nothing is left", func() bool { return r.m.Count("SET") > 1 && r.gone() })
-			time.Sleep(5 * time.Second)
-			assert.True(t, r.gone())
-			assert.False(t, r.node.Suspect())
-		})
+func TestAWrappedClientThatIsFrozen(t *testing.T) {
+	inBubbleWrapped(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+		r.ask(release("a", "me"), durably).result()
+		for range 50 {
+			assertNotAsked(t, r.ask(acquire("b", "me")).result(), node.ErrTimeout)
+			time.Sleep(100 * time.Millisecond)
+		}
+		r.m.Thaw()
+		r.eventually(2*time.Second, "nothing is left", func() bool { return r.m.Count("SET") > 1 && r.gone() })
+		time.Sleep(5 * time.Second)
+		assert.True(t, r.gone())
+		assert.False(t, r.node.Suspect())
 	})
-	t.Run("closed under the node", func(t *testing.T) {
-		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-			r.warm()
-			require.NoError(t, c.Close())
-			v := r.ask(acquire("a", "me")).result()
-			assert.NotEqual(t, wire.Granted, v.Verdict)
-			require.ErrorIs(t, v.Err, redis.ErrClosed)
-			r.ask(release("a", "me"), durably).result()
-			time.Sleep(10 * time.Second)
-		})
+}
+
+func TestAWrappedClientThatIsClosedUnderTheNode(t *testing.T) {
+	inBubbleWrapped(t, func(t *testing.T, r *rig) {
+		r.warm()
+		require.NoError(t, r.client.Close())
+		v := r.ask(acquire("a", "me")).result()
+		assert.NotEqual(t, wire.Granted, v.Verdict)
+		require.ErrorIs(t, v.Err, redis.ErrClosed)
+		r.ask(release("a", "me"), durably).result()
+		time.Sleep(10 * time.Second)
 	})
 }
 
 // Close cannot end a command on a wrapped client, but it keeps its own deadline.
 func TestCloseOfABlockedWrappedClientIsBounded(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+	inBubbleWrapped(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Freeze()
 		a := r.ask(acquire("a", "me"))
@@ -107,46 +111,42 @@ func TestCloseOfABlockedWrappedClientIsBounded(t *testing.T) {
 
 // A release whose first attempt failed is repeated until the master answers, under every fault.
 func TestAReleaseOverAWrappedClientIsRepeatedUntilTheMasterAnswers(t *testing.T) {
-	t.Parallel()
 	const down = 5 * time.Second
-	for name, meets := range map[string]struct {
+	type tc struct {
 		reset bool                 // the first attempt meets the end of its connection
 		fault func(*simnet.Master) // what the others meet; without reset, the first one as well
-	}{
+	}
+	inEach(t, inBubbleWrapped, map[string]tc{
 		"a reset":                 {reset: true, fault: func(*simnet.Master) {}},
 		"a reset, then a freeze":  {reset: true, fault: (*simnet.Master).Freeze},
 		"a reset, then a refusal": {reset: true, fault: refuse},
 		"a freeze":                {fault: (*simnet.Master).Freeze},
 		"a refused connection":    {fault: refuse},
 		"a black hole":            {fault: func(m *simnet.Master) { m.BlackHole() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-				r.m.Delay(time.Millisecond, 0)
-				r.warm()
-				a := r.ask(wire.Command("acquire", nil, "set", "a", "me", "nx", "px", time.Hour.Milliseconds()))
-				require.Equal(t, wire.Granted, a.result().Verdict)
-				require.Equal(t, []string{"a"}, r.m.Keys())
-				var met atomic.Bool
-				if meets.reset {
-					r.m.HangUp(func(args []string) bool {
-						return args[0] == "evalsha" && args[2] == "1" && met.CompareAndSwap(false, true)
-					})
-				} else {
-					meets.fault(r.m)
-				}
-				rel := r.ask(release("a", "me"), durably, withKeyTTL(time.Hour), firstAsked(a.call.Asked))
-				if meets.reset {
-					r.eventually(time.Second, "the first attempt", met.Load)
-					meets.fault(r.m)
-				}
-				assert.NotEqual(t, wire.Denied, rel.result().Verdict)
-				time.Sleep(down)
-				r.m.Heal()
-				r.eventually(5*time.Second, "the key is gone", r.gone)
+	}, func(t *testing.T, r *rig, meets tc) {
+		r.m.Delay(time.Millisecond, 0)
+		r.warm()
+		a := r.ask(wire.Command("acquire", nil, "set", "a", "me", "nx", "px", time.Hour.Milliseconds()))
+		require.Equal(t, wire.Granted, a.result().Verdict)
+		require.Equal(t, []string{"a"}, r.m.Keys())
+		var met atomic.Bool
+		if meets.reset {
+			r.m.HangUp(func(args []string) bool {
+				return args[0] == "evalsha" && args[2] == "1" && met.CompareAndSwap(false, true)
 			})
-		})
-	}
+		} else {
+			meets.fault(r.m)
+		}
+		rel := r.ask(release("a", "me"), durably, withKeyTTL(time.Hour), firstAsked(a.call.Asked))
+		if meets.reset {
+			r.eventually(time.Second, "the first attempt", met.Load)
+			meets.fault(r.m)
+		}
+		assert.NotEqual(t, wire.Denied, rel.result().Verdict)
+		time.Sleep(down)
+		r.m.Heal()
+		r.eventually(5*time.Second, "the key is gone", r.gone)
+	})
 }
 
 // refuse has a master end its connections and accept none.

@@ -204,12 +204,12 @@ func TestAWrappedClientThatPanics(t *testing.T) {
 		"with a pool for pipelines": func(o *redis.Options) { o.PipelinePoolSize = 5 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
+			inBubbleWrappedAs(t, adjust, func(t *testing.T, r *rig) {
 				r.m.Delay(time.Millisecond, 0)
 				r.warm()
 				var panics atomic.Int64
 				on := true
-				c.AddHook(panicking(func(cmds []redis.Cmder) {
+				r.client.AddHook(panicking(func(cmds []redis.Cmder) {
 					if on && strings.HasPrefix(fmt.Sprint(cmds[len(cmds)-1].Args()), "[set") {
 						panics.Add(1)
 						panic("a reply of a wrong shape")
@@ -227,9 +227,7 @@ func TestAWrappedClientThatPanics(t *testing.T) {
 				assert.Less(t, panics.Load(), int64(40), "in ten seconds")
 				assert.Equal(t, []string{"suspect"}, r.healthReports())
 				on = false
-				r.eventually(time.Second, "a vote", func() bool {
-					return r.ask(acquire("b", "me")).result().Verdict.Answered()
-				})
+				r.answers(time.Second, "b")
 			})
 		})
 	}
