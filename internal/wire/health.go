@@ -28,7 +28,7 @@ func longer(backoff time.Duration, err error) time.Duration {
 // and the master is tried again with backoff.
 type health struct {
 	suspect *node.SuspectError // how the master failed; nil: it is not suspect
-	retryAt time.Time          // when a suspect master is tried again: by the driver, or by a proof of the spare connection
+	retryAt time.Time          // when a suspect master is tried again: by the driver or by a proof of the spare connection
 	backoff time.Duration      // between two tries
 }
 
