@@ -69,10 +69,11 @@ func (c *call) run() (lock *Lock, err error) {
 	if err = c.ctx.Err(); err != nil {
 		return nil, fmt.Errorf("not asked: %w", err)
 	}
-	next := c.join()
+	c.join()
 	defer func() { c.leave(lock) }() // deferred, as all cleanup, because a callback may panic
 	for {
-		if next, err = c.await(next); err != nil {
+		next, err := c.await()
+		if err != nil {
 			return nil, err
 		}
 		switch next.Action {
@@ -81,7 +82,7 @@ func (c *call) run() (lock *Lock, err error) {
 		case waitqueue.Inherit:
 			return c.inherit((*Lock)(next.Lock.(*queuedLock)))
 		case waitqueue.Probe:
-			if next, err = c.pause(next.Err); err != nil {
+			if err = c.pause(next.Err); err != nil {
 				return nil, err
 			}
 		case waitqueue.Ask:
@@ -89,13 +90,13 @@ func (c *call) run() (lock *Lock, err error) {
 			if o.lock != nil || o.final || c.try {
 				return o.lock, o.err
 			}
-			next = c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
+			c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
 		}
 	}
 }
 
 // join joins the queue of the lock.
-func (c *call) join() waitqueue.Instruction {
+func (c *call) join() {
 	k, width := c.target.Kind, 1
 	switch {
 	case k.SharedByAll():
@@ -103,22 +104,23 @@ func (c *call) join() waitqueue.Instruction {
 	case k.Slotted():
 		width = c.target.Slots
 	}
-	return c.locker.queues.Join(&c.waiter, waitqueue.Request{
+	c.locker.queues.Join(&c.waiter, waitqueue.Request{
 		Names: c.target.Names, Kind: k.Name, Owner: c.target.Owner,
 		Holder: c.owner(), Width: width, Slotted: k.Slotted(), Try: c.try, Policy: c.cfg.queuePolicy(k),
 	})
 }
 
-// await waits until the caller is to do something else than to wait.
-func (c *call) await(next waitqueue.Instruction) (waitqueue.Instruction, error) {
-	for next.Action == waitqueue.Wait {
+// await waits until the caller is to do something else than to wait, and returns that.
+func (c *call) await() (next waitqueue.Instruction, err error) {
+	for {
+		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
+			return next, nil
+		}
 		c.askOneFirst = c.askOneFirst || next.After > 0 // after a delay that the queue ordered, others may be asking, too
-		if err := c.sleep(next.After); err != nil {
+		if err = c.sleep(next.After); err != nil {
 			return next, err
 		}
-		next = c.waiter.Next()
 	}
-	return next, nil
 }
 
 // sleep returns nil when the waiter is woken, or after d unless d is 0. It returns an error if the call must end.
@@ -215,21 +217,22 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
-// pause finds out when to try again after an attempt that failed with an error, and waits. It returns what is next.
-func (c *call) pause(failure error) (next waitqueue.Instruction, err error) {
+// pause finds out when to try again after an attempt that failed with an error, and waits.
+func (c *call) pause(failure error) error {
 	c.reason = cmp.Or(failure, c.reason)
 	plan, err := c.nextPlan()
 	if err != nil {
-		return next, err
+		return err
 	}
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{
 			Event: c.event(), Attempts: c.attempts, Delay: plan.Delay, Err: c.reason,
 		})
 	}
-	next, err = c.await(c.waiter.Pause(plan.Delay))
+	c.waiter.Pause(plan.Delay)
+	_, err = c.await()
 	c.askOneFirst = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
-	return next, err
+	return err
 }
 
 // listener returns the Listener that the queue's waiters share; nil before the first of them was denied.

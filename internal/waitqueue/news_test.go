@@ -81,7 +81,8 @@ func TestAMessageBeforeThePauseIsTakenByThePause(t *testing.T) {
 	p.subscriptions[0].message()
 	p.failed(w, errHeld, true)
 	p.probes(w, errHeld)
-	p.tell(w, w.Pause(0))
+	w.Pause(0)
+	p.tell(w, w.Next())
 	p.asks(w, 0)
 	assert.False(t, p.subscriptions[0].due)
 }

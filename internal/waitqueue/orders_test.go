@@ -229,7 +229,11 @@ func (a *actor) steps(i int) (all []step) {
 	case a.doing == "attempted" && a.found:
 		add("granted", a.grant)
 	case a.doing == "attempted":
-		add("denied", func() { a.doing = ""; a.next = a.w.Failed(errors.New("held"), true) })
+		add("denied", func() {
+			a.doing = ""
+			a.w.Failed(errors.New("held"), true)
+			a.next = a.w.Next()
+		})
 	case a.doing == "probe":
 		add("probed", func() { a.doing, a.found = "probed", free })
 	case a.doing == "probed":
@@ -248,10 +252,11 @@ func (a *actor) steps(i int) (all []step) {
 
 func (a *actor) join() {
 	a.joined = true
-	a.next = a.world.qs.Join(&a.w, Request{
+	a.world.qs.Join(&a.w, Request{
 		Names: []string{"x"}, Width: a.world.width, Policy: a.policy(),
 		Slotted: a.world.width > 1 && a.world.width < Unbounded,
 	})
+	a.next = a.w.Next()
 }
 
 func (a *actor) policy() Policy {
@@ -276,7 +281,8 @@ func (a *actor) pause() {
 	if s := a.world.sub; s != nil && !a.found {
 		s.taken = max(s.taken, a.before)
 	}
-	a.next = a.w.Pause(delay)
+	a.w.Pause(delay)
+	a.next = a.w.Next()
 }
 
 func (a *actor) unlock() {

@@ -137,7 +137,8 @@ func permit(name string, slots int) waitqueue.Request {
 func (p *process) join(r waitqueue.Request) *waitqueue.Waiter {
 	p.t.Helper()
 	w := new(waitqueue.Waiter)
-	do := p.Join(w, r)
+	p.Join(w, r)
+	do := w.Next()
 	require.NoError(p.t, do.Err)
 	p.tell(w, do)
 	return w
@@ -150,7 +151,8 @@ func (p *process) tell(w *waitqueue.Waiter, do waitqueue.Instruction) {
 func (p *process) joinError(r waitqueue.Request) error {
 	p.t.Helper()
 	w := new(waitqueue.Waiter)
-	do := p.Join(w, r)
+	p.Join(w, r)
+	do := w.Next()
 	require.Equal(p.t, waitqueue.Fail, do.Action)
 	w.Leave()
 	return do.Err
@@ -206,7 +208,8 @@ func (p *process) pauses(w *waitqueue.Waiter) {
 func (p *process) failed(w *waitqueue.Waiter, err error, denied bool) {
 	p.t.Helper()
 	p.asks(w, 0)
-	p.tell(w, w.Failed(err, denied))
+	w.Failed(err, denied)
+	p.tell(w, w.Next())
 }
 
 // probes checks that the waiter is to probe, after an attempt that failed with an error.
@@ -222,7 +225,8 @@ func (p *process) pause(w *waitqueue.Waiter) {
 	p.t.Helper()
 	require.Equal(p.t, waitqueue.Probe, p.next(w).Action)
 	w.Listen()
-	p.tell(w, w.Pause(time.Minute))
+	w.Pause(time.Minute)
+	p.tell(w, w.Next())
 }
 
 // denied has the waiter be denied, and pause for a minute.

@@ -45,43 +45,38 @@ const (
 	Fail
 )
 
-// Next returns what the caller is to do now.
+// Next returns what the caller is to do now. It ends a yielding or a pause whose time is over.
 func (w *Waiter) Next() (next Instruction) {
-	w.handle(func(*queue) { next = w.settle() })
+	w.handle(func(q *queue) {
+		if w.state == yielding || w.state == pausing {
+			if next.After = max(0, w.waitUntil.Sub(q.all.Now())); next.After == 0 {
+				w.ask()
+			}
+		}
+		switch w.state {
+		case asking:
+			next.Action = Ask
+		case probing:
+			next.Action, next.Err = Probe, q.reason
+		case given:
+			next.Action, next.Lock = Inherit, w.inherit
+		case gone:
+			next.Action, next.Err = Fail, w.err
+		}
+		select {
+		case <-w.wake: // the caller learns the state now
+		default:
+		}
+		if next.Action == Wait && w.wake == nil {
+			w.wake = make(chan struct{}, 1)
+		}
+	})
 	return next
 }
 
 // Woken returns the channel that receives when Next has changed. Nothing else wakes a caller. It is nil until the
 // caller was told to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
-
-// settle ends a yielding or a pause whose time is over, and returns what the caller is to do. It makes the channel that
-// wakes the caller before the caller first waits.
-func (w *Waiter) settle() (next Instruction) {
-	if w.state == yielding || w.state == pausing {
-		if next.After = max(0, w.waitUntil.Sub(w.queue.all.Now())); next.After == 0 {
-			w.ask()
-		}
-	}
-	switch w.state {
-	case asking:
-		next.Action = Ask
-	case probing:
-		next.Action, next.Err = Probe, w.queue.reason
-	case given:
-		next.Action, next.Lock = Inherit, w.inherit
-	case gone:
-		next.Action, next.Err = Fail, w.err
-	}
-	select {
-	case <-w.wake: // the caller learns the state now
-	default:
-	}
-	if next.Action == Wait && w.wake == nil {
-		w.wake = make(chan struct{}, 1)
-	}
-	return next
-}
 
 // become changes the state of the caller, and wakes the caller.
 func (w *Waiter) become(s state) {
@@ -105,27 +100,19 @@ func (w *Waiter) ask() {
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
 func (w *Waiter) Leave() { w.handle(func(q *queue) { q.leave(w) }) }
 
-// Failed records why an attempt of the waiter failed, and returns what the waiter is to do. denied reports whether
-// the masters denied the attempt. If not, Failed publishes a release that was silent: waiters in other
-// processes would get no message otherwise.
-func (w *Waiter) Failed(err error, denied bool) (next Instruction) {
-	w.handle(func(q *queue) {
-		q.failed(w, err, denied)
-		next = w.settle()
-	})
-	return next
+// Failed records why an attempt of the waiter failed. denied reports whether the masters denied the attempt. If not,
+// Failed publishes a release that was silent: waiters in other processes would get no message otherwise.
+func (w *Waiter) Failed(err error, denied bool) {
+	w.handle(func(q *queue) { q.failed(w, err, denied) })
 }
 
-// Pause records for how long the waiter pauses after it has probed, and returns what it is to do. A release message ends
-// the pause if it is urgent; see queue.advance.
-func (w *Waiter) Pause(d time.Duration) (next Instruction) {
+// Pause records for how long the waiter pauses after it has probed. Urgent news ends the pause; see queue.advance.
+func (w *Waiter) Pause(d time.Duration) {
 	w.handle(func(q *queue) {
 		w.waitUntil = q.all.Now().Add(d)
 		w.become(pausing)
 		q.advance()
-		next = w.settle()
 	})
-	return next
 }
 
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter

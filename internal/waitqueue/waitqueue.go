@@ -94,17 +94,15 @@ func (r *Request) key() queueKey {
 	}
 }
 
-// Join adds a caller to the end of its queue, and returns what the caller is to do first. A TryLock that need not wait
-// is told to fail. w must be the zero Waiter, or one that has left its queue.
-func (qs *Queues) Join(w *Waiter, r Request) (first Instruction) {
+// Join adds a caller to the end of its queue. A TryLock that need not wait is told to fail. w must be the zero Waiter, or
+// one that has left its queue.
+func (qs *Queues) Join(w *Waiter, r Request) {
 	*w = Waiter{Request: r}
 	key := r.key() // without the mutex: the text of many names is long
 	qs.handle(func() {
 		w.queue = qs.queueFor(key)
 		w.queue.join(w)
-		first = w.settle()
 	})
-	return first
 }
 
 // queueFor returns the queue with a key. It makes one if there is none.

@@ -83,7 +83,8 @@ func joining(qs *Queues, rnd *rand.Rand) *caller {
 	}
 	r.Try = rnd.IntN(4) == 0
 	c := new(caller)
-	c.next = qs.Join(&c.Waiter, r)
+	qs.Join(&c.Waiter, r)
+	c.next = c.Next()
 	return c
 }
 
@@ -110,7 +111,8 @@ func (c *caller) step(rnd *rand.Rand) (ended bool) {
 	case c.next.Action == Probe:
 		c.Listen()
 		c.OwnersHold([]string{"owner0"})
-		c.next = c.Pause(time.Duration(rnd.IntN(2)))
+		c.Pause(time.Duration(rnd.IntN(2)))
+		c.next = c.Next()
 	case rnd.IntN(2) == 0 && c.mayHave():
 		c.hold = new(Hold)
 		if c.Slotted {
@@ -121,7 +123,8 @@ func (c *caller) step(rnd *rand.Rand) (ended bool) {
 		c.Leave()
 		return true
 	default:
-		c.next = c.Failed(errors.New("refused"), rnd.IntN(2) == 0)
+		c.Failed(errors.New("refused"), rnd.IntN(2) == 0)
+		c.next = c.Next()
 	}
 	return false
 }
