@@ -94,8 +94,8 @@ func (r *Request) key() queueKey {
 	}
 }
 
-// Join adds a caller to the end of its queue. A TryLock that need not wait is told to fail. w must be the zero Waiter, or
-// one that has left its queue.
+// Join adds a caller to the end of its queue. A TryLock that need not wait is told to fail. w must be the zero Waiter,
+// or one that has left its queue.
 func (qs *Queues) Join(w *Waiter, r Request) {
 	*w = Waiter{Request: r}
 	key := r.key() // without the mutex: the text of many names is long
