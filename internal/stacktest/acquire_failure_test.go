@@ -174,9 +174,7 @@ func TestAnEndedContextLocksNothing(t *testing.T) {
 			require.ErrorIs(t, call(), context.Canceled)
 		}
 		synctest.Wait()
-		for _, m := range w.Masters() {
-			assert.Zero(t, m.Dials())
-		}
+		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/testcert"
 	"github.com/redlock-go/redlock/node"
 )
@@ -96,9 +97,7 @@ func TestAnOutageIsLoggedWhileConnecting(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log strings.Builder
 		l := w.locker(t, "here", redlock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		for _, m := range w.Masters() {
-			m.BlackHole()
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.BlackHole() })
 		ctx, cancel := context.WithCancel(t.Context())
 		out := locking(ctx, l, "x")
 		time.Sleep(2 * time.Second)

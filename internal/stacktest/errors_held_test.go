@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // heldError asserts that err is about a lock that another holds, and nothing else, and returns its HeldError.
@@ -141,9 +142,7 @@ func TestHeldErrorShowsNoForeignValue(t *testing.T) {
 		":" + hexadecimal:               "",
 	} {
 		bubble(t, 3, func(t *testing.T, w *world) {
-			for _, m := range w.Masters() {
-				m.Set("x", value, time.Hour)
-			}
+			each(w.Masters(), func(m *simnet.Master) { m.Set("x", value, time.Hour) })
 			_, err := w.locker(t, "a").Lock(within(t, time.Second), "x")
 			assert.Equal(t, holder, heldError(t, err).Holder, value)
 			assert.NotContains(t, err.Error(), "secret")
@@ -203,9 +202,7 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 			return nil, err
 		}},
 		"a used up counter": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			for _, m := range w.Masters() {
-				m.Set(kind.FenceKey(names[5]), "9007199254740991", time.Hour)
-			}
+			each(w.Masters(), func(m *simnet.Master) { m.Set(kind.FenceKey(names[5]), "9007199254740991", time.Hour) })
 			_, err := l.TryLockAll(ctx, names, redlock.WithFencing())
 			return nil, err
 		}},

@@ -150,12 +150,8 @@ func TestALockerShowsNeitherUserNorQueryOfItsMasters(t *testing.T) {
 			"another password": func() {
 				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("another"); m.Reset() })
 			},
-			"frozen": func() {
-				each(w.Masters(), (*simnet.Master).Freeze)
-			},
-			"gone": func() {
-				each(w.Masters(), (*simnet.Master).Crash)
-			},
+			"frozen": func() { each(w.Masters(), (*simnet.Master).Freeze) },
+			"gone":   func() { each(w.Masters(), (*simnet.Master).Crash) },
 		} {
 			fault()
 			for range 20 { // as it is noticed, and after

@@ -134,9 +134,7 @@ func TestCountersEndADayAfterTheirLastLock(t *testing.T) {
 		lk := fenced(t, l, "x")
 		time.Sleep(30 * time.Hour)
 		require.NoError(t, lk.Err())
-		for _, m := range w.Masters() {
-			assert.NotEmpty(t, counted(m, "x"), "an extension keeps it")
-		}
+		each(w.Masters(), func(m *simnet.Master) { assert.NotEmpty(t, counted(m, "x"), "an extension keeps it") })
 		unlock(t, lk)
 		time.Sleep(24*time.Hour + 2*time.Hour)
 		assert.Zero(t, w.keys())
@@ -156,9 +154,7 @@ func TestReadersGoByTheHintWhereCountsAreOld(t *testing.T) {
 		unlock(t, writer)
 		synctest.Wait()
 		time.Sleep(time.Second)
-		for _, m := range w.Masters() {
-			count(m, "x", strconv.FormatUint(old.Fence(), 10))
-		}
+		each(w.Masters(), func(m *simnet.Master) { count(m, "x", strconv.FormatUint(old.Fence(), 10)) })
 		assert.Greater(t, rlock(t, l, "x").Fence(), writer.Fence())
 	})
 }
@@ -182,9 +178,7 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithFencing())
-		for _, m := range w.Masters() {
-			count(m, "x", fmt.Sprint(int64(largest)))
-		}
+		each(w.Masters(), func(m *simnet.Master) { count(m, "x", fmt.Sprint(int64(largest))) })
 		for what, take := range map[string]func() (*redlock.Lock, error){
 			"TryLock":   func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
 			"Lock":      func() (*redlock.Lock, error) { return l.Lock(within(t, time.Minute), "x") },

@@ -111,10 +111,7 @@ func numbered(letters string) (masters []int) {
 	return masters
 }
 
-const (
-	migrating = 6           // masters there are, A to F
-	window    = ttl + drift // the default restart window
-)
+const migrating = 6 // masters there are, A to F
 
 // new, gone: what is on one of the lists only.
 func (c change) new() []int  { return without(c.to, c.from) }
@@ -174,10 +171,16 @@ func TestEveryMajorityOfOneListMeetsEveryOneOfTheNext(t *testing.T) {
 	}
 }
 
-// begin takes down what does not run.
-func (w *world) begin(off []int) {
-	for _, m := range off {
+// stop takes masters down, and restart starts them empty.
+func (w *world) stop(masters []int) {
+	for _, m := range masters {
 		w.Master(m).Crash()
+	}
+}
+
+func (w *world) restart(masters []int) {
+	for _, m := range masters {
+		w.Master(m).Restart()
 	}
 }
 
@@ -201,11 +204,26 @@ func (w *world) reaching(t *testing.T, list, reached []int, opts ...redlock.Opti
 	return w.over(t, host, w.nodes(t, host, w.list(list)...), opts...)
 }
 
-// begun is a world in the middle of a change, with a lock of the old list on old, of a client that has disappeared.
-func (c change) begun(t *testing.T, w *world, old []int) *redlock.Lock {
+// twoHolders has a client of the old list lock on the masters old and disappear in the middle of the change, does a
+// step, and has a client of the new list lock on the masters next. It returns whether both have the lock then.
+func (c change) twoHolders(
+	t *testing.T, old, next []int, step func(w *world), opts ...redlock.Option,
+) (two bool) {
 	t.Helper()
-	w.begin(without([]int{0, 1, 2, 3, 4, 5}, slices.Concat(c.from, without(c.to, c.off))))
-	return lock(t, w.reaching(t, c.from, old), "job", redlock.WithoutKeepalive(), redlock.WithFencing())
+	bubble(t, migrating, func(t *testing.T, w *world) {
+		w.stop(without([]int{0, 1, 2, 3, 4, 5}, slices.Concat(c.from, without(c.to, c.off))))
+		first := lock(t, w.reaching(t, c.from, old), "job", redlock.WithoutKeepalive(), redlock.WithFencing())
+		step(w)
+		second, err := w.reaching(t, c.to, next, opts...).Lock(within(t, time.Minute), "job", redlock.WithFencing())
+		require.NoError(t, err, c.name)
+		two = time.Now().Before(first.Until())
+		assert.Equal(t, two, first.Err() == nil, c.name)
+		if !two {
+			assert.Greater(t, second.Fence(), first.Fence(), c.name)
+		}
+		unlock(t, second)
+	})
+	return two
 }
 
 // The masters that are started last vote when what was locked with the old list is over, however early they are
@@ -219,26 +237,9 @@ func TestMastersThatAreStartedLastWaitForTheLocksOfBefore(t *testing.T) {
 		}
 		old, next := c.apart(c.off, nil)
 		require.NotNil(t, old)
-		for _, guard := range []bool{true, false} {
-			bubble(t, migrating, func(t *testing.T, w *world) {
-				opts := []redlock.Option{redlock.WithFencing()}
-				if !guard {
-					opts = append(opts, redlock.WithoutRestartGuard())
-				}
-				held := c.begun(t, w, old)
-				for _, m := range last {
-					w.Master(m).Restart()
-				}
-				l, err := w.reaching(t, c.to, next, opts...).Lock(within(t, time.Minute), "job")
-				require.NoError(t, err, c.name)
-				assert.Equal(t, guard, !time.Now().Before(held.Until()), "%s, restart guard %v", c.name, guard)
-				assert.Equal(t, guard, held.Err() != nil)
-				if guard {
-					assert.Greater(t, l.Fence(), held.Fence())
-				}
-				unlock(t, l)
-			})
-		}
+		start := func(w *world) { w.restart(last) }
+		assert.False(t, c.twoHolders(t, old, next, start), c.name)
+		assert.True(t, c.twoHolders(t, old, next, start, redlock.WithoutRestartGuard()), "%s, the control", c.name)
 	}
 }
 
@@ -252,21 +253,8 @@ func TestAfterMastersWereStoppedATTLMustPass(t *testing.T) {
 		}
 		old, next := c.apart(nil, c.off)
 		require.NotNil(t, old)
-		for _, wait := range []bool{true, false} {
-			bubble(t, migrating, func(t *testing.T, w *world) {
-				held := c.begun(t, w, old)
-				for _, m := range first {
-					w.Master(m).Crash()
-				}
-				if wait {
-					time.Sleep(ttl)
-				}
-				l, err := w.reaching(t, c.to, next).Lock(within(t, time.Minute), "job")
-				require.NoError(t, err, c.name)
-				assert.Equal(t, wait, held.Err() != nil, "%s, waited %v: one holder", c.name, wait)
-				unlock(t, l)
-			})
-		}
+		assert.False(t, c.twoHolders(t, old, next, func(w *world) { w.stop(first); time.Sleep(ttl) }), c.name)
+		assert.True(t, c.twoHolders(t, old, next, func(w *world) { w.stop(first) }), "%s, the control", c.name)
 	}
 }
 
@@ -278,18 +266,8 @@ func TestANewMasterThatIsStartedWhenTheOldOneHasStopped(t *testing.T) {
 			continue
 		}
 		old, next := c.apart(nil, c.off)
-		for _, idle := range []bool{false, true} { // the new one has been running idle for long
-			bubble(t, migrating, func(t *testing.T, w *world) {
-				held := c.begun(t, w, old)
-				w.Master(c.gone()[0]).Crash()
-				if !idle {
-					w.Master(c.new()[0]).Restart()
-				}
-				l, err := w.reaching(t, c.to, next).Lock(within(t, time.Minute), "job")
-				require.NoError(t, err, c.name)
-				assert.Equal(t, idle, held.Err() == nil, "%s, running idle %v: two holders", c.name, idle)
-				unlock(t, l)
-			})
-		}
+		assert.False(t, c.twoHolders(t, old, next, func(w *world) { w.stop(c.gone()); w.restart(c.new()) }), c.name)
+		assert.True(t, c.twoHolders(t, old, next, func(w *world) { w.stop(c.gone()) }),
+			"%s: the new one has been running idle for long", c.name)
 	}
 }

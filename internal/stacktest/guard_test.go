@@ -264,9 +264,7 @@ func inBalanced(t *testing.T, balanced int, f func(t *testing.T, w *world, urls 
 			}
 			urls = append(urls, "redis://"+addr)
 		}
-		for _, m := range w.Masters() {
-			m.Delay(time.Millisecond, time.Millisecond)
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, time.Millisecond) })
 		f(t, w, urls)
 	})
 }
@@ -319,8 +317,6 @@ func TestServersBehindLoadBalancersGrantNoLock(t *testing.T) {
 
 // keysOf returns how many keys there are on the masters from, from+1 … below to.
 func (w *world) keysOf(from, to int) (n int) {
-	for _, m := range w.some(from, to) {
-		n += len(m.Keys())
-	}
+	each(w.some(from, to), func(m *simnet.Master) { n += len(m.Keys()) })
 	return n
 }

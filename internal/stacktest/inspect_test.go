@@ -253,9 +253,7 @@ func TestInspectCountsTheHoldersThatItDoesNotList(t *testing.T) {
 				if tt.slots > 0 {
 					token = fmt.Sprintf("%d:%d:%s", tt.slots, i+1, token)
 				}
-				for _, m := range w.Masters() {
-					entry(m, tt.kind, token)
-				}
+				each(w.Masters(), func(m *simnet.Master) { entry(m, tt.kind, token) })
 			}
 			h, err := w.locker(t, "a").Inspect(t.Context(), "x")
 			require.NoError(t, err)

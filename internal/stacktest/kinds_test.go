@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 type (
@@ -298,9 +299,7 @@ func TestAMinHoldLastsOnFastMasters(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		const d = 9 * time.Second
 		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithRetry(time.Millisecond, time.Millisecond))
-		for _, m := range w.Masters() {
-			m.Rate(1.004)
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.Rate(1.004) })
 		job := lock(t, a, "x", redlock.WithMinHold(d))
 		acquired := time.Now()
 		unlock(t, job)

@@ -72,9 +72,7 @@ func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 			each(w.some(0, 3), (*simnet.Master).Freeze)
 		}},
 		{"all masters are cut off", nil, func(w *world) {
-			for _, m := range w.Masters() {
-				m.BlackHole()
-			}
+			each(w.Masters(), func(m *simnet.Master) { m.BlackHole() })
 		}},
 		{"all masters refuse", nil, func(w *world) {
 			for _, m := range w.Masters() {

@@ -81,8 +81,6 @@ func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
 		assert.Less(t, time.Since(began), 9*time.Second)
 		unlock(t, got)
 		time.Sleep(30 * time.Second)
-		for _, m := range w.Masters() {
-			assert.Empty(t, m.Get("x"))
-		}
+		each(w.Masters(), func(m *simnet.Master) { assert.Empty(t, m.Get("x")) })
 	})
 }

@@ -197,9 +197,7 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 		assert.Zero(t, l.Stats().Started, "these are no acquisitions")
 
 		synctest.Wait()
-		for _, m := range w.Masters() {
-			assert.Zero(t, m.Dials())
-		}
+		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
 	})
 }
 
@@ -207,9 +205,7 @@ func TestOpenAndNewSendNothing(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		w.locker(t, "a")
 		time.Sleep(time.Hour)
-		for _, m := range w.Masters() {
-			assert.Zero(t, m.Dials())
-		}
+		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
 	})
 }
 
@@ -389,9 +385,7 @@ func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			assert.NotContains(t, err.Error(), `\x`, "it is cut between runes")
 		}
 		synctest.Wait()
-		for _, m := range w.Masters() {
-			assert.Zero(t, m.Dials())
-		}
+		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
 	})
 }
 

@@ -221,9 +221,7 @@ func TestARefusedExtensionSaysWhy(t *testing.T) {
 		each(w.Masters(), (*simnet.Master).Freeze)
 		time.Sleep(ttl / 2)
 		w.Heal()
-		for _, m := range w.Masters() {
-			m.Reply(reason, "EVALSHA")
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.Reply(reason, "EVALSHA") })
 		time.Sleep(ttl)
 		synctest.Wait()
 		require.ErrorIs(t, lk.Err(), redlock.ErrLost)

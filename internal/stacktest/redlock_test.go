@@ -164,9 +164,7 @@ func TestCloseAmongEverythingElse(t *testing.T) {
 	t.Parallel()
 	for seed := range 20 {
 		bubble(t, 3, func(t *testing.T, w *world) {
-			for _, m := range w.Masters() {
-				m.Delay(0, time.Millisecond)
-			}
+			each(w.Masters(), func(m *simnet.Master) { m.Delay(0, time.Millisecond) })
 			var acquisitions atomic.Int64 // and holds, that have not ended
 			l := w.locker(t, "a", redlock.WithTTL(time.Second), redlock.WithTrace(&redlock.Trace{
 				AcquireStart: func(context.Context, redlock.AcquireStartEvent) { acquisitions.Add(1) },

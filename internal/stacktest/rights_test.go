@@ -80,9 +80,7 @@ func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
 		const name = "unknown command"
 		l := w.locker(t, "a")
 		w.warm(t, l)
-		for _, m := range w.Masters() {
-			m.Set(kind.FenceKey(name), "foreign", 0)
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.Set(kind.FenceKey(name), "foreign", 0) })
 		_, err := l.TryLock(t.Context(), name, redlock.WithFencing())
 		require.ErrorContains(t, err, "is no fence")
 		synctest.Wait()

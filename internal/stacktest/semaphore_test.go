@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 func TestASemaphoreHasNPermits(t *testing.T) {
@@ -168,9 +169,7 @@ func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
 			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), permit)
 			require.NoError(t, err)
 		}
-		for _, m := range w.some(1, 3) {
-			m.Delay(20*time.Millisecond, 0)
-		}
+		each(w.some(1, 3), func(m *simnet.Master) { m.Delay(20*time.Millisecond, 0) })
 		_, err := a.Semaphore("x", 1).TryAcquire(t.Context())
 		var slots *redlock.SlotsError
 		require.ErrorAs(t, err, &slots)

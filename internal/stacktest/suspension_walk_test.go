@@ -27,7 +27,15 @@ type deadline struct {
 	name  string
 	steps []time.Duration
 	opts  []redlock.Option
-	walk  func(t *testing.T, w *world, a, other *redlock.Locker, step time.Duration) string
+	walk  func(w walk) string
+}
+
+// walk is what a walk gets: a world, the Locker of the host that is suspended, another one, and the step.
+type walk struct {
+	*testing.T
+	*world
+	a, other *redlock.Locker
+	step     time.Duration
 }
 
 var (
@@ -51,83 +59,71 @@ func twoHolders(t *testing.T, lk *redlock.Lock, other *redlock.Locker) string {
 }
 
 var deadlines = []deadline{
-	{"lease, acquire", duringRequest, noKeepalive, func(
-		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
-	) string {
-		out := inBackground(func() (*redlock.Lock, error) { return a.TryLock(t.Context(), "x") })
-		time.Sleep(step)
+	{"lease, acquire", duringRequest, noKeepalive, func(w walk) string {
+		out := inBackground(func() (*redlock.Lock, error) { return w.a.TryLock(w.Context(), "x") })
+		time.Sleep(w.step)
 		w.suspend("a", ttl+time.Second)
-		return twoHolders(t, ended(t, out, time.Second).lock, other)
+		return twoHolders(w.T, ended(w.T, out, time.Second).lock, w.other)
 	}},
-	{"lease, extension", duringRequest, noKeepalive, func(
-		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
-	) string {
-		lk := lock(t, a, "x")
+	{"lease, extension", duringRequest, noKeepalive, func(w walk) string {
+		lk := lock(w.T, w.a, "x")
 		time.Sleep(time.Second)
-		out := inBackground(func() (*redlock.Lock, error) { return nil, lk.Extend(t.Context()) })
-		time.Sleep(step)
+		out := inBackground(func() (*redlock.Lock, error) { return nil, lk.Extend(w.Context()) })
+		time.Sleep(w.step)
 		w.suspend("a", ttl+time.Second)
-		ended(t, out, time.Second)
-		return twoHolders(t, lk, other)
+		ended(w.T, out, time.Second)
+		return twoHolders(w.T, lk, w.other)
 	}},
-	{"lease, hand-over", onceHeld, noKeepalive, func(
-		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
-	) string {
-		lk := lock(t, a, "x")
-		next := locking(t.Context(), a, "x")
-		time.Sleep(step)
+	{"lease, hand-over", onceHeld, noKeepalive, func(w walk) string {
+		lk := lock(w.T, w.a, "x")
+		next := locking(w.Context(), w.a, "x")
+		time.Sleep(w.step)
 		w.suspend("a", ttl+time.Second)
-		theirs := lock(t, other, "x")
-		err := lk.Unlock(t.Context())
+		theirs := lock(w.T, w.other, "x")
+		err := lk.Unlock(w.Context())
 		synctest.Wait()
 		select {
 		case got := <-next:
 			return fmt.Sprintf("two holders: the lease was handed over (%v, %v)", got.lock, got.err)
 		default:
 		}
-		unlock(t, theirs)
-		unlock(t, ended(t, next, 3*time.Second).lock)
+		unlock(w.T, theirs)
+		unlock(w.T, ended(w.T, next, 3*time.Second).lock)
 		if err == nil {
 			return "the unlock reports no loss"
 		}
 		return ""
 	}},
-	{"hand-over budget", onceHeld, nil, func(
-		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
-	) string {
-		time.Sleep(step)
-		lk := lock(t, a, "x")
-		next := locking(t.Context(), a, "x")
+	{"hand-over budget", onceHeld, nil, func(w walk) string {
+		time.Sleep(w.step)
+		lk := lock(w.T, w.a, "x")
+		next := locking(w.Context(), w.a, "x")
 		w.suspend("a", ttl/5) // three quarters of the TTL are left
 		w.forget()
-		unlock(t, lk)
-		got := ended(t, next, time.Second)
-		require.NoError(t, got.err)
-		unlock(t, got.lock)
+		unlock(w.T, lk)
+		got := ended(w.T, next, time.Second)
+		require.NoError(w.T, got.err)
+		unlock(w.T, got.lock)
 		if got.took < ttl/5+2*hop {
 			return "the lease was handed over beyond the budget"
 		}
 		return ""
 	}},
-	{"keepalive", append(duringRequest, time.Second), nil, func(
-		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
-	) string {
-		lk := lock(t, a, "x")
-		time.Sleep(step)
+	{"keepalive", append(duringRequest, time.Second), nil, func(w walk) string {
+		lk := lock(w.T, w.a, "x")
+		time.Sleep(w.step)
 		w.suspend("a", ttl*7/10)
 		time.Sleep(time.Second + 4*hop)
 		if left := w.Masters()[0].TTL("x"); left < ttl*8/10 {
 			return fmt.Sprintf("a second after the suspension, %v of the TTL are left", left)
 		}
-		require.NoError(t, lk.Err())
-		unlock(t, lk)
+		require.NoError(w.T, lk.Err())
+		unlock(w.T, lk)
 		return ""
 	}},
-	{"maximum hold", duringRequest, []redlock.Option{redlock.WithMaxHold(2 * ttl)}, func(
-		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
-	) string {
-		lk := lock(t, a, "x")
-		time.Sleep(step)
+	{"maximum hold", duringRequest, []redlock.Option{redlock.WithMaxHold(2 * ttl)}, func(w walk) string {
+		lk := lock(w.T, w.a, "x")
+		time.Sleep(w.step)
 		for range 5 {
 			w.suspend("a", ttl/4)
 			time.Sleep(ttl / 5)
@@ -137,72 +133,64 @@ var deadlines = []deadline{
 		}
 		return ""
 	}},
-	{"minimum hold", duringRequest, []redlock.Option{redlock.WithMinHold(ttl)}, func(
-		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
-	) string {
+	{"minimum hold", duringRequest, []redlock.Option{redlock.WithMinHold(ttl)}, func(w walk) string {
 		began := time.Now()
-		lk := lock(t, a, "x")
-		time.Sleep(step)
+		lk := lock(w.T, w.a, "x")
+		time.Sleep(w.step)
 		w.suspend("a", ttl/2)
-		require.NoError(t, lk.Extend(t.Context())) // the masters keep the key for long enough
-		unlock(t, lk)
-		unlock(t, granted(t, locking(t.Context(), other, "x"), 3*ttl))
+		require.NoError(w.T, lk.Extend(w.Context())) // the masters keep the key for long enough
+		unlock(w.T, lk)
+		unlock(w.T, granted(w.T, locking(w.Context(), w.other, "x"), 3*ttl))
 		if taken := time.Since(began); taken < ttl || taken > ttl*11/10 {
 			return fmt.Sprintf("the name was taken for %v", taken)
 		}
 		return ""
 	}},
-	{"waiting", onceHeld, []redlock.Option{redlock.WithRetry(time.Hour, time.Hour)}, func(
-		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
-	) string {
+	{"waiting", onceHeld, []redlock.Option{redlock.WithRetry(time.Hour, time.Hour)}, func(w walk) string {
 		w.foreign("x", time.Minute)
-		out := locking(t.Context(), a, "x")
-		time.Sleep(time.Second + step) // it has probed, and knows when the key expires
+		out := locking(w.Context(), w.a, "x")
+		time.Sleep(time.Second + w.step) // it has probed, and knows when the key expires
 		w.suspend("a", time.Hour)
 		resumed := time.Now()
-		unlock(t, ended(t, out, 2*time.Hour).lock)
+		unlock(w.T, ended(w.T, out, 2*time.Hour).lock)
 		if late := time.Since(resumed); late > 2*time.Second {
 			return fmt.Sprintf("the waiter asked %v after the suspension", late)
 		}
 		return ""
 	}},
-	{"restart window", onceHeld, nil, func(
-		t *testing.T, w *world, a, _ *redlock.Locker, step time.Duration,
-	) string {
+	{"restart window", onceHeld, nil, func(w walk) string {
 		for _, m := range w.Masters() {
 			m.Crash()
 			m.Restart()
 		}
 		for i := 0; ; i++ { // until a has seen the new servers
-			_, err := a.TryLock(t.Context(), "x")
+			_, err := w.a.TryLock(w.Context(), "x")
 			if restarted(err) {
 				break
 			}
-			require.Less(t, i, 5, "%v", err)
+			require.Less(w.T, i, 5, "%v", err)
 			time.Sleep(timeout)
 		}
-		time.Sleep(step)
+		time.Sleep(w.step)
 		w.suspend("a", ttl+2*time.Second)
-		lk, err := a.TryLock(t.Context(), "x")
+		lk, err := w.a.TryLock(w.Context(), "x")
 		if err != nil {
 			return err.Error()
 		}
-		unlock(t, lk)
+		unlock(w.T, lk)
 		return ""
 	}},
-	{"election", onceHeld, nil, func(
-		t *testing.T, w *world, a, other *redlock.Locker, step time.Duration,
-	) string {
-		leader, err := election.New(a, "x").Campaign(t.Context())
-		require.NoError(t, err)
-		time.Sleep(step)
+	{"election", onceHeld, nil, func(w walk) string {
+		leader, err := election.New(w.a, "x").Campaign(w.Context())
+		require.NoError(w.T, err)
+		time.Sleep(w.step)
 		w.suspend("a", ttl+time.Second)
-		next, err := election.New(other, "x").Campaign(within(t, 5*time.Second))
-		require.NoError(t, err)
+		next, err := election.New(w.other, "x").Campaign(within(w.T, 5*time.Second))
+		require.NoError(w.T, err)
 		if leader.Err() == nil {
 			return "two leaders"
 		}
-		require.NoError(t, next.Resign(t.Context()))
+		require.NoError(w.T, next.Resign(w.Context()))
 		return ""
 	}},
 }
@@ -262,7 +250,7 @@ func (d deadline) at(t *testing.T, step time.Duration, counts bool) (complaint s
 		}
 		a := w.over(t, "a", nodes, append([]redlock.Option{redlock.WithClock(c)}, d.opts...)...)
 		w.warm(t, a)
-		complaint = d.walk(t, w, a, w.locker(t, "other"), step)
+		complaint = d.walk(walk{t, w, a, w.locker(t, "other"), step})
 	})
 	return complaint
 }

@@ -43,42 +43,16 @@ func goroutine() string {
 // process or on the masters, if the caller recovers.
 func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	t.Parallel()
-	type call func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error
-	took := func(lk *redlock.Lock, err error) error {
-		if err == nil {
-			err = lk.Unlock(context.Background())
-		}
-		return err
-	}
-	calls := map[string]call{
-		"Lock":    func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.Lock(ctx, "x")) },
-		"TryLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.TryLock(ctx, "x")) },
-		"Do": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return l.Do(ctx, "x", func(context.Context) error { return nil })
-		},
-		"LockAll": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return took(l.LockAll(ctx, []string{"x", "y"}))
-		},
-		"RW.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return took(l.RW("x").Lock(ctx))
-		},
-		"RW.RLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return took(l.RW("x").RLock(ctx))
-		},
-		"Reentrant.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return took(l.Reentrant("x", "me").Lock(ctx))
-		},
-		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
-		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
-	}
 	const taking = "AcquireStart Vote AcquireEnd Waiting HoldEnd Unlocked"
-	can := map[string]string{ // which callbacks each call makes in its own goroutine
-		"Lock": taking, "TryLock": strings.Replace(taking, "Waiting", "", 1), "Do": taking, "LockAll": taking,
-		"RW.Lock": taking, "RW.RLock": taking, "Reentrant.Lock": taking,
-		"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended",
+	can := map[string]string{"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended"} // in the caller's goroutine
+	for name := range ways {
+		can[name] = taking
+		if strings.Contains(name, "Try") {
+			can[name] = strings.Replace(taking, "Waiting", "", 1)
+		}
 	}
-	for name, call := range calls {
-		for callback := range strings.FieldsSeq(can[name]) {
+	for name, callbacks := range can {
+		for callback := range strings.FieldsSeq(callbacks) {
 			subWorld(t, name+", "+callback, 5, func(t *testing.T, w *world) {
 				var panics atomic.Pointer[string]
 				a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string, _ any) {
@@ -115,7 +89,14 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 							panicked = true
 						}
 					}()
-					_ = call(within(t, time.Minute), a, held)
+					switch ctx := within(t, time.Minute); name {
+					case "Unlock":
+						_ = held.Unlock(ctx)
+					case "Extend":
+						_ = held.Extend(ctx)
+					default:
+						_ = ways[name](ctx, a, "x", func(*redlock.Lock) {})
+					}
 					return false
 				}()
 				assert.True(t, panicked)

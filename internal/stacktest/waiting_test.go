@@ -46,9 +46,7 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 		}
 		for which, i := range faulty {
 			subWorld(t, tt.name+which, tt.n, func(t *testing.T, w *world) {
-				for _, m := range w.Masters() {
-					m.Delay(500*time.Microsecond, 500*time.Microsecond)
-				}
+				each(w.Masters(), func(m *simnet.Master) { m.Delay(500*time.Microsecond, 500*time.Microsecond) })
 				if tt.fault != nil {
 					tt.fault(w, i)
 				}
@@ -114,9 +112,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		{"split votes, one dead", 0, 1, 5 * time.Millisecond},
 	} {
 		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			for _, m := range w.Masters() {
-				m.Delay(tt.delay, tt.delay)
-			}
+			each(w.Masters(), func(m *simnet.Master) { m.Delay(tt.delay, tt.delay) })
 			each(w.some(0, tt.dead), (*simnet.Master).Crash)
 			var lockers []*redlock.Locker
 			for i := range 3 {

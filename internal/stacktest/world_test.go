@@ -117,9 +117,7 @@ func (w *world) holders(name, token string) int {
 // keys returns how many keys there are on all masters together.
 func (w *world) keys() int {
 	n := 0
-	for _, m := range w.Masters() {
-		n += len(m.Keys())
-	}
+	each(w.Masters(), func(m *simnet.Master) { n += len(m.Keys()) })
 	return n
 }
 
@@ -152,9 +150,7 @@ func each(masters []*simnet.Master, do func(*simnet.Master)) {
 
 // delay makes each way to and from every master that long.
 func (w *world) delay(way time.Duration) {
-	for _, m := range w.Masters() {
-		m.Delay(way, 0)
-	}
+	each(w.Masters(), func(m *simnet.Master) { m.Delay(way, 0) })
 }
 
 // distance is delay for the ways of one host.
