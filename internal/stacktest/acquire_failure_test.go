@@ -173,8 +173,7 @@ func TestAnEndedContextLocksNothing(t *testing.T) {
 		} {
 			require.ErrorIs(t, call(), context.Canceled)
 		}
-		synctest.Wait()
-		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
+		w.undialed(t)
 	})
 }
 
@@ -192,9 +191,7 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 			out := locking(t.Context(), b, name, redlock.WithRetry(time.Hour, time.Hour))
 			waiting(t, out)
 			require.NoError(t, lk.Extend(t.Context()))
-			h, err := b.Inspect(t.Context(), name)
-			require.NoError(t, err)
-			require.Len(t, h.Holders, 1)
+			assert.Equal(t, lk.Token(), holder(t, b, name).Token)
 			unlock(t, lk)
 			w := granted(t, out, time.Second, "woken by the release of %.20q", name)
 			unlock(t, w)
@@ -246,18 +243,14 @@ func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
 
 func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"frozen", "cut off"} {
+	for how, fault := range map[string]func(*simnet.Master){
+		"frozen": (*simnet.Master).Freeze, "cut off": func(m *simnet.Master) { m.BlackHole() },
+	} {
 		subWorld(t, how, 5, func(t *testing.T, w *world) {
 			l := w.locker(t, "a", redlock.WithTTL(time.Minute))
 			lk := lock(t, l, "x")
 			synctest.Wait()
-			for _, m := range w.some(0, 3) {
-				if how == "frozen" {
-					m.Freeze()
-				} else {
-					m.BlackHole()
-				}
-			}
+			each(w.some(0, 3), fault)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			began := time.Now()

@@ -191,11 +191,8 @@ func aNameWithoutSiblingKeys(t *testing.T, c *cluster) {
 		assert.NotContains(t, key, odd)
 	}
 	held := lock(t, l, odd)
-	seen, err := l.Inspect(t.Context(), odd)
-	require.NoError(t, err)
-	assert.EqualValues(t, "mutex", seen.Kind)
-	require.Len(t, seen.Holders, 1)
-	assert.Equal(t, held.Token(), seen.Holders[0].Token)
+	assert.EqualValues(t, "mutex", inspect(t, l, odd).Kind)
+	assert.Equal(t, held.Token(), holder(t, l, odd).Token)
 	require.NoError(t, l.Release(t.Context(), odd, held.Token()))
 	require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
 }
@@ -227,9 +224,7 @@ func everyKindWithFencing(t *testing.T, c *cluster) {
 			require.NoError(t, l.Extend(t.Context()), "%s %s", k.kind, name)
 			_, err = others.TryLock(t.Context(), name)
 			require.ErrorIs(t, err, redlock.ErrHeld, "%s %s", k.kind, name)
-			seen, err := others.Inspect(t.Context(), name)
-			require.NoError(t, err)
-			assert.Equal(t, last, seen.Fence, "%s %s", k.kind, name)
+			assert.Equal(t, last, inspect(t, others, name).Fence, "%s %s", k.kind, name)
 			unlock(t, l)
 		}
 		at, err := c.client.MasterForKey(t.Context(), name)

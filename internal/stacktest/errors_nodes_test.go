@@ -54,64 +54,55 @@ func TestNodeErrors(t *testing.T) {
 	}
 }
 
+// failure is an operation that fails after down, and what the masters were asked.
+type failure struct {
+	name, op string
+	fail     func(ctx context.Context, l *redlock.Locker, down func()) error
+}
+
 // failing are operations of which the masters of a majority failed, 1, 3 and 4 of five.
 var failing = append(failingTries(), []failure{
-	{"lock that waited", "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
+	{"lock that waited", "acquire", func(ctx context.Context, l *redlock.Locker, down func()) error {
 		down()
-		_, err := l.Lock(within(t, time.Minute), "x")
-		return err
+		return errorOf(l.Lock(ctx, "x"))
 	}},
-	{"do", "release", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
-		return l.Do(t.Context(), "x", func(context.Context) error {
+	{"do", "release", func(ctx context.Context, l *redlock.Locker, down func()) error {
+		return l.Do(ctx, "x", func(context.Context) error {
 			synctest.Wait()
 			down()
 			return nil
 		}, redlock.WithoutKeepalive())
 	}},
-	{"inspect", "inspect", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
+	{"inspect", "inspect", func(ctx context.Context, l *redlock.Locker, down func()) error {
 		down()
-		_, err := l.Inspect(t.Context(), "x")
-		return err
+		return errorOf(l.Inspect(ctx, "x"))
 	}},
-	{"status", "status", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-		t.Helper()
+	{"status", "status", func(ctx context.Context, l *redlock.Locker, down func()) error {
 		down()
-		_, err := l.Nodes(t.Context())
-		return err
+		return errorOf(l.Nodes(ctx))
 	}},
 }...)
-
-// failure is an operation that fails after down, and what the masters were asked.
-type failure struct {
-	name, op string
-	fail     func(t *testing.T, w *world, l *redlock.Locker, down func()) error
-}
 
 // failingTries are the failures of every kind of lock.
 func failingTries() (all []failure) {
 	for _, k := range permitless {
-		all = append(all, failure{k.name, "acquire", func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-			t.Helper()
+		all = append(all, failure{k.name, "acquire", func(ctx context.Context, l *redlock.Locker, down func()) error {
 			down()
-			_, err := k.try(t.Context(), l)
-			return err
+			return errorOf(k.try(ctx, l))
 		}})
 		for op, do := range map[string]func(lk *redlock.Lock, ctx context.Context) error{
 			"extend": (*redlock.Lock).Extend, "release": (*redlock.Lock).Unlock,
 		} {
-			all = append(all, failure{
-				k.name + ", " + op, op, func(t *testing.T, _ *world, l *redlock.Locker, down func()) error {
-					t.Helper()
-					lk, err := k.try(t.Context(), l, redlock.WithoutKeepalive())
-					require.NoError(t, err)
-					synctest.Wait()
-					down()
-					return do(lk, t.Context())
-				},
-			})
+			name := k.name + ", " + op
+			all = append(all, failure{name, op, func(ctx context.Context, l *redlock.Locker, down func()) error {
+				lk, err := k.try(ctx, l, redlock.WithoutKeepalive())
+				if err != nil {
+					panic(err)
+				}
+				synctest.Wait()
+				down()
+				return do(lk, ctx)
+			}})
 		}
 	}
 	return all

@@ -303,7 +303,7 @@ func TestTheTextOfEveryTrouble(t *testing.T) {
 				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
 				l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
 				w.warm(t, l)
-				err := f.fail(t, w, l, func() {
+				err := f.fail(within(t, time.Minute), l, func() {
 					for _, i := range down {
 						tt.make(w, i)
 					}

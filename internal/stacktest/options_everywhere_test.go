@@ -126,71 +126,60 @@ var ways = map[string]way{
 var effects = []struct {
 	name    string
 	on, off redlock.LockOption // off is nil if no option turns on off
-	effect  func(t *testing.T, c *optionCall) bool
+	effect  func(c *optionCall) bool
 	skip    string // the ways that the option does not concern, or that always have it
 }{
-	{"WithTTL", redlock.WithTTL(3 * time.Second), redlock.WithTTL(ttl), func(t *testing.T, c *optionCall) bool {
-		t.Helper()
+	{"WithTTL", redlock.WithTTL(3 * time.Second), redlock.WithTTL(ttl), func(c *optionCall) bool {
 		var left, until time.Duration
-		require.NoError(t, c.call(func(lk *redlock.Lock) {
+		require.NoError(c, c.call(func(lk *redlock.Lock) {
 			until = time.Until(lk.Until())
-			h, err := c.l.Inspect(t.Context(), c.name)
-			require.NoError(t, err)
-			require.Len(t, h.Holders, 1)
-			left = h.Holders[0].Left
+			left = holder(c, c.l, c.name).Left
 		}))
-		assert.Equal(t, left > 3*time.Second, until > 3*time.Second, "the masters and the Locker")
+		assert.Equal(c, left > 3*time.Second, until > 3*time.Second, "the masters and the Locker")
 		return left <= 3*time.Second
 	}, ""},
-	{"WithoutKeepalive", redlock.WithoutKeepalive(), nil, func(t *testing.T, c *optionCall) bool {
-		t.Helper()
-		return c.lost(t, 15*time.Second, "its TTL of 10s ended")
+	{"WithoutKeepalive", redlock.WithoutKeepalive(), nil, func(c *optionCall) bool {
+		return c.lost(15*time.Second, "its TTL of 10s ended")
 	}, ""},
-	{"WithMaxHold", redlock.WithMaxHold(time.Second), redlock.WithMaxHold(0), func(t *testing.T, c *optionCall) bool {
-		t.Helper()
-		return c.lost(t, 2*time.Second, "its maximum of 1s")
+	{"WithMaxHold", redlock.WithMaxHold(time.Second), redlock.WithMaxHold(0), func(c *optionCall) bool {
+		return c.lost(2*time.Second, "its maximum of 1s")
 	}, ""},
-	{"WithMinHold", redlock.WithMinHold(2 * time.Second), redlock.WithMinHold(0), func(t *testing.T, c *optionCall) bool {
-		t.Helper()
-		require.NoError(t, c.call(func(*redlock.Lock) {}))
-		h, err := c.l.Inspect(t.Context(), c.name)
-		require.NoError(t, err)
-		if len(h.Holders) == 0 {
+	{"WithMinHold", redlock.WithMinHold(2 * time.Second), redlock.WithMinHold(0), func(c *optionCall) bool {
+		require.NoError(c, c.call(func(*redlock.Lock) {}))
+		if len(inspect(c, c.l, c.name).Holders) == 0 {
 			return false
 		}
-		assert.True(t, strings.HasPrefix(h.Holders[0].Token, "min-hold:"))
-		assert.InDelta(t, 2*time.Second, h.Holders[0].Left, float64(50*time.Millisecond))
+		kept := holder(c, c.l, c.name)
+		assert.True(c, strings.HasPrefix(kept.Token, "min-hold:"))
+		assert.InDelta(c, 2*time.Second, kept.Left, float64(50*time.Millisecond))
 		return true
 	}, ""},
-	{"WithFencing", redlock.WithFencing(), nil, func(t *testing.T, c *optionCall) (fenced bool) {
-		t.Helper()
-		require.NoError(t, c.call(func(lk *redlock.Lock) { fenced = lk.Fence() != 0 }))
+	{"WithFencing", redlock.WithFencing(), nil, func(c *optionCall) (fenced bool) {
+		require.NoError(c, c.call(func(lk *redlock.Lock) { fenced = lk.Fence() != 0 }))
 		return fenced
 	}, "Election.Campaign Election.Run"},
 	{
 		"WithRetry", redlock.WithRetry(3*time.Millisecond, 5*time.Millisecond), redlock.WithRetry(time.Second, time.Second),
-		func(t *testing.T, c *optionCall) bool {
-			t.Helper()
-			lk, err := c.other.Lock(t.Context(), c.name)
-			require.NoError(t, err)
+		func(c *optionCall) bool {
+			lk, err := c.other.Lock(c.Context(), c.name)
+			require.NoError(c, err)
 			c.delays(true)
-			time.AfterFunc(50*time.Millisecond, func() { assert.NoError(t, lk.Unlock(context.Background())) })
-			require.NoError(t, c.call(func(*redlock.Lock) {}))
+			time.AfterFunc(50*time.Millisecond, func() { assert.NoError(c, lk.Unlock(context.Background())) })
+			require.NoError(c, c.call(func(*redlock.Lock) {}))
 			delays := c.delays(true)
-			require.NotEmpty(t, delays)
+			require.NotEmpty(c, delays)
 			return slices.Max(delays) <= 5*time.Millisecond
 		}, "TryLock TryLockAll RW.TryLock RW.TryRLock Reentrant.TryLock Semaphore.TryAcquire",
 	},
-	{"WithoutHandOver", redlock.WithoutHandOver(), nil, func(t *testing.T, c *optionCall) bool {
-		t.Helper()
+	{"WithoutHandOver", redlock.WithoutHandOver(), nil, func(c *optionCall) bool {
 		before := c.l.Stats().HandedOver
 		next := make(chan error, 1)
-		require.NoError(t, c.call(func(*redlock.Lock) {
+		require.NoError(c, c.call(func(*redlock.Lock) {
 			blocking := ways[strings.NewReplacer("Try", "", "TryA", "A").Replace(c.way)]
 			go func() { next <- blocking(context.Background(), c.l, c.name, func(*redlock.Lock) {}) }()
 			synctest.Wait()
 		}))
-		require.NoError(t, <-next)
+		require.NoError(c, <-next)
 		return c.l.Stats().HandedOver == before
 	}, "RW.Lock RW.TryLock RW.RLock RW.TryRLock RW.Do RW.RDo Reentrant.Lock Reentrant.TryLock Reentrant.Do " +
 		"Election.Campaign Election.Run"},
@@ -198,6 +187,7 @@ var effects = []struct {
 
 // optionCall is a call of a way, by a Locker, with options.
 type optionCall struct {
+	*testing.T
 	way      string
 	l, other *redlock.Locker
 	name     string
@@ -210,18 +200,18 @@ func (c *optionCall) call(use func(*redlock.Lock)) error {
 }
 
 // lost reports whether the lock is lost for a reason within d.
-func (c *optionCall) lost(t *testing.T, d time.Duration, why string) (lost bool) {
-	t.Helper()
+func (c *optionCall) lost(d time.Duration, why string) (lost bool) {
+	c.Helper()
 	err := c.call(func(lk *redlock.Lock) {
 		time.Sleep(d)
 		if err := lk.Err(); err != nil {
 			lost = true
-			require.ErrorIs(t, err, redlock.ErrLost)
-			require.ErrorContains(t, err, why)
+			require.ErrorIs(c, err, redlock.ErrLost)
+			require.ErrorContains(c, err, why)
 		}
 	})
 	if !lost {
-		require.NoError(t, err)
+		require.NoError(c, err)
 	}
 	return lost
 }
@@ -259,7 +249,7 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 					if len(tt.opts) > 0 && tt.opts[0] == nil {
 						continue
 					}
-					c := &optionCall{way: name, l: tt.l, other: other, name: what, opts: tt.opts}
+					c := &optionCall{T: t, way: name, l: tt.l, other: other, name: what, opts: tt.opts}
 					c.delays = func(clear bool) []time.Duration {
 						mu.Lock()
 						defer mu.Unlock()
@@ -269,7 +259,7 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 						}
 						return got
 					}
-					assert.Equal(t, tt.want, o.effect(t, c), what)
+					assert.Equal(t, tt.want, o.effect(c), what)
 				}
 				err := ways[name](t.Context(), plain, "x", func(*redlock.Lock) {}, redlock.WithMaxHold(-1))
 				require.ErrorContains(t, err, "max hold -1ns")

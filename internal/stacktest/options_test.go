@@ -111,39 +111,28 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 
 func TestGoodInputIsTaken(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		urls []string
-		opts []redlock.Option
-	}{
-		{"one master", []string{"redis://10.0.0.1"}, nil},
-		{
-			"TLS, a socket, a database",
-			[]string{"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"},
-			nil,
-		},
-		{"nothing but a trace of nil", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTrace(nil)}},
-		{"TTL just long enough", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTTL(53 * time.Millisecond)}},
-		{
-			"TTL and min hold equal to the max TTL",
-			[]string{"redis://10.0.0.1"},
-			[]redlock.Option{
-				redlock.WithTTL(time.Minute), redlock.WithMinHold(time.Minute), redlock.WithMaxTTL(time.Minute),
-			},
-		},
-		{"TTL above the max TTL of a guard that is off", []string{"redis://10.0.0.1"}, []redlock.Option{
+	with := func(opts ...redlock.Option) []redlock.Option { return opts }
+	for name, opts := range map[string][]redlock.Option{
+		"none":                       nil,
+		"nothing but a trace of nil": with(redlock.WithTrace(nil)),
+		"TTL just long enough":       with(redlock.WithTTL(53 * time.Millisecond)),
+		"TTL and min hold equal to the max TTL": with(
+			redlock.WithTTL(time.Minute), redlock.WithMinHold(time.Minute), redlock.WithMaxTTL(time.Minute),
+		),
+		"TTL above the max TTL of a guard that is off": with(
 			redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Second), redlock.WithoutRestartGuard(),
-		}},
-		{"a lock's options as defaults", []string{"redis://10.0.0.1"}, []redlock.Option{
+		),
+		"a lock's options as defaults": with(
 			redlock.WithoutKeepalive(), redlock.WithMaxHold(time.Hour), redlock.WithRetry(1, 1),
-		}},
+		),
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l, err := redlock.Open(tt.urls, tt.opts...)
-			require.NoError(t, err)
+		for _, urls := range [][]string{
+			{"redis://10.0.0.1"}, {"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"},
+		} {
+			l, err := redlock.Open(urls, opts...)
+			require.NoError(t, err, name)
 			require.NoError(t, l.Close())
-		})
+		}
 	}
 }
 
@@ -151,22 +140,7 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithNodeTimeout(100*time.Millisecond))
 		ctx := t.Context()
-		calls := map[string]func(name string, opts ...redlock.LockOption) error{
-			"Lock": func(name string, opts ...redlock.LockOption) error {
-				lk, err := l.Lock(ctx, name, opts...)
-				assert.Nil(t, lk)
-				return err
-			},
-			"TryLock": func(name string, opts ...redlock.LockOption) error {
-				lk, err := l.TryLock(ctx, name, opts...)
-				assert.Nil(t, lk)
-				return err
-			},
-			"Do": func(name string, opts ...redlock.LockOption) error {
-				return l.Do(ctx, name, nil, opts...)
-			},
-		}
-		for what, call := range calls {
+		for what, acquire := range ways {
 			for _, tt := range []struct {
 				name string
 				opt  redlock.LockOption
@@ -183,21 +157,24 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 				{"x", redlock.WithRetry(5, 3), []string{"retry from 5ns to 3ns"}},
 				{"x", nil, []string{"nil LockOption"}},
 			} {
-				err := call(tt.name, tt.opt)
+				err := acquire(ctx, l, tt.name, func(*redlock.Lock) {}, tt.opt)
 				require.Error(t, err, what)
 				for _, part := range tt.want {
 					assert.ErrorContains(t, err, part, what)
 				}
 			}
 		}
-		_, err := l.Inspect(ctx, "")
+		lk, err := l.TryLock(ctx, "")
+		require.ErrorContains(t, err, "name is empty")
+		assert.Nil(t, lk)
+		require.ErrorContains(t, l.Do(ctx, "", nil), "name is empty")
+		_, err = l.Inspect(ctx, "")
 		require.ErrorContains(t, err, "name is empty")
 		require.ErrorContains(t, l.Release(ctx, "", "token"), "name is empty")
 		require.ErrorContains(t, l.Release(ctx, "x", ""), "token is empty")
 		assert.Zero(t, l.Stats().Started, "these are no acquisitions")
 
-		synctest.Wait()
-		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
+		w.undialed(t)
 	})
 }
 
@@ -205,7 +182,7 @@ func TestOpenAndNewSendNothing(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		w.locker(t, "a")
 		time.Sleep(time.Hour)
-		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
+		w.undialed(t)
 	})
 }
 
@@ -244,11 +221,9 @@ func TestTheTermsOfACallFollowItsTTL(t *testing.T) {
 				assert.Equal(t, own/20, time.Since(began), "%s with a TTL of %v", what, own)
 				w.Heal()
 				time.Sleep(own / 8) // the masters answer again
-				w.Master(0).Freeze()
-				w.Master(1).Freeze()
+				w.freeze()
 			}
-			w.Master(0).Freeze()
-			w.Master(1).Freeze()
+			w.freeze()
 			fails("TryLock", func() error {
 				_, err := l.TryLock(t.Context(), "y", opts...)
 				return err
@@ -384,8 +359,7 @@ func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			assert.True(t, utf8.ValidString(err.Error()), err.Error())
 			assert.NotContains(t, err.Error(), `\x`, "it is cut between runes")
 		}
-		synctest.Wait()
-		each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
+		w.undialed(t)
 	})
 }
 

@@ -109,8 +109,7 @@ func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 		for i := range locks {
 			lock(t, l, fmt.Sprint(i))
 		}
-		w.Master(0).Freeze()
-		w.Master(1).Freeze()
+		w.freeze()
 		time.Sleep(2 * ttl)
 		synctest.Wait()
 		said := log.lines("could not be extended")
@@ -122,8 +121,7 @@ func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 		time.Sleep(time.Second)
 
 		mine := lock(t, l, "x")
-		w.Master(0).Freeze()
-		w.Master(1).Freeze()
+		w.freeze()
 		time.Sleep(ttl / 2)
 		w.Heal()
 		time.Sleep(ttl)

@@ -29,16 +29,13 @@ func TestASemaphoreHasNPermits(t *testing.T) {
 			}
 			for _, l := range lockers {
 				_, err := l.Semaphore("x", 3).TryAcquire(ctx)
-				var held *redlock.HeldError
-				require.ErrorAs(t, err, &held)
-				assert.EqualValues(t, "semaphore", held.Kind)
+				assert.EqualValues(t, "semaphore", heldError(t, err).Kind)
 				_, err = l.TryLock(ctx, "x")
 				require.ErrorIs(t, err, redlock.ErrHeld, "one name is one lock")
 				_, err = l.RW("x").TryRLock(ctx)
 				require.ErrorIs(t, err, redlock.ErrHeld)
 			}
-			h, err := lockers[0].Inspect(ctx, "x")
-			require.NoError(t, err)
+			h := inspect(t, lockers[0], "x")
 			assert.EqualValues(t, "semaphore", h.Kind)
 			assert.Equal(t, 3, h.Slots)
 			slots := []int{}

@@ -175,6 +175,13 @@ func (w *world) asked() []simnet.Event {
 	return all
 }
 
+// undialed asserts that no master was connected to.
+func (w *world) undialed(t testing.TB) {
+	t.Helper()
+	synctest.Wait()
+	each(w.Masters(), func(m *simnet.Master) { assert.Zero(t, m.Dials()) })
+}
+
 // forget empties the record of what was asked.
 func (w *world) forget() {
 	w.mu.Lock()
@@ -215,6 +222,22 @@ func (w *world) warm(t testing.TB, l *redlock.Locker) {
 func unlock(t testing.TB, lk *redlock.Lock) {
 	t.Helper()
 	require.NoError(t, lk.Unlock(t.Context()))
+}
+
+// inspect returns what the masters report of a name.
+func inspect(t testing.TB, l *redlock.Locker, name string) redlock.Holding {
+	t.Helper()
+	h, err := l.Inspect(t.Context(), name)
+	require.NoError(t, err)
+	return h
+}
+
+// holder returns the only holder of a name.
+func holder(t testing.TB, l *redlock.Locker, name string) redlock.Holder {
+	t.Helper()
+	holders := inspect(t, l, name).Holders
+	require.Len(t, holders, 1)
+	return holders[0]
 }
 
 // attempt is what a Lock or TryLock in the background returned.
