@@ -93,39 +93,29 @@ func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
 func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	t.Parallel()
 	for _, handOver := range []time.Duration{0, 50 * time.Millisecond} {
-		t.Run(handOver.String(), func(t *testing.T) {
-			t.Parallel()
-			testLossFoundByAnExtensionFromBefore(t, handOver)
+		subWorld(t, handOver.String(), 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+				HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+					if e.Outcome == redlock.OutcomeHandedOver {
+						time.Sleep(handOver)
+					}
+				},
+			}))
+			first, out := withWaiter(t, w, l, nil, nil)
+			w.wipe()
+			w.delay(5 * time.Millisecond)
+			extended := make(chan error, 1)
+			go func() { extended <- first.Extend(context.Background()) }()
+			synctest.Wait()
+			unlock(t, first)
+			second := ended(t, out, 2*handOver).lock
+			require.NotNil(t, second)
+			time.Sleep(100 * time.Millisecond)
+			require.ErrorIs(t, second.Err(), redlock.ErrLost)
+			require.ErrorIs(t, <-extended, redlock.ErrReleased)
+			require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
 		})
 	}
-}
-
-func testLossFoundByAnExtensionFromBefore(t *testing.T, handOver time.Duration) {
-	t.Helper()
-	bubble(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
-			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
-				if e.Outcome == redlock.OutcomeHandedOver {
-					time.Sleep(handOver)
-				}
-			},
-		}))
-		first, out := withWaiter(t, w, l, nil, nil)
-		for _, m := range w.Masters() {
-			m.Wipe()
-			m.Delay(5*time.Millisecond, 0)
-		}
-		extended := make(chan error, 1)
-		go func() { extended <- first.Extend(context.Background()) }()
-		synctest.Wait()
-		unlock(t, first)
-		second := ended(t, out, 2*handOver).lock
-		require.NotNil(t, second)
-		time.Sleep(100 * time.Millisecond)
-		require.ErrorIs(t, second.Err(), redlock.ErrLost)
-		require.ErrorIs(t, <-extended, redlock.ErrReleased)
-		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
-	})
 }
 
 // The process that has just released is first at the masters: without the cooldown it would have the name again before
