@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/redlock-go/redlock/internal/kind"
@@ -117,6 +118,12 @@ func TestCheckSlotsNamesTheKeysInDifferentSlots(t *testing.T) {
 	// The fence is in the name's slot by chance, the intents are not.
 	assert.Equal(t, kind.HashSlot("}7557"), kind.HashSlot(kind.FenceKey("}7557")))
 	assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{"}7557"}), "leave out the braces")
+	long := strings.Repeat("x", 4095)
+	for _, names := range [][]string{{"a" + long, "b" + long}, {"{}" + long + "{a}"}} {
+		err := kind.CheckHashSlots("cluster:7000", names)
+		require.Error(t, err)
+		assert.Less(t, len(err.Error()), 600, "a part of long names")
+	}
 }
 
 // The intents are in the name's slot by chance, the fence is not.

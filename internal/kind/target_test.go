@@ -78,3 +78,22 @@ func TestWhichTargetsCanBeLocked(t *testing.T) {
 		})
 	}
 }
+
+// The value of another client's key may be a secret.
+func TestTheHolderOfAForeignValueIsNotShown(t *testing.T) {
+	t.Parallel()
+	random := strings.Repeat("0f", 16)
+	for value, holder := range map[string]string{
+		"foreign":                   "",
+		"secret " + random:          "",
+		"host:" + random:            "host",
+		"min-hold:host:" + random:   "host",
+		"ho\x1bst:" + random:        "ho\uFFFDst",
+		"host:" + random[1:] + "x":  "",
+		random:                      "",
+		":" + random:                "",
+		strings.Repeat("secret", 9): "",
+	} {
+		assert.Equal(t, holder, kind.HolderOf(value), value)
+	}
+}

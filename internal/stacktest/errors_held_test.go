@@ -127,29 +127,6 @@ func TestHeldErrorNamesTheHolder(t *testing.T) {
 	}
 }
 
-// The value of another client's key may be a secret.
-func TestHeldErrorShowsNoForeignValue(t *testing.T) {
-	t.Parallel()
-	hexadecimal := strings.Repeat("0f", 16)
-	for value, holder := range map[string]string{
-		"foreign":                       "",
-		strings.Repeat("secret", 20):    "",
-		"secret " + hexadecimal:         "",
-		"host:" + hexadecimal:           "host",
-		"min-hold:host:" + hexadecimal:  "host",
-		"host:" + hexadecimal[1:] + "x": "",
-		hexadecimal:                     "",
-		":" + hexadecimal:               "",
-	} {
-		bubble(t, 3, func(t *testing.T, w *world) {
-			each(w.Masters(), func(m *simnet.Master) { m.Set("x", value, time.Hour) })
-			_, err := w.locker(t, "a").Lock(within(t, time.Second), "x")
-			assert.Equal(t, holder, heldError(t, err).Holder, value)
-			assert.NotContains(t, err.Error(), "secret")
-		})
-	}
-}
-
 // longNames returns as many names of 100 bytes as one lock may have.
 func longNames() []string {
 	names := make([]string, 256)
@@ -266,15 +243,5 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 				assert.Less(t, len(line), 2000, "%.300s", line)
 			}
 		})
-	}
-}
-
-func TestErrorsAboutSlotsShowAPartOfLongNames(t *testing.T) {
-	t.Parallel()
-	long := func(s string) string { return s + strings.Repeat("x", 4095) }
-	for _, names := range [][]string{{long("a"), long("b")}, {long("{}") + "{a}"}} {
-		err := kind.CheckHashSlots("cluster:7000", names)
-		require.Error(t, err)
-		assert.Less(t, len(err.Error()), 600)
 	}
 }
