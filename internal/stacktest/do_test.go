@@ -16,32 +16,23 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// work is what a Do runs.
-type work = func(context.Context) error
-
 // doer is a Do of one kind of lock.
 type doer struct {
 	name string // of the lock
 	kind string // as Inspect says it
-	do   func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error
+	of   func(l *redlock.Locker) ctxDo
+}
+
+func (d doer) do(ctx context.Context, l *redlock.Locker, fn func(context.Context) error) error {
+	return d.of(l)(ctx, fn)
 }
 
 var doers = []doer{
-	{"x", "mutex", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
-		return l.Do(ctx, "x", fn, opts...)
-	}},
-	{"x,y", "mutex", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
-		return l.DoAll(ctx, []string{"y", "x"}, fn, opts...)
-	}},
-	{"x", "writer", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
-		return l.RW("x").Do(ctx, fn, opts...)
-	}},
-	{"x", "reader", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
-		return l.RW("x").RDo(ctx, fn, opts...)
-	}},
-	{"x", "reentrant", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
-		return l.Reentrant("x", "us").Do(ctx, fn, opts...)
-	}},
+	{"x", "mutex", func(l *redlock.Locker) ctxDo { return doOf(l, "x") }},
+	{"x,y", "mutex", func(l *redlock.Locker) ctxDo { return doAllOf(l, []string{"y", "x"}) }},
+	{"x", "writer", func(l *redlock.Locker) ctxDo { return l.RW("x").Do }},
+	{"x", "reader", func(l *redlock.Locker) ctxDo { return l.RW("x").RDo }},
+	{"x", "reentrant", func(l *redlock.Locker) ctxDo { return l.Reentrant("x", "us").Do }},
 }
 
 // doing runs f for the Do of every kind, in a world and with a Locker of its own.

@@ -113,10 +113,7 @@ func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 		w.Host("ahead").Clock().SetAhead(4 * time.Second) // less than half the window
 		before, err := ahead.RW("x").TryLock(t.Context())
 		require.NoError(t, err)
-		for _, m := range w.Masters() {
-			m.Crash()
-			m.Restart()
-		}
+		each(w.Masters(), (*simnet.Master).Restart)
 		for range 3 { // the first finds that the connections have ended
 			_, err = slow.RW("x").TryLock(t.Context())
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
@@ -192,9 +189,7 @@ func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
 			require.NotErrorIs(t, err, context.DeadlineExceeded, what)
 			require.ErrorContains(t, err, "delete the key on every master", what)
 		}
-		for _, m := range w.Masters() { // as the error says
-			m.Redis().Del(kind.FenceKey("x"))
-		}
+		each(w.Masters(), func(m *simnet.Master) { m.Redis().Del(kind.FenceKey("x")) }) // as the error says
 		assert.NotZero(t, fenced(t, l, "x").Fence())
 	})
 }

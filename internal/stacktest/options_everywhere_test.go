@@ -60,24 +60,29 @@ func named[A any, R any](method func(context.Context, A, ...redlock.LockOption) 
 	return func(ctx context.Context, opts ...redlock.LockOption) (R, error) { return method(ctx, name, opts...) }
 }
 
+// doOf and doAllOf turn Do and DoAll into those for a name.
+func doOf(l *redlock.Locker, name string) ctxDo {
+	return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
+		return l.Do(ctx, name, fn, opts...)
+	}
+}
+
+func doAllOf(l *redlock.Locker, names []string) ctxDo {
+	return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
+		return l.DoAll(ctx, names, fn, opts...)
+	}
+}
+
 func pair(name string) []string { return []string{name, name + ", too"} }
 
 // ways are all ways to get a lock that take options.
 var ways = map[string]way{
-	"Lock":       locked(func(l *redlock.Locker, name string) ctxLock { return named(l.Lock, name) }),
-	"TryLock":    locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLock, name) }),
-	"LockAll":    locked(func(l *redlock.Locker, name string) ctxLock { return named(l.LockAll, pair(name)) }),
-	"TryLockAll": locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLockAll, pair(name)) }),
-	"Do": done(func(l *redlock.Locker, name string) ctxDo {
-		return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
-			return l.Do(ctx, name, fn, opts...)
-		}
-	}),
-	"DoAll": done(func(l *redlock.Locker, name string) ctxDo {
-		return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
-			return l.DoAll(ctx, pair(name), fn, opts...)
-		}
-	}),
+	"Lock":        locked(func(l *redlock.Locker, name string) ctxLock { return named(l.Lock, name) }),
+	"TryLock":     locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLock, name) }),
+	"LockAll":     locked(func(l *redlock.Locker, name string) ctxLock { return named(l.LockAll, pair(name)) }),
+	"TryLockAll":  locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLockAll, pair(name)) }),
+	"Do":          done(doOf),
+	"DoAll":       done(func(l *redlock.Locker, name string) ctxDo { return doAllOf(l, pair(name)) }),
 	"RW.Lock":     locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).Lock }),
 	"RW.TryLock":  locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).TryLock }),
 	"RW.RLock":    locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).RLock }),

@@ -196,8 +196,9 @@ func canLock(t *testing.T, l *redlock.Locker, name string) bool {
 	return err == nil
 }
 
-// releasable are locks on x of each kind. They return their token.
-func releasable() map[string]func(t *testing.T, l *redlock.Locker) (token string) {
+func TestReleaseFreesALockOfAnyKind(t *testing.T) {
+	t.Parallel()
+	// They return the token of a lock on x.
 	all := map[string]func(t *testing.T, l *redlock.Locker) string{
 		"mutex with a fence": func(t *testing.T, l *redlock.Locker) string {
 			return lock(t, l, "x", redlock.WithoutKeepalive(), redlock.WithFencing()).Token()
@@ -210,18 +211,12 @@ func releasable() map[string]func(t *testing.T, l *redlock.Locker) (token string
 	}
 	for _, k := range kinds {
 		all[k.name] = func(t *testing.T, l *redlock.Locker) string {
-			t.Helper()
 			lk, err := k.lock(t.Context(), l, redlock.WithoutKeepalive())
 			require.NoError(t, err)
 			return lk.Token()
 		}
 	}
-	return all
-}
-
-func TestReleaseFreesALockOfAnyKind(t *testing.T) {
-	t.Parallel()
-	for name, take := range releasable() {
+	for name, take := range all {
 		subWorld(t, name, 5, func(t *testing.T, w *world) {
 			holder, operator, waiter := w.locker(t, "holder"), w.locker(t, "operator"), w.locker(t, "waiter", patient)
 			token := take(t, holder)
@@ -244,7 +239,8 @@ func TestReleaseFreesALockOfAnyKind(t *testing.T) {
 
 func TestReleaseWithoutAMajorityContinues(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		token := releasable()["mutex"](t, w.locker(t, "holder", redlock.WithTTL(time.Hour)))
+		holder := w.locker(t, "holder", redlock.WithTTL(time.Hour))
+		token := lock(t, holder, "x", redlock.WithoutKeepalive()).Token()
 		synctest.Wait()
 		operator := w.locker(t, "operator")
 		w.warm(t, operator)

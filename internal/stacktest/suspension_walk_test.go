@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -146,7 +147,7 @@ var deadlines = []deadline{
 		}
 		return ""
 	}},
-	{"waiting", onceHeld, []redlock.Option{redlock.WithRetry(time.Hour, time.Hour)}, func(w walk) string {
+	{"waiting", onceHeld, []redlock.Option{patient}, func(w walk) string {
 		w.foreign("x", time.Minute)
 		out := locking(w.Context(), w.a, "x")
 		time.Sleep(time.Second + w.step) // it has probed, and knows when the key expires
@@ -159,10 +160,7 @@ var deadlines = []deadline{
 		return ""
 	}},
 	{"restart window", onceHeld, nil, func(w walk) string {
-		for _, m := range w.Masters() {
-			m.Crash()
-			m.Restart()
-		}
+		each(w.Masters(), (*simnet.Master).Restart)
 		for i := 0; ; i++ { // until a has seen the new servers
 			_, err := w.a.TryLock(w.Context(), "x")
 			if restarted(err) {
