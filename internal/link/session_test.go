@@ -1,6 +1,7 @@
 package link
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"slices"
@@ -15,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/resp"
 )
 
-// The socket of an idle connection is checked, whatever its read deadline is.
+// The socket of an idle connection is checked, below TLS, and whatever its read deadline is.
 func TestTheStateOfAnIdleSession(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,22 +27,27 @@ func TestTheStateOfAnIdleSession(t *testing.T) {
 		"closed by a server": func(server, _ net.Conn) { _ = server.Close() },
 		"closed":             func(_, client net.Conn) { _ = client.Close() },
 	} {
-		client, err := net.Dial("tcp", l.Addr().String())
-		require.NoError(t, err)
-		server, err := l.Accept()
-		require.NoError(t, err)
-		s := newSession(client, Server{})
-		require.NoError(t, client.SetReadDeadline(time.Now().Add(-time.Second)))
-		s.used = time.Now().Add(-2 * idleAfter)
-		assert.Equal(t, Usable, s.State(), name)
-		assert.Greater(t, time.Until(s.readBy), maxSilence/2)
-		end(server, client)
-		assert.Eventually(t, func() bool { return s.State() == Ended }, time.Minute, time.Millisecond, name)
-		s.used = time.Now()
-		assert.Equal(t, Usable, s.State(), "it was just used")
-		s.replace.Store(true)
-		assert.Equal(t, Ended, s.State())
-		_, _ = client.Close(), server.Close()
+		for _, secure := range []bool{false, true} {
+			client, err := net.Dial("tcp", l.Addr().String())
+			require.NoError(t, err)
+			server, err := l.Accept()
+			require.NoError(t, err)
+			s := newSession(client, Server{})
+			if secure {
+				s = newSession(tls.Client(client, &tls.Config{}), Server{})
+			}
+			require.NoError(t, client.SetReadDeadline(time.Now().Add(-time.Second)))
+			s.used = time.Now().Add(-2 * idleAfter)
+			require.Equal(t, Usable, s.State(), name)
+			assert.Greater(t, time.Until(s.readBy), maxSilence/2)
+			end(server, client)
+			assert.Eventually(t, func() bool { return s.State() == Ended }, time.Minute, time.Millisecond, name)
+			s.used = time.Now()
+			assert.Equal(t, Usable, s.State(), "it was just used")
+			s.replace.Store(true)
+			assert.Equal(t, Ended, s.State())
+			_, _ = client.Close(), server.Close()
+		}
 	}
 }
 

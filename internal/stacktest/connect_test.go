@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -107,105 +104,6 @@ func TestAnOutageIsLoggedWhileConnecting(t *testing.T) {
 		require.NoError(t, l.Close())
 		assert.Contains(t, log.String(), "waiting, since no majority of the masters answers")
 	})
-}
-
-// opaque is a connection through a tunnel: one cannot look into it, and it knows no deadlines, like a channel of SSH.
-type opaque struct{ net.Conn }
-
-var errNoDeadline = errors.New("deadlines are not supported")
-
-func (opaque) SetDeadline(time.Time) error      { return errNoDeadline }
-func (opaque) SetReadDeadline(time.Time) error  { return errNoDeadline }
-func (opaque) SetWriteDeadline(time.Time) error { return errNoDeadline }
-
-func tunnel(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	return opaque{c}, nil
-}
-
-// Redis closes idle connections after its timeout. Whatever kind of connection that was, the next call is not lost with
-// it.
-func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
-	t.Parallel()
-	ca := testcert.New(t)
-	cert, key, authority := ca.Files(ca.Valid())
-	open := func(url string, opts ...node.Option) *node.Node {
-		n, err := node.Open(url, opts...)
-		require.NoError(t, err)
-		return n
-	}
-	wrap := func(t *testing.T, o *redis.Options) *node.Node {
-		t.Helper()
-		o.MaxRetries, o.DialerRetries = -1, 1
-		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		c := redis.NewClient(o)
-		t.Cleanup(func() { _ = c.Close() })
-		n, err := node.Wrap(c)
-		require.NoError(t, err)
-		return n
-	}
-	for name, master := range map[string]func(*testing.T, *redisproc.Server) *node.Node{
-		"plain": func(_ *testing.T, s *redisproc.Server) *node.Node { return open(s.URL()) },
-		"TLS": func(_ *testing.T, s *redisproc.Server) *node.Node {
-			return open("rediss://"+s.TLSAddr(), node.WithTLSConfig(ca.Trusting()))
-		},
-		"a tunnel": func(_ *testing.T, s *redisproc.Server) *node.Node { return open(s.URL(), node.WithDialer(tunnel)) },
-		"TLS through a tunnel": func(_ *testing.T, s *redisproc.Server) *node.Node {
-			return open("rediss://"+s.TLSAddr(), node.WithTLSConfig(ca.Trusting()), node.WithDialer(tunnel))
-		},
-		"a wrapped client": func(t *testing.T, s *redisproc.Server) *node.Node {
-			return wrap(t, &redis.Options{Addr: s.Addr()})
-		},
-		"a wrapped client with TLS": func(t *testing.T, s *redisproc.Server) *node.Node {
-			return wrap(t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting()})
-		},
-		"a wrapped client with TLS whose pool is a queue": func(t *testing.T, s *redisproc.Server) *node.Node {
-			return wrap(t, &redis.Options{
-				Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3,
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			servers := redisproc.ForTLSTest(t, 1, cert, key, authority, "--timeout", "1")
-			masters := make([]*node.Node, len(servers))
-			for i, s := range servers {
-				masters[i] = master(t, s)
-			}
-			l, err := redlock.New(masters, redlock.WithoutRestartGuard())
-			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, l.Close()) })
-			idle := func() {
-				require.Eventually(
-					t, func() bool { return clients(t, servers[0]) == 0 }, 20*time.Second, 10*time.Millisecond,
-					"the server closes idle connections",
-				)
-			}
-			unlock(t, lock(t, l, "warm up"))
-			idle()
-			unlock(t, lock(t, l, "tried"))
-			idle()
-			_, err = l.Inspect(t.Context(), "x")
-			require.NoError(t, err)
-			held := lock(t, l, "x", redlock.WithoutKeepalive())
-			idle()
-			require.NoError(t, l.Release(t.Context(), "x", held.Token()))
-		})
-	}
-}
-
-// clients is how many clients a server has, not counting the one that asks.
-func clients(t *testing.T, s *redisproc.Server) int {
-	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	defer c.Close()
-	list, err := c.ClientList(t.Context()).Result()
-	require.NoError(t, err)
-	return strings.Count(list, "\n") - 1
 }
 
 // startTLS starts servers with one certificate, and returns their URLs.
