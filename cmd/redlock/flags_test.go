@@ -124,7 +124,7 @@ func TestEveryFlagIsTested(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
 		"tls-ca": "secure_test.go", "tls-cert": "secure_test.go", "tls-key": "secure_test.go",
-		"tls-server-name": "secure_test.go", "watch": "watch_unix_test.go", "nodes": "dev_test.go", "port": "dev_test.go",
+		"tls-server-name": "secure_test.go", "watch": "terminal_test.go", "nodes": "dev_test.go", "port": "dev_test.go",
 		"help": "usage_test.go",
 	}
 	var tested strings.Builder

@@ -37,6 +37,16 @@ func asHelper() {
 	}
 }
 
+// heedSignals makes the processes that a test starts react to the signals that this process was started to ignore:
+// SIGHUP under nohup, SIGINT in the background of a script. A child inherits ignored signals, but not caught ones.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
 // listen is main of a listener.
 func listen(name string) {
 	file, err := os.OpenFile(os.Getenv(listenerFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)

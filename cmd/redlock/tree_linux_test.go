@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -215,4 +216,15 @@ func TestTheCommandEndsIfRedlockAndItsSupervisorAreKilled(t *testing.T) {
 	l.signal(syscall.SIGKILL)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
 	assert.Positive(t, l.received("direct!", syscall.SIGTERM))
+}
+
+// The command must be in the foreground from its start: shells require it to read from the terminal.
+func TestTheCommandStartsInTheForeground(t *testing.T) {
+	t.Parallel()
+	// The group of the process, and the terminal's.
+	s := onTerminal(t, redlocktest.Start(t, 1), binary, "run", "name", "--", "cut", "-d ", "-f5,8", "/proc/self/stat")
+	assert.Equal(t, 0, s.status())
+	groups := strings.Fields(s.shown.String())
+	require.Len(t, groups, 2)
+	assert.Equal(t, groups[0], groups[1])
 }
