@@ -1,9 +1,9 @@
 package main_test
 
 import (
+	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +23,7 @@ func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
 		"five":  {nil, 5, os.Interrupt},
 		"three": {[]string{"--nodes", "3"}, 3, syscall.SIGTERM},
 		"one":   {[]string{"--nodes=1"}, 1, syscall.SIGHUP},
+		"quit":  {nil, 5, syscall.SIGQUIT},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,11 +35,8 @@ func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
 				assert.Regexp(t, `^redis://127\.0\.0\.1:\d+$`, u)
 			}
 			assert.Contains(t, lines, "export REDLOCK_MASTERS="+strings.Join(urls, ","))
-
-			status := launchWith(t, nil, func(c *exec.Cmd) {
-				c.Env = append(c.Env, "REDLOCK_MASTERS="+strings.Join(urls, ","))
-			}, "status")
-			assert.Equal(t, 0, status.wait(), "all may vote at once")
+			status := redlock(t, nil, "status", "--masters", strings.Join(urls, ","))
+			assert.Equal(t, 0, status.code, "all may vote at once")
 
 			p.signal(tc.stop)
 			assert.Equal(t, 0, p.wait())
@@ -51,15 +49,11 @@ func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
 func TestDevOnGivenPorts(t *testing.T) {
 	t.Parallel()
 	first := freePorts(t, 3)
-	p := launch(t, nil, "dev", "--nodes", "3", "--port", strconv.Itoa(first))
-	p.says(
-		"export REDLOCK_MASTERS=redis://127.0.0.1:" + strconv.Itoa(first) + ",redis://127.0.0.1:" + strconv.Itoa(first+1),
+	args := []string{"dev", "--nodes", "3", "--port", strconv.Itoa(first)}
+	launch(t, nil, args...).says(
+		fmt.Sprintf("export REDLOCK_MASTERS=redis://127.0.0.1:%d,redis://127.0.0.1:%d,", first, first+1),
 	)
-
-	again := redlock(t, nil, "dev", "--nodes", "3", "--port", strconv.Itoa(first))
-	assert.Equal(t, 1, again.code)
-	assert.Contains(t, again.stderr, strconv.Itoa(first))
-	assert.Contains(t, again.stderr, "--port")
+	redlock(t, nil, args...).fails(t, 1, strconv.Itoa(first), "--port")
 }
 
 // freePorts returns the first of n neighboring ports that were free a moment ago.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/redlocktest"
@@ -76,8 +77,16 @@ func listen(name string) {
 
 // listeners are the listeners of one run.
 type listeners struct {
-	*process
-	file string
+	*process // nil on a terminal
+	t        *testing.T
+	file     string
+}
+
+// listenersFor returns the listeners of a script, and the beginning of the script, after which "$L" starts one.
+func listenersFor(t *testing.T) (l *listeners, script string) {
+	t.Helper()
+	l = &listeners{t: t, file: filepath.Join(t.TempDir(), "received")}
+	return l, "export " + listenerFile + "=" + l.file + " L=" + testBinary + "; "
 }
 
 // The ways in which a script starts a listener.
@@ -96,14 +105,9 @@ func startListeners(
 	t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), flags []string, script string, names ...string,
 ) *listeners {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "received")
-	l := &listeners{file: file}
-	l.process = launchWith(t, masters, func(c *exec.Cmd) {
-		c.Env = append(c.Env, listenerFile+"="+file, "L="+testBinary)
-		if change != nil {
-			change(c)
-		}
-	}, append(append([]string{"run"}, flags...), "name", "--", "bash", "-c", script)...)
+	l, begin := listenersFor(t)
+	l.process = launchWith(t, masters, change, append(append([]string{"run"}, flags...), "name", "--", "bash", "-c",
+		begin+script)...)
 	t.Cleanup(func() {
 		for _, pid := range l.pids() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -132,6 +136,31 @@ func (l *listeners) pids() map[string]int {
 // received returns how often a listener has received a signal.
 func (l *listeners) received(name string, s syscall.Signal) int {
 	return strings.Count(l.written(), fmt.Sprintf("%s received %v.\n", name, s))
+}
+
+// hear waits until each of the listeners has received a signal.
+func (l *listeners) hear(s syscall.Signal, names ...string) {
+	l.t.Helper()
+	for _, name := range names {
+		heard := func() bool { return l.received(name, s) > 0 }
+		require.Eventually(l.t, heard, patience, time.Millisecond, "%s: %d %v", name, s, s)
+	}
+}
+
+// once checks that each of the listeners has received a signal once.
+func (l *listeners) once(s syscall.Signal, names ...string) {
+	l.t.Helper()
+	for _, name := range names {
+		assert.Equal(l.t, 1, l.received(name, s), "%s: %d %v", name, s, s)
+	}
+}
+
+// end waits until no listener runs.
+func (l *listeners) end() {
+	l.t.Helper()
+	assert.Eventually(
+		l.t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living(),
+	)
 }
 
 // living are the names of the listeners that still run.

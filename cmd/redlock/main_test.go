@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -183,6 +184,16 @@ func redlock(t *testing.T, masters []*redlocktest.Master, args ...string) result
 	return result{code, p.stdout.String(), p.stderr.String()}
 }
 
+// fails checks that redlock has ended with a status, has printed nothing, and has said each of the texts on stderr.
+func (r result) fails(t *testing.T, code int, texts ...string) {
+	t.Helper()
+	assert.Equal(t, code, r.code, r.stderr)
+	assert.Empty(t, r.stdout)
+	for _, text := range texts {
+		assert.Contains(t, r.stderr, text)
+	}
+}
+
 // client is a client of a master, for the caller to close.
 func client(t *testing.T, m *redlocktest.Master) *redis.Client {
 	t.Helper()
@@ -203,6 +214,13 @@ func votes(t *testing.T, masters []*redlocktest.Master, name string) (n int, tok
 		require.NoError(t, c.Close())
 	}
 	return n, token
+}
+
+// free reports whether no master that answers holds name.
+func free(t *testing.T, masters []*redlocktest.Master, name string) bool {
+	t.Helper()
+	n, _ := votes(t, masters, name)
+	return n == 0
 }
 
 // heldEverywhere waits until all masters hold name (a majority is enough to begin), and returns the token.

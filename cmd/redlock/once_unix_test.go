@@ -34,21 +34,19 @@ func (p *process) printed() int {
 // Many programs exit at a second SIGTERM without cleaning up.
 func TestTheCommandReceivesSIGTERMOnce(t *testing.T) {
 	t.Parallel()
-	for name, ask := range map[string]func(l *listeners){
-		"redlock is signaled": func(l *listeners) { l.signal(syscall.SIGTERM) },
-		"redlock's group is signaled": func(l *listeners) {
-			assert.NoError(l.t, syscall.Kill(-l.cmd.Process.Pid, syscall.SIGTERM))
-		},
-	} {
+	for name, group := range map[string]bool{"redlock is signaled": false, "redlock's group is signaled": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := startListeners(t, redlocktest.Start(t, 3), ownGroup, []string{"--max-hold", "1m"},
 				as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
-			ask(l)
+			pid := l.cmd.Process.Pid
+			if group {
+				pid = -pid
+			}
+			require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
 			assert.Equal(t, 0, l.wait())
-			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
-			assert.Equal(t, 1, l.received("bg!", syscall.SIGTERM))
-			assert.Equal(t, 1, l.received("direct!", syscall.SIGTERM))
+			l.end()
+			l.once(syscall.SIGTERM, "bg!", "direct!")
 		})
 	}
 }
@@ -58,9 +56,6 @@ func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 // The listeners do not end at SIGTERM here, so they would receive a second one.
 func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 	t.Parallel()
-	received := func(l *listeners) func() bool {
-		return func() bool { return l.received("bg", syscall.SIGTERM) > 0 && l.received("direct", syscall.SIGTERM) > 0 }
-	}
 	for name, signalFirst := range map[string]bool{"first the loss": false, "first the signal": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +64,7 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 			if signalFirst {
 				l.signal(syscall.SIGTERM)
 			}
-			require.Eventually(t, received(l), patience, time.Millisecond)
+			l.hear(syscall.SIGTERM, "bg", "direct")
 			if !signalFirst {
 				l.signal(syscall.SIGTERM)
 				l.signal(syscall.SIGINT)
@@ -77,10 +72,9 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 			assert.Equal(t, 70, l.wait())
 			assert.Empty(t, l.living())
 			assert.Contains(t, l.stderr.String(), "signal 9", "how the command ended")
-			assert.Equal(t, 1, l.received("bg", syscall.SIGTERM))
-			assert.Equal(t, 1, l.received("direct", syscall.SIGTERM))
+			l.once(syscall.SIGTERM, "bg", "direct")
 			if !signalFirst {
-				assert.Equal(t, 1, l.received("direct", syscall.SIGINT), "another signal is passed on")
+				l.once(syscall.SIGINT, "direct") // another signal is passed on
 			}
 		})
 	}
@@ -112,39 +106,41 @@ func TestASignalOfTheTerminalIsReceivedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := &listeners{file: t.TempDir() + "/received"}
-			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", "export "+listenerFile+"="+l.file+" L="+testBinary+
-				"; exec redlock run name -- sh -c '"+as(direct, "direct*")+"' "+tc.stdin)
+			l, begin := listenersFor(t)
+			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c",
+				begin+"exec redlock run name -- sh -c '"+as(direct, "direct*")+"' "+tc.stdin)
 			require.Eventually(t, func() bool { return l.pids()["direct*"] > 0 }, patience, time.Millisecond)
 			if tc.keys != "" {
 				s.types(tc.keys)
 			} else {
 				require.NoError(t, pty.Setsize(s.tty, &pty.Winsize{Rows: 25, Cols: columns}))
 			}
-			require.Eventually(t, func() bool { return l.received("direct*", tc.signal) > 0 }, patience, time.Millisecond)
+			l.hear(tc.signal, "direct*")
 			require.NoError(t, syscall.Kill(l.pids()["direct*"], syscall.SIGTERM)) // follows a second one, if there is one
 			assert.Equal(t, 0, s.status())
-			assert.Equal(t, 1, l.received("direct*", tc.signal))
+			l.once(tc.signal, "direct*")
 		})
 	}
 }
 
-// The command is resumed once when the shell resumes redlock.
+// The shell resumes redlock, which resumes the command once.
 func TestFgResumesTheCommandOnce(t *testing.T) {
 	t.Parallel()
-	l := &listeners{file: t.TempDir() + "/received"}
+	l, begin := listenersFor(t)
 	s := jobShell(t, redlocktest.Start(t, 3))
 	// The listener catches SIGTSTP; the shell that started it stops, and with it redlock.
-	s.types("export " + listenerFile + "=" + l.file + " L=" + testBinary +
-		"; redlock run --ttl 1m name -- sh -c '" + as(background, "bg*") + " read x; kill $!; wait $!'\n")
+	s.types(begin + "redlock run --ttl 1m name -- sh -c '" + as(background, "bg*") +
+		` read x; echo "got $x"; kill $!; wait $!'` + "\n")
 	require.Eventually(t, func() bool { return l.pids()["bg*"] > 0 }, patience, time.Millisecond)
 	s.types("\x1a")
 	s.expect(`Stopped`)
+	s.types("echo the shell is ba''ck\n")
+	s.expect(`the shell is back\r\n`)
 	s.types("fg\n")
-	require.Eventually(t, func() bool { return l.received("bg*", syscall.SIGCONT) > 0 }, patience, time.Millisecond)
-	s.types("x\n")
-	s.expect(`x\r\n\$ `)
-	assert.Equal(t, 1, l.received("bg*", syscall.SIGCONT))
+	l.hear(syscall.SIGCONT, "bg*")
+	s.types("one\n")
+	s.expect(`got one\r\n\$ `)
+	l.once(syscall.SIGCONT, "bg*")
 	s.types("exit\n")
 	s.status()
 }

@@ -26,14 +26,10 @@ func TestTablesShowNoControlCharacters(t *testing.T) {
 		reportLock(redlock.Holding{Name: rude, Fence: 8, Others: 1}, nil),
 		reportLock(redlock.Holding{Name: rude}, nil),
 	}}.print(&out)
-	nodes := []redlock.NodeStatus{
-		{NodeState: redlock.NodeState{Node: rude, MayVote: true}, Reachable: true, Role: rude, Version: rude, RunID: rude},
-		{
-			NodeState: redlock.NodeState{Node: rude, VoteIn: time.Second},
-			Reachable: true, Role: rude, Version: rude, RunID: rude,
-		},
-		{NodeState: redlock.NodeState{Node: rude}},
-	}
+	one := redlock.NodeStatus{Reachable: true, Role: rude, Version: rude, RunID: rude}
+	one.Node = rude
+	nodes := []redlock.NodeStatus{one, one, {NodeState: one.NodeState}}
+	nodes[0].MayVote, nodes[1].VoteIn = true, time.Second
 	reportMasters(nodes).print(&out, nodes)
 	for _, r := range out.String() {
 		assert.True(t, r == '\n' || unicode.IsPrint(r), "%q in:\n%q", r, out.String())

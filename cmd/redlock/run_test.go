@@ -19,29 +19,20 @@ import (
 func TestRunPassesTheExitStatusThroughAndSaysNothing(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	for script, want := range map[string]int{
-		"true":                          0,
-		"exit 3":                        3,
-		"exit 64":                       64,
-		"exit 255":                      255,
-		"kill -KILL $$":                 128 + 9,
-		"kill -SEGV $$":                 128 + 11,
-		"trap 'exit 7' TERM; kill $$":   7,
-		"echo out; echo err >&2; false": 1,
+	for script, want := range map[string]result{
+		"true":                          {},
+		"exit 3":                        {code: 3},
+		"exit 64":                       {code: 64},
+		"exit 255":                      {code: 255},
+		"kill -KILL $$":                 {code: 128 + 9},
+		"kill -SEGV $$":                 {code: 128 + 11},
+		"trap 'exit 7' TERM; kill $$":   {code: 7},
+		"echo out; echo err >&2; false": {1, "out\n", "err\n"},
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			got := redlock(t, masters, "run", script, "--", "sh", "-c", script)
-			assert.Equal(t, want, got.code)
-			if strings.Contains(script, "echo") {
-				assert.Equal(t, "out\n", got.stdout)
-				assert.Equal(t, "err\n", got.stderr)
-			} else {
-				assert.Empty(t, got.stdout)
-				assert.Empty(t, got.stderr)
-			}
-			n, _ := votes(t, masters, script)
-			assert.Zero(t, n, "unlocked")
+			assert.Equal(t, want, redlock(t, masters, "run", script, "--", "sh", "-c", script))
+			assert.True(t, free(t, masters, script), "unlocked")
 		})
 	}
 }
@@ -55,49 +46,22 @@ func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 		token[:strings.LastIndex(token, ":")],
 	) + ` \(mutex\), \S+ left unless it is extended; `
 
-	tried := redlock(t, masters, "run", "--try", "name", "--", "echo", "must not run")
-	assert.Equal(t, 75, tried.code)
-	assert.Empty(t, tried.stdout)
-	assert.Regexp(t, "^"+by+"without --try, redlock waits for it\n$", tried.stderr)
-	tried = redlock(t, masters, "run", "--wait", "0", "name", "--", "echo", "must not run")
-	assert.Equal(t, 75, tried.code)
-	assert.Regexp(t, "^"+by+"with a longer --wait, redlock waits for it\n$", tried.stderr)
-
-	waited := redlock(t, masters, "run", "--wait", "300ms", "name", "--", "echo", "must not run")
-	assert.Equal(t, 75, waited.code)
-	assert.Empty(t, waited.stdout)
-	assert.Regexp(t, "^"+by+`gave up after 300ms \(--wait\)\n$`, waited.stderr)
-
+	for flags, advice := range map[string]string{
+		"--try":        "without --try, redlock waits for it",
+		"--wait=0":     "with a longer --wait, redlock waits for it",
+		"--wait=300ms": `gave up after 300ms \(--wait\)`,
+	} {
+		got := redlock(t, masters, "run", flags, "name", "--", "echo", "must not run")
+		got.fails(t, 75)
+		assert.Regexp(t, "^"+by+advice+"\n$", got.stderr)
+	}
 	other := redlock(t, masters, "run", "--try", "another name", "--", "echo", "runs")
-	assert.Equal(t, 0, other.code)
-	assert.Equal(t, "runs\n", other.stdout)
+	assert.Equal(t, result{0, "runs\n", ""}, other)
 
 	end()
 	assert.Equal(t, 0, p.wait())
 	assert.Contains(t, p.stdout.String(), "released")
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n)
-}
-
-func TestRunWaitsItsTurn(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 5)
-	first, end := hold(t, masters, "name")
-	second := launch(t, masters, "run", "name", "--", "echo", "my turn")
-	third := launch(t, masters, "run", "--wait", "1m", "name", "--", "echo", "my turn")
-	select {
-	case <-second.ended:
-		t.Fatal("it did not wait")
-	case <-third.ended:
-		t.Fatal("it did not wait")
-	case <-time.After(300 * time.Millisecond):
-	}
-	end()
-	for _, p := range []*process{first, second, third} {
-		assert.Equal(t, 0, p.wait())
-	}
-	assert.Equal(t, "my turn\n", second.stdout.String())
-	assert.Equal(t, "my turn\n", third.stdout.String())
+	assert.True(t, free(t, masters, "name"))
 }
 
 // A wait of more than a second is explained once where stderr is no terminal.
@@ -105,15 +69,21 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
 	_, end := hold(t, masters, "name", "--owner", "the night shift")
-	p := launch(t, masters, "run", "name", "--", "echo", "my turn")
 	const report = `redlock: waiting 1\.\ds for name: held by "the night shift", \S+ left unless it is extended\n`
-	require.Eventually(
-		t, func() bool { return regexp.MustCompile(report).MatchString(p.stderr.String()) }, patience, time.Millisecond,
-	)
+	waiting := []*process{
+		launch(t, masters, "run", "name", "--", "echo", "my turn"),
+		launch(t, masters, "run", "--wait", "1m", "name", "--", "echo", "my turn"),
+	}
+	for _, p := range waiting {
+		p.await("\n", &p.stderr)
+	}
 	time.Sleep(1200 * time.Millisecond) // for a second report
 	end()
-	assert.Equal(t, 0, p.wait())
-	assert.Regexp(t, "^"+report+"$", p.stderr.String())
+	for _, p := range waiting {
+		assert.Equal(t, 0, p.wait())
+		assert.Equal(t, "my turn\n", p.stdout.String())
+		assert.Regexp(t, "^"+report+"$", p.stderr.String())
+	}
 
 	for _, m := range masters[:3] {
 		m.Stop()
@@ -147,55 +117,21 @@ func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {
 	assert.Contains(t, p.stdout.String(), "read a line\n")
 }
 
-func TestRunWithoutAMajority(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 5)
-	for _, m := range masters[:3] {
-		m.Stop()
-	}
-	for _, flags := range [][]string{{"--try"}, {"--wait", "300ms"}} {
-		got := redlock(t, masters, append(append([]string{"run"}, flags...), "name", "--", "echo", "must not run")...)
-		assert.Equal(t, 69, got.code, flags)
-		assert.Empty(t, got.stdout)
-		assert.Contains(t, got.stderr, "no majority of the masters answered")
-		assert.Contains(t, got.stderr, "connection refused")
-		assert.Contains(t, got.stderr, "redlock status")
-	}
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n, "what the minority granted is released")
-}
-
 func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	_, end := hold(t, masters, "name") // would be waited for
-	defer end()
+	hold(t, masters, "held") // would be waited for
 	plain := filepath.Join(t.TempDir(), "plain")
 	require.NoError(t, os.WriteFile(plain, []byte("text"), 0o600))
-
-	got := redlock(t, masters, "run", "name", "--", "no-such-command-here")
-	assert.Equal(t, 127, got.code)
-	assert.Contains(t, got.stderr, "no-such-command-here")
-	got = redlock(t, masters, "run", "name", "--", plain)
-	assert.Equal(t, 126, got.code)
-	assert.Contains(t, got.stderr, plain)
-	got = redlock(t, masters, "run", "name", "--", filepath.Dir(plain))
-	assert.Equal(t, 126, got.code)
-	assert.Contains(t, got.stderr, "is a directory")
-}
-
-// An executable without an interpreter is found, but cannot be started.
-func TestRunUnlocksIfTheCommandCannotBeStarted(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
+	// An executable without an interpreter is found, but cannot be started. Then redlock unlocks.
 	broken := filepath.Join(t.TempDir(), "broken")
 	require.NoError(t, os.WriteFile(broken, []byte("#!/no/such/interpreter\n"), 0o700))
 
-	got := redlock(t, masters, "run", "name", "--", broken)
-	assert.Equal(t, 127, got.code)
-	assert.Contains(t, got.stderr, broken)
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n)
+	redlock(t, masters, "run", "held", "--", "no-such-command-here").fails(t, 127, "no-such-command-here")
+	redlock(t, masters, "run", "held", "--", plain).fails(t, 126, plain)
+	redlock(t, masters, "run", "held", "--", filepath.Dir(plain)).fails(t, 126, "is a directory")
+	redlock(t, masters, "run", "name", "--", broken).fails(t, 127, broken)
+	assert.True(t, free(t, masters, "name"))
 }
 
 func TestRunReportsAnUnconfirmedRelease(t *testing.T) {
@@ -214,27 +150,15 @@ func TestAWaitSaysWhyTheMastersRefuse(t *testing.T) {
 	t.Parallel()
 	full := redisproc.ForTest(t, 2, "--maxmemory", "1")
 	well := redisproc.ForTest(t, 3)
-	for name, tc := range map[string]struct {
-		urls []string
-		says string
-	}{
-		"a majority": {
-			append(redisproc.URLs(well[:1]), redisproc.URLs(full)...), "2 of 3 masters refuse the lock: 127.0.0.1:",
-		},
-		"one of one": {redisproc.URLs(full[:1]), "1 of 1 masters refuse the lock: " + full[0].Addr() + ": OOM command"},
-		"a minority": {append(redisproc.URLs(well[:2]), full[0].URL()), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := redlock(t, nil, "run", "--without-restart-guard", "--masters", strings.Join(tc.urls, ","), "--wait", "2s",
-				"x", "--", "true")
-			if tc.says == "" {
-				assert.Empty(t, got.stderr)
-				return
-			}
-			assert.Contains(t, got.stderr, tc.says)
-			assert.NotContains(t, got.stderr, "free")
-			assert.Equal(t, 69, got.code)
-		})
+	wait := func(servers ...*redisproc.Server) result {
+		return redlock(t, nil, "run", "--without-restart-guard", "--masters", strings.Join(redisproc.URLs(servers), ","),
+			"--wait", "2s", "x", "--", "true")
 	}
+	majority := wait(well[0], full[0], full[1])
+	majority.fails(t, 69, "2 of 3 masters refuse the lock: 127.0.0.1:")
+	assert.NotContains(t, majority.stderr, "free")
+	one := wait(full[0])
+	one.fails(t, 69, "1 of 1 masters refuse the lock: "+full[0].Addr()+": OOM command")
+	assert.NotContains(t, one.stderr, "free")
+	assert.Equal(t, result{}, wait(well[1], well[2], full[0]))
 }

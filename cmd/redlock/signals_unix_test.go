@@ -43,21 +43,15 @@ func TestEverySignalReachesTheGroupOnce(t *testing.T) {
 	l := startListeners(t, masters, withoutTerminal, nil, as(background, names[0])+as(direct, names[1]), names...)
 	for _, s := range forwarded() {
 		l.signal(s)
-		for _, name := range names {
-			got := func() bool { return l.received(name, s) > 0 }
-			require.Eventually(t, got, patience, time.Millisecond, "%s: %d %v", name, s, s)
-		}
+		l.hear(s, names...)
 	}
 	l.signal(syscall.SIGTERM)
 	assert.Equal(t, 0, l.wait(), "the command's own")
 	for _, s := range forwarded() {
-		for _, name := range names {
-			assert.Equal(t, 1, l.received(name, s), "%s: %d %v", name, s, s)
-		}
+		l.once(s, names...)
 	}
 	assert.Empty(t, l.stderr.String())
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n, "unlocked")
+	assert.True(t, free(t, masters, "name"), "unlocked")
 }
 
 // A signal that ends the command is redlock's status, and the lock is released.
@@ -70,8 +64,7 @@ func TestASignalThatTheCommandDoesNotCatch(t *testing.T) {
 		p.signal(s)
 		assert.Equal(t, 128+int(s), p.wait())
 		assert.Empty(t, p.stderr.String(), "%v", s)
-		n, _ := votes(t, masters, "name")
-		assert.Zero(t, n, "%v: unlocked", s)
+		assert.True(t, free(t, masters, "name"), "%v: unlocked", s)
 	}
 }
 
@@ -114,22 +107,6 @@ func TestWhichSignalsEndTheWait(t *testing.T) {
 	})
 }
 
-func TestQUITEndsTheOtherCommands(t *testing.T) {
-	t.Parallel()
-	urls, connected := deaf(t, 1)
-	for _, args := range [][]string{{"status"}, {"release", "name", "token"}} {
-		p := launch(t, nil, append(args, "--masters", urls)...)
-		<-connected
-		p.signal(syscall.SIGQUIT)
-		assert.Equal(t, 128+3, p.wait())
-		assert.Empty(t, p.stderr.String())
-	}
-	p := launch(t, nil, "dev")
-	p.await("Ctrl-C", &p.stderr)
-	p.signal(syscall.SIGQUIT)
-	assert.Equal(t, 0, p.wait())
-}
-
 // The hangup of a terminal ends a run and its command. Under nohup both continue.
 func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 	t.Parallel()
@@ -140,19 +117,16 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			masters := redlocktest.Start(t, 3)
-			file := t.TempDir() + "/received"
-			l := &listeners{file: file}
-			s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
-				"; cd "+t.TempDir()+"; "+tc.nohup+"redlock run --ttl 5s name -- bash -c '"+as(background, "bg")+as(
-				direct, "direct!",
-			)+"'")
+			l, begin := listenersFor(t)
+			s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", begin+"cd "+t.TempDir()+"; "+tc.nohup+
+				"redlock run --ttl 5s name -- bash -c '"+as(background, "bg")+as(direct, "direct!")+"'")
 			require.Eventually(t, func() bool { return len(l.pids()) == 2 }, patience, time.Millisecond)
 			t.Cleanup(func() { _ = syscall.Kill(l.pids()["bg"], syscall.SIGKILL) })
 			require.NoError(t, s.tty.Close())
 			<-s.ended
 			_ = s.cmd.Process.Signal(syscall.SIGHUP) // as a session's leader does
 			if !tc.goOn {
-				require.Eventually(t, func() bool { return l.received("direct!", syscall.SIGHUP) > 0 }, patience, time.Millisecond)
+				l.hear(syscall.SIGHUP, "direct!")
 				_ = syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)
 				return
 			}
@@ -162,7 +136,7 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 			assert.Len(t, l.living(), 2)
 			assert.Zero(t, l.received("direct!", syscall.SIGHUP))
 			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM))
-			require.Eventually(t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return free(t, masters, "name") }, patience, 5*time.Millisecond)
 		})
 	}
 }

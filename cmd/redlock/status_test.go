@@ -49,77 +49,40 @@ func troubled(t *testing.T) []*redlocktest.Master {
 	return masters
 }
 
-func TestStatusOfHealthyMasters(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	got := redlock(t, masters, "status")
-	assert.Equal(t, 0, got.code)
-	assert.Empty(t, got.stderr)
-	assert.Regexp(t, `^MASTER +REACHABLE +ROUND TRIP +ROLE +VERSION +UPTIME +MAY VOTE\n`, got.stdout)
-	for _, m := range masters {
-		assert.Regexp(t, `yes [\d.]+ms master [\d.]+ 30d yes$`, row(t, got.stdout, addr(m)))
-	}
-	assert.Contains(t, got.stdout, "3 of 3 may vote, 2 are needed\n")
-}
-
 func TestStatusSaysWhyAMasterMayNotVote(t *testing.T) {
 	t.Parallel()
 	masters := troubled(t)
 	got := redlock(t, masters, "status")
 	assert.Equal(t, 69, got.code, "two of five are no majority")
 	assert.Contains(t, got.stderr, "no majority of the masters may vote")
-	assert.Regexp(t, ` no - - - - no: .*connection refused$`, row(t, got.stdout, addr(masters[0])))
-	assert.Regexp(t, ` no - - - - no: .*(time|answer)`, row(t, got.stdout, addr(masters[1])))
-	assert.Regexp(
-		t, ` yes [\d.]+ms master [\d.]+ [\d.]+m?s in 1?\d(\.\d)?s: .*restart`, row(t, got.stdout, addr(masters[2])),
-	)
-	assert.Regexp(t, ` yes$`, row(t, got.stdout, addr(masters[3])))
+	assert.Regexp(t, `^MASTER +REACHABLE +ROUND TRIP +ROLE +VERSION +UPTIME +MAY VOTE\n`, got.stdout)
+	for i, want := range []string{
+		` no - - - - no: .*connection refused$`,
+		` no - - - - no: .*(time|answer)`,
+		` yes [\d.]+ms master [\d.]+ [\d.]+m?s in 1?\d(\.\d)?s: .*restart`,
+		` yes [\d.]+ms master [\d.]+ 30d yes$`,
+		` yes [\d.]+ms master [\d.]+ 30d yes$`,
+	} {
+		assert.Regexp(t, want, row(t, got.stdout, addr(masters[i])))
+	}
 	assert.Contains(t, got.stdout, "2 of 5 may vote, 3 are needed\n")
+
+	text := strings.Join(strings.Fields(redlock(t, masters, "status", "--json").stdout), "")
+	assert.Contains(t, text, `{"votes":5,"needed":3,"may_vote":2,"quorum":false,"masters":[{`)
+	const server = `"reachable":true,"round_trip_ms":[\d.]+,"role":"master","version":"[\d.]+","run_id":"[0-9a-f]{40}",` +
+		`"uptime_ms":`
+	for i, want := range map[int]string{
+		0: `"reachable":false,"round_trip_ms":null,"uptime_ms":null,"may_vote":false,"vote_in_ms":0,"error":"[^"]*refused"}`,
+		2: server + `\d{1,4}(\.\d+)?,"may_vote":false,"vote_in_ms":(1[0-2]\d{3}|[1-9]\d{0,3})(\.\d+)?,"error":"[^"]+"}`,
+		3: server + `259\d{7}(\.\d+)?,"may_vote":true,"vote_in_ms":0}`,
+	} {
+		assert.Regexp(t, `{"node":"`+addr(masters[i])+`",`+want, text)
+	}
 
 	got = redlock(t, masters, "status", "--without-restart-guard")
 	assert.Equal(t, 0, got.code, "the young one may vote without the guard")
+	assert.Empty(t, got.stderr)
 	assert.Contains(t, got.stdout, "3 of 5 may vote, 3 are needed\n")
-}
-
-func TestStatusAsJSON(t *testing.T) {
-	t.Parallel()
-	masters := troubled(t)
-	got := redlock(t, masters, "status", "--json")
-	assert.Equal(t, 69, got.code)
-	v := decode(t, got.stdout)
-	assert.InDelta(t, 5, v["votes"], 0)
-	assert.InDelta(t, 3, v["needed"], 0)
-	assert.InDelta(t, 2, v["may_vote"], 0)
-	assert.Equal(t, false, v["quorum"])
-	rows := v["masters"].([]any)
-	require.Len(t, rows, 5)
-
-	down := rows[0].(map[string]any)
-	assert.Equal(t, addr(masters[0]), down["node"])
-	assert.Equal(t, false, down["reachable"])
-	assert.Equal(t, false, down["may_vote"])
-	assert.Nil(t, down["round_trip_ms"])
-	assert.Nil(t, down["uptime_ms"])
-	assert.Contains(t, down["error"], "refused")
-
-	young := rows[2].(map[string]any)
-	assert.Equal(t, true, young["reachable"])
-	assert.Equal(t, false, young["may_vote"])
-	assert.Less(t, young["uptime_ms"], 10000.0)
-	assert.Positive(t, young["vote_in_ms"])
-	assert.Less(t, young["vote_in_ms"], 13000.0)
-	assert.NotEmpty(t, young["error"])
-
-	well := rows[3].(map[string]any)
-	assert.Equal(t, true, well["reachable"])
-	assert.Equal(t, true, well["may_vote"])
-	assert.Equal(t, "master", well["role"])
-	assert.Regexp(t, `^\d+\.\d+\.\d+$`, well["version"])
-	assert.Regexp(t, `^[0-9a-f]{40}$`, well["run_id"])
-	assert.GreaterOrEqual(t, well["uptime_ms"], 30*24*3600*1000.0)
-	assert.Positive(t, well["round_trip_ms"])
-	assert.InDelta(t, 0, well["vote_in_ms"], 0)
-	assert.NotContains(t, well, "error")
 }
 
 func TestStatusOfLocks(t *testing.T) {
@@ -144,69 +107,14 @@ func TestStatusOfLocks(t *testing.T) {
 
 	got = redlock(t, masters, "status", "--json", "orders:42", "unheld")
 	assert.Equal(t, 0, got.code)
-	locks := decode(t, got.stdout)["locks"].([]any)
-	require.Len(t, locks, 2)
-	held := locks[0].(map[string]any)
-	assert.Equal(t, "orders:42", held["name"])
-	assert.Equal(t, "mutex", held["kind"])
-	assert.Equal(t, true, held["held"])
-	holder := held["holders"].([]any)[0].(map[string]any)
-	assert.Equal(t, token, holder["token"])
-	assert.Equal(t, host, holder["owner"])
-	assert.InDelta(t, 4, holder["votes"], 0)
-	assert.Greater(t, holder["left_ms"], 40000.0)
-	assert.LessOrEqual(t, holder["left_ms"], 60000.0)
-	nodes := held["nodes"].([]any)
-	require.Len(t, nodes, 5)
-	assert.Equal(t, addr(masters[0]), nodes[0].(map[string]any)["node"])
-	assert.Equal(t, token, nodes[0].(map[string]any)["token"])
-	assert.NotContains(t, nodes[4], "token")
-	assert.NotContains(t, held, "fence", "no holder asked for one")
-	free := locks[1].(map[string]any)
-	assert.Equal(t, false, free["held"])
-	assert.Equal(t, []any{}, free["holders"])
-}
-
-func TestStatusOfALockOfAnotherClient(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	for i, m := range masters {
-		c := client(t, m)
-		defer c.Close()
-		require.NoError(t, c.Set(t.Context(), "no ttl", "\x1b[2J\x07 rude", 0).Err())
-		if i == 0 {
-			require.NoError(t, c.Set(t.Context(), "half", "token", 0).Err())
-		}
-	}
-	got := redlock(t, masters, "status", "no ttl", "half")
-	assert.Equal(t, 0, got.code)
-	assert.NotContains(t, got.stdout, "\x1b", "a token must not talk to the terminal")
-	assert.Equal(t, `"no ttl": held by "\x1b[2J\a rude" (mutex), no end, 3 of 3 votes, `+
-		`token "\x1b[2J\a rude"`, row(t, got.stdout, `"no ttl"`))
-	assert.Contains(t, row(t, got.stdout, "half:"), "no token has a majority")
-
-	locks := decode(t, redlock(t, masters, "status", "--json", "no ttl").stdout)["locks"].([]any)
-	holder := locks[0].(map[string]any)["holders"].([]any)[0].(map[string]any)
-	assert.InDelta(t, -1, holder["left_ms"], 0)
-}
-
-func TestStatusOfLocksWithoutAMajority(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	masters[0].Stop()
-	masters[2].Stop()
-	got := redlock(t, masters, "status", "name")
-	assert.Equal(t, 69, got.code)
-	assert.Contains(t, got.stdout, "name: unknown, no majority of the masters answered\n")
-	assert.Contains(t, row(t, got.stdout, addr(masters[0])), "connection refused")
-	assert.Equal(t, addr(masters[1])+" free", row(t, got.stdout, addr(masters[1])))
-	assert.Contains(t, got.stderr, "no majority")
-
-	got = redlock(t, masters, "status", "--json", "name")
-	assert.Equal(t, 69, got.code)
-	lock := decode(t, got.stdout)["locks"].([]any)[0].(map[string]any)
-	assert.Contains(t, lock["error"], "no majority")
-	assert.Len(t, lock["nodes"], 3)
+	holder := `"owner":"` + host + `","token":"` + regexp.QuoteMeta(token) + `",`
+	const left = `"left_ms":([45]\d{4}(\.\d+)?|60000)`
+	assert.Regexp(t, `^{"locks":\[{"name":"orders:42","kind":"mutex","held":true,"depth":1,`+
+		`"holders":\[{`+holder+`"votes":4,`+left+`}\],`+
+		`"nodes":\[({"node":"[^"]+","kind":"mutex",`+holder+left+`,"holders":\[{`+holder+left+`}\]},){4}`+
+		`{"node":"`+addr(masters[4])+`"}\]},`+
+		`{"name":"unheld","held":false,"depth":0,"holders":\[\],"nodes":\[({"node":"[^"]+"},?){5}\]}\]}$`,
+		strings.Join(strings.Fields(got.stdout), ""))
 }
 
 // deaf are masters that accept connections and never answer. A value arrives for each connection.
@@ -226,11 +134,13 @@ func deaf(t *testing.T, n int) (urls string, connected <-chan struct{}) {
 func TestStatusCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"status"}, {"status", "name"}, {"release", "name", "token"}} {
-		urls, connected := deaf(t, 3)
-		p := launch(t, nil, append(args, "--masters", urls, "--ttl", "1h", "--node-timeout", "20m")...)
-		<-connected // it asks
-		p.signal(syscall.SIGTERM)
-		assert.Equal(t, 128+15, p.wait())
-		assert.Empty(t, p.stdout.String()+p.stderr.String())
+		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT} {
+			urls, connected := deaf(t, 3)
+			p := launch(t, nil, append(args, "--masters", urls, "--ttl", "1h", "--node-timeout", "20m")...)
+			<-connected // it asks
+			p.signal(s)
+			assert.Equal(t, 128+int(s), p.wait())
+			assert.Empty(t, p.stdout.String()+p.stderr.String())
+		}
 	}
 }

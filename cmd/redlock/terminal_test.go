@@ -127,44 +127,6 @@ func TestAWaitOnATerminalShowsTheHolder(t *testing.T) {
 	assert.NotContains(t, strings.TrimSuffix(s.shown.String(), "my turn\r\n"), "\n", "one line is enough")
 }
 
-func TestAWaitOnATerminalShowsHowManyReadersHoldTheLock(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	_, endFirst := hold(t, masters, "name", "--shared")
-	_, endSecond := hold(t, masters, "name", "--shared")
-
-	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
-	s.expect(`waiting [\d.]+m?s for name: held by \S+ and 1 more`)
-	endFirst()
-	s.expect(`waiting [\d.]+m?s for name: held by [^,\s]+(,| for)`)
-	endSecond()
-	s.expect(`my turn\r\n`)
-	assert.Equal(t, 0, s.status())
-}
-
-func TestAWaitOnATerminalCanBeInterrupted(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	hold(t, masters, "name")
-	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
-	s.expect(`held by`)
-	s.types("\x03")
-	assert.Equal(t, 128+2, s.status())
-	assert.NotContains(t, s.shown.String(), "my turn")
-}
-
-func TestNoMajorityIsShownWhileWaiting(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	masters[0].Freeze()
-	masters[1].Freeze()
-	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
-	s.expect(`waiting .*: 1 of 3 masters may vote`)
-	masters[0].Thaw()
-	s.expect(`\r +\rmy turn`)
-	assert.Equal(t, 0, s.status())
-}
-
 func TestTheCommandHasTheTerminal(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]string{
@@ -185,43 +147,12 @@ func TestTheCommandHasTheTerminal(t *testing.T) {
 	}
 }
 
-func TestCtrlCReachesTheCommand(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	s := onTerminal(
-		t, masters, binary, "run", "name", "--", "sh", "-c",
-		"trap 'echo heard; exit 5' INT; echo ready; while :; do sleep 0.02; done",
-	)
-	s.expect(`ready`)
-	s.types("\x03")
-	s.expect(`heard`)
-	assert.Equal(t, 5, s.status())
-}
-
 // jobShell is an interactive shell with job control.
 func jobShell(t *testing.T, masters []*redlocktest.Master) *screen {
 	t.Helper()
 	s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-i")
 	s.expect(`\$ `)
 	return s
-}
-
-func TestCtrlZSuspendsAndFgResumes(t *testing.T) {
-	t.Parallel()
-	s := jobShell(t, redlocktest.Start(t, 3))
-	s.types("redlock run --ttl 1m name -- sh -c 'echo as''k; read x; echo got $x'; echo status $?\n")
-	s.expect(`ask\r\n`)
-	s.types("\x1a")
-	s.expect(`Stopped`)
-	s.expect(`\$ `)
-	s.types("echo the shell is ba''ck\n")
-	s.expect(`the shell is back\r\n`)
-	s.types("fg\n")
-	s.expect(`redlock run`)
-	s.types("one\n")
-	s.expect(`got one\r\n`)
-	s.types("exit\n")
-	s.status()
 }
 
 func TestAJobInTheBackgroundStopsForTheTerminal(t *testing.T) {
@@ -253,7 +184,7 @@ func TestACommandWhoseLockWasLostWhileSuspendedIsEnded(t *testing.T) {
 	s.expect(`tick\r\n`)
 	s.types("\x1a")
 	s.expect(`Stopped`)
-	require.Eventually(t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return free(t, masters, "name") }, patience, 20*time.Millisecond,
 		"the lock ends by itself")
 	s.types("fg\n")
 	s.expect(`fg\r\nredlock run[^\n]*\n`)

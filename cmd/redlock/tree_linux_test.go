@@ -33,10 +33,8 @@ func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 			l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "300ms"}, script,
 				"bg", "session", "daemon", "direct")
 			require.NoError(t, tc.kill(l.cmd.Process.Pid))
-			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
-			for _, name := range []string{"bg", "daemon", "direct"} {
-				assert.Equal(t, 1, l.received(name, syscall.SIGTERM), "%s received SIGTERM", name)
-			}
+			l.end()
+			l.once(syscall.SIGTERM, "bg", "daemon", "direct")
 			assert.Zero(t, l.received("session", syscall.SIGTERM), "its parent lives and may forward the signal")
 		})
 	}
@@ -53,23 +51,22 @@ func suspendAndKill(pid int) error {
 // end.
 func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 	t.Parallel()
-	script := as(ownSession, "session!") + as(daemon, "daemon!") + as(direct, "direct!")
+	names := []string{"session!", "daemon!", "direct!"}
+	script := as(ownSession, names[0]) + as(daemon, names[1]) + as(direct, names[2])
 	for name, flags := range map[string][]string{
 		"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := startListeners(t, redlocktest.Start(t, 3), nil, flags, script, "session!", "daemon!", "direct!")
+			l := startListeners(t, redlocktest.Start(t, 3), nil, flags, script, names...)
 			if name == "killed" {
 				l.signal(syscall.SIGKILL)
+				l.end()
 			} else {
 				assert.Equal(t, 70, l.wait())
 				assert.Empty(t, l.living(), "redlock waits for them")
 			}
-			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
-			for _, name := range []string{"session!", "daemon!", "direct!"} {
-				assert.Equal(t, 1, l.received(name, syscall.SIGTERM), "%s received SIGTERM", name)
-			}
+			l.once(syscall.SIGTERM, names...)
 		})
 	}
 }
@@ -85,23 +82,19 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	assert.Equal(t, 128+9, l.wait(), "the command could not finish, although it exits with 0 at SIGTERM")
 	assert.Empty(t, l.living())
 	assert.Contains(t, l.stderr.String(), "supervisor")
-	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n, "unlocked")
+	assert.True(t, free(t, masters, "name"), "unlocked")
 }
 
 // A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, does not notice that it lost the lock.
 func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--ttl", "6s", "--grace", "300ms"},
+	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--ttl", "6s", "--grace", "300ms"},
 		as(background, "bg")+as(daemon, "daemon")+as(direct, "direct!"), "bg", "daemon", "direct!")
 	time.Sleep(6500 * time.Millisecond) // it is extended
 	assert.Len(t, l.living(), 3)
 	l.signal(syscall.SIGSTOP)
-	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
-	for _, name := range []string{"bg", "daemon", "direct!"} {
-		assert.Equal(t, 1, l.received(name, syscall.SIGTERM), name)
-	}
+	l.end()
+	l.once(syscall.SIGTERM, "bg", "daemon", "direct!")
 	l.signal(syscall.SIGCONT)
 	assert.Equal(t, 70, l.wait())
 	assert.Contains(t, l.stderr.String(), "lost")
@@ -139,22 +132,18 @@ func TestARunWithinAKilledRunReceivesSIGTERMOnce(t *testing.T) {
 	l := startListeners(t, masters, nil, []string{"--pass-masters"},
 		`"`+binary+`" run inner -- bash -c '`+as(background, "bg!")+as(direct, "direct!")+`'; exit 7`, "bg!", "direct!")
 	l.signal(syscall.SIGKILL)
-	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
-	assert.Equal(t, 1, l.received("bg!", syscall.SIGTERM))
-	assert.Equal(t, 1, l.received("direct!", syscall.SIGTERM))
-	assert.Eventually(t, func() bool { n, _ := votes(t, masters, "inner"); return n == 0 }, patience, 5*time.Millisecond,
-		"the inner one unlocked")
+	l.end()
+	l.once(syscall.SIGTERM, "bg!", "direct!")
+	assert.Eventually(
+		t, func() bool { return free(t, masters, "inner") }, patience, 5*time.Millisecond, "the inner one unlocked",
+	)
 }
 
 // Processes that the command leaves in the background when it ends are not covered by the lock.
 func TestBackgroundProcessesOutliveTheCommand(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, nil,
-		as(
-			background, "bg",
-		)+as(
-			daemon, "daemon",
-		)+`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
+	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(background, "bg")+as(daemon, "daemon")+
+		`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
 	assert.Equal(t, 3, l.wait())
 	assert.ElementsMatch(t, []string{"bg", "daemon"}, l.living())
 }
@@ -191,12 +180,9 @@ func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 			r, w, err := os.Pipe()
 			require.NoError(t, err)
 			defer r.Close()
-			p := launchWith(t, masters, func(c *exec.Cmd) {
-				c.ExtraFiles = []*os.File{w}
-				c.Env = append(c.Env, listenerFile+"="+t.TempDir()+"/received", "L="+testBinary)
-			}, "run", "--grace", "100ms", t.Name(), "--", "bash", "-c", as(
-				background, "bg",
-			)+as(daemon, "daemon")+as(direct, "direct"))
+			_, begin := listenersFor(t)
+			p := launchWith(t, masters, func(c *exec.Cmd) { c.ExtraFiles = []*os.File{w} }, "run", "--grace", "100ms", t.Name(),
+				"--", "bash", "-c", begin+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
 			require.NoError(t, w.Close())
 			time.Sleep(time.Duration(n) * 4 * time.Millisecond) // a random moment of its work
 			p.signal(syscall.SIGKILL)
@@ -214,7 +200,7 @@ func TestTheCommandEndsIfRedlockAndItsSupervisorAreKilled(t *testing.T) {
 	l.signal(syscall.SIGSTOP) // or it would do it
 	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 	l.signal(syscall.SIGKILL)
-	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
+	l.end()
 	assert.Positive(t, l.received("direct!", syscall.SIGTERM))
 }
 

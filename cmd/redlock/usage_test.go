@@ -20,7 +20,7 @@ func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	const urls = "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3"
 	for name, tc := range map[string]struct {
-		args string
+		args string // URLS is a list of masters
 		says string
 	}{
 		"no command":              {"", "which command"},
@@ -36,58 +36,54 @@ func TestWrongUsage(t *testing.T) {
 		"bad duration":            {"run --ttl soon x -- true", "soon"},
 		"negative wait":           {"run --wait -1s x -- true", "--wait -1s"},
 		"try and wait":            {"run --try --wait 1s x -- true", "one of them"},
-		"two lists of masters":    {"status --masters " + urls + " --masters-file f", "two lists"},
+		"two lists of masters":    {"status --masters URLS --masters-file f", "two lists"},
 		"no masters file":         {"status --masters-file /no/such/file", "/no/such/file"},
 		"an empty masters file":   {"status --masters-file " + os.DevNull, "has no URL"},
 		"certificate without key": {"status --masters rediss://h --tls-cert f", "belong together"},
 		"no authorities":          {"status --masters rediss://h --tls-ca /no/such/file", "--tls-ca: "},
 		"empty authorities":       {"status --masters rediss://h --tls-ca " + os.DevNull, "no certificate in PEM"},
-		"no certificate": {
-			"status --masters rediss://h --tls-cert /no/such/file --tls-key f", "--tls-cert and --tls-key: ",
-		},
-		"TLS and no rediss": {"status --masters " + urls + " --tls-server-name h", "rediss://"},
-		"a long owner": {
-			"run --masters " + urls + " --owner " + strings.Repeat("o", 1025) + " x -- true", "1024",
-		},
-		"negative grace":      {"run --grace -1s x -- true", "--grace -1s"},
-		"negative max hold":   {"run --masters " + urls + " --max-hold -1s x -- true", "--max-hold -1s"},
-		"TTL zero":            {"run --masters " + urls + " --ttl 0 x -- true", "--ttl 0s"},
-		"TTL below the least": {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
+		"no certificate":          {"status --masters rediss://h --tls-cert /no --tls-key f", "--tls-cert and --tls-key"},
+		"TLS and no rediss":       {"status --masters URLS --tls-server-name h", "rediss://"},
+		"a long owner":            {"run --masters URLS --owner " + strings.Repeat("o", 1025) + " x -- true", "1024"},
+		"negative grace":          {"run --grace -1s x -- true", "--grace -1s"},
+		"negative max hold":       {"run --masters URLS --max-hold -1s x -- true", "--max-hold -1s"},
+		"TTL zero":                {"run --masters URLS --ttl 0 x -- true", "--ttl 0s"},
+		"TTL below the least":     {"run --masters URLS --ttl 20ms x -- true", "TTL 20ms"},
 		"TTL above the window": {
-			"run --masters " + urls + " --ttl 1m --max-ttl 10s x -- true",
-			"--ttl 1m0s is above --max-ttl 10s: set --max-ttl to 1m0s",
+			"run --masters URLS --ttl 1m --max-ttl 10s x -- true", "--ttl 1m0s is above --max-ttl 10s: set --max-ttl to 1m0s",
 		},
-		"max TTL below zero":       {"status --masters " + urls + " --max-ttl -1s", "--max-ttl -1s"},
-		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "--node-timeout 0s"},
-		"a reserved name":          {"run --masters " + urls + " redlock:fence:x -- true", "redlock:fence:"},
-		"a reserved name's status": {"status --masters " + urls + " redlock:intents:x", "redlock:intents:"},
+		"max TTL below zero":       {"status --masters URLS --max-ttl -1s", "--max-ttl -1s"},
+		"node timeout zero":        {"run --masters URLS --node-timeout 0 x -- true", "--node-timeout 0s"},
+		"a reserved name":          {"run --masters URLS redlock:fence:x -- true", "redlock:fence:"},
+		"a reserved name's status": {"status --masters URLS redlock:intents:x", "redlock:intents:"},
+		"its release":              {"release --masters URLS redlock:fence:x token", "redlock:fence:"},
 		"no masters":               {"run x -- true", "REDLOCK_MASTERS"},
 		"no masters for status":    {"status", "REDLOCK_MASTERS"},
 		"two masters":              {"status --masters redis://127.0.0.1:1,redis://127.0.0.1:2", "2"},
 		"one master twice":         {"status --masters redis://h:1,redis://h:2,redis://h:1", "h:1"},
-		"watch without a terminal": {"status --watch --masters " + urls, "needs a terminal"},
-		"watch and JSON":           {"status --watch --json --masters " + urls, "one of them"},
+		"watch without a terminal": {"status --watch --masters URLS", "needs a terminal"},
+		"watch and JSON":           {"status --watch --json --masters URLS", "one of them"},
 		"unknown scheme":           {"status --masters http://h:1", "http"},
-		"masters twice over":       {"run --embedded --masters " + urls + " x -- true", "--embedded"},
+		"masters twice over":       {"run --embedded --masters URLS x -- true", "--embedded"},
 		"even dev":                 {"dev --nodes 4", "--nodes 4"},
 		"no dev":                   {"dev --nodes 0", "--nodes 0"},
 		"dev beyond the last port": {"dev --port 65534", "--port 65534"},
 		"dev takes no arguments":   {"dev 5", "no arguments"},
+		"release of nothing":       {"release", "redlock release [flags] NAME TOKEN"},
+		"release without a token":  {"release name", "redlock release [flags] NAME TOKEN"},
+		"two tokens":               {"release name token more", "redlock release [flags] NAME TOKEN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := redlock(t, nil, strings.Fields(tc.args)...)
-			assert.Equal(t, 64, got.code)
-			assert.Contains(t, got.stderr, tc.says)
-			assert.Empty(t, got.stdout)
+			got := redlock(t, nil, strings.Fields(strings.ReplaceAll(tc.args, "URLS", urls))...)
+			got.fails(t, 64, tc.says)
 			assert.NotContains(t, got.stderr, "With", "the text names flags, not Go options")
 		})
 	}
-	for _, args := range [][]string{{"run", "", "--", "true"}, {"status", ""}} {
-		got := redlock(t, nil, args...)
-		assert.Equal(t, 64, got.code)
-		assert.Contains(t, got.stderr, "name is empty")
-	}
+	redlock(t, nil, "run", "", "--", "true").fails(t, 64, "name is empty")
+	redlock(t, nil, "status", "").fails(t, 64, "name is empty")
+	redlock(t, nil, "release", "", "token").fails(t, 64, "redlock release [flags] NAME TOKEN")
+	redlock(t, nil, "release", "name", "").fails(t, 64, "redlock release [flags] NAME TOKEN")
 }
 
 // The error of Open about a URL is shown unchanged, for example which query parameter is unknown.
@@ -153,16 +149,16 @@ func TestCompletion(t *testing.T) {
 		assert.Equal(t, 0, got.code)
 		assert.Contains(t, got.stdout, "redlock")
 	}
-	got := redlock(t, nil, "__complete", "")
+	complete := func(words ...string) string {
+		return redlock(t, nil, append([]string{"__complete"}, words...)...).stdout
+	}
 	for _, command := range []string{"run", "status", "doctor", "dev", "version", "completion"} {
-		assert.Contains(t, got.stdout, command+"\t")
+		assert.Contains(t, complete(""), command+"\t")
 	}
 	const noFiles, files = ":4", ":0"
-	assert.Contains(t, redlock(t, nil, "__complete", "run", "").stdout, noFiles, "a lock's name is no file")
-	assert.Contains(t, redlock(t, nil, "__complete", "status", "x", "").stdout, noFiles)
-	assert.Contains(
-		t, redlock(t, nil, "__complete", "run", "x", "--", "").stdout, files, "a command's argument may be one",
-	)
+	assert.Contains(t, complete("run", ""), noFiles, "a lock's name is no file")
+	assert.Contains(t, complete("status", "x", ""), noFiles)
+	assert.Contains(t, complete("run", "x", "--", ""), files, "a command's argument may be one")
 }
 
 // A terminal of 80 columns shows every help text without a break that was not meant.

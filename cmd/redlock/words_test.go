@@ -60,73 +60,77 @@ func TestShort(t *testing.T) {
 	}
 }
 
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// by is a holder with a token and the seconds that it has left.
+func by(token string, left float64) redlock.Holder {
+	return redlock.Holder{Token: token, Left: seconds(left)}
+}
+
+// sight is what a waiter sees, so many seconds after its beginning, and the line that it then shows.
+type sight struct {
+	after   float64
+	holding redlock.Holding
+	err     error
+	line    string // behind the time and the name
+}
+
+// shows checks what a waiter for "my name" shows from sight to sight.
+func shows(t *testing.T, w watcher, sights ...sight) {
+	t.Helper()
+	w.name, w.since = "my name", time.Now()
+	for _, s := range sights {
+		want := "redlock: waiting " + shortDuration(seconds(s.after)) + ` for "my name": ` + s.line
+		assert.Equal(t, want, w.text(w.since.Add(seconds(s.after)), s.holding, s.err))
+	}
+}
+
 func TestTheWaitingLine(t *testing.T) {
 	t.Parallel()
-	start := time.Now()
-	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
-	held := func(token string, left time.Duration, more ...string) redlock.Holding {
-		h := redlock.Holding{Holders: []redlock.Holder{{Token: token, Left: left}}}
-		for _, m := range more {
-			h.Holders = append(h.Holders, redlock.Holder{Token: m})
-		}
-		return h
-	}
-	w := watcher{name: "my name", since: start}
-	const head = `redlock: waiting `
-	assert.Equal(t, head+`0.5s for "my name": held by a:1, 9.1s left unless it is extended`,
-		strings.Replace(w.text(at(0.5), held("a:1", 9100*time.Millisecond), nil), "500ms", "0.5s", 1))
-	assert.Equal(t, head+`3.0s for "my name": held by a:1 for 2.5s or longer, 9.9s left unless it is extended`,
-		w.text(at(3), held("a:1", 9900*time.Millisecond), nil))
-	assert.Equal(t, head+`4.0s for "my name": held by b:2, without an end`, w.text(at(4), held("b:2", -1), nil))
-	assert.Equal(t, head+`5.0s for "my name": no majority of the masters answers`,
-		w.text(at(5), redlock.Holding{}, redlock.ErrNoQuorum))
-	assert.Equal(t, head+`6.0s for "my name": held by b:2, without an end`, w.text(at(6), held("b:2", -1), nil),
-		"it may have been another meanwhile")
-	assert.Equal(t, head+`6.5s for "my name": held by the minimum hold of b:2, 9.0s left`,
-		w.text(at(6.5), held("min-hold:b:2", 9*time.Second), nil), "nobody extends it")
-	assert.Equal(t, head+`7.0s for "my name": free, or between two holders`, w.text(at(7), redlock.Holding{}, nil))
-	assert.Equal(t, head+`7.5s for "my name": held on 1 of 2 masters, no majority by one holder`,
-		w.text(at(7.5), redlock.Holding{Nodes: []redlock.NodeHolding{{Kind: redlock.KindMutex}, {}}}, nil))
-	foreign := held("", -1)
+	held := func(all ...redlock.Holder) redlock.Holding { return redlock.Holding{Holders: all} }
+	foreign := held(by("", -1))
 	foreign.Kind = "list"
-	assert.Equal(t, head+`7.7s for "my name": held by an unknown holder (list), without an end`,
-		w.text(at(7.7), foreign, nil), "not since the beginning of time")
-	assert.Equal(t, head+`8.0s for "my name": held by c and 2 more, 1.0s left unless it is extended`,
-		w.text(at(8), held("c", time.Second, "d", "e"), nil))
+	split := redlock.Holding{Nodes: []redlock.NodeHolding{{Kind: redlock.KindMutex}, {}}}
+	shows(t, watcher{},
+		sight{0.5, held(by("a:1", 9.1)), nil, "held by a:1, 9.1s left unless it is extended"},
+		sight{3, held(by("a:1", 9.9)), nil, "held by a:1 for 2.5s or longer, 9.9s left unless it is extended"},
+		sight{4, held(by("b:2", -1)), nil, "held by b:2, without an end"},
+		sight{5, redlock.Holding{}, redlock.ErrNoQuorum, "no majority of the masters answers"},
+		sight{6, held(by("b:2", -1)), nil, "held by b:2, without an end"}, // it may have been another meanwhile
+		// Nobody extends a minimum hold.
+		sight{6.5, held(by("min-hold:b:2", 9)), nil, "held by the minimum hold of b:2, 9.0s left"},
+		sight{7, redlock.Holding{}, nil, "free, or between two holders"},
+		sight{7.5, split, nil, "held on 1 of 2 masters, no majority by one holder"},
+		// Not since the beginning of time.
+		sight{7.7, foreign, nil, "held by an unknown holder (list), without an end"},
+		sight{8, held(by("c", 1), by("d", 0), by("e", 0)), nil, "held by c and 2 more, 1.0s left unless it is extended"},
+	)
 }
 
 // Readers come and go. The line names one reader as long as it holds the lock, and shows when the last one ends.
 func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
 	t.Parallel()
-	start := time.Now()
-	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
-	hold := func(token string, left time.Duration) redlock.Holder { return redlock.Holder{Token: token, Left: left} }
 	readers := func(all ...redlock.Holder) redlock.Holding {
 		return redlock.Holding{Kind: "reader", Depth: 1, Holders: all}
 	}
-	w := watcher{name: "doc", since: start}
-	const head = `redlock: waiting `
-	assert.Equal(t, head+"1.0s for doc: held by m:1 and 1 more, 8.0s left unless it is extended",
-		w.text(at(1), readers(hold("m:1", 3*time.Second), hold("x:1", 8*time.Second)), nil))
-	assert.Equal(t, head+"3.0s for doc: held by m:1 and 2 more for 2.0s or longer, 9.0s left unless it is extended",
-		w.text(at(3), readers(hold("a:1", 9*time.Second), hold("m:1", time.Second), hold("x:1", 0)), nil))
-	assert.Equal(t, head+"4.0s for doc: held by a:1, 8.0s left unless it is extended",
-		w.text(at(4), readers(hold("a:1", 8*time.Second)), nil))
-	assert.Equal(t, head+"5.0s for doc: held by a:1 and 1 more for 1.0s or longer, without an end",
-		w.text(at(5), readers(hold("a:1", time.Second), hold("b:1", -1)), nil))
-	assert.Equal(t, head+"6.0s for doc: held by worker (depth 2), 2.0s left unless it is extended",
-		w.text(at(6), redlock.Holding{Kind: "reentrant", Depth: 2, Holders: []redlock.Holder{
-			hold("worker:0123456789abcdef0123456789abcdef", time.Second),
-			hold("worker:fedcba9876543210fedcba9876543210", 2*time.Second),
-		}}, nil))
-
-	reader := watcher{name: "doc", since: start, shared: true}
-	assert.Equal(t, head+"1.0s for doc: an exclusive waiter is ahead; held by a:1, 8.0s left unless it is extended",
-		reader.text(at(1), readers(hold("a:1", 8*time.Second)), nil), "it waits for a reader because of a writer")
-	assert.Equal(t, head+"2.0s for doc: held by w:1, 8.0s left unless it is extended",
-		reader.text(
-			at(2), redlock.Holding{Kind: "writer", Depth: 1, Holders: []redlock.Holder{hold("w:1", 8*time.Second)}}, nil,
-		))
+	writer := redlock.Holding{Kind: "writer", Depth: 1, Holders: []redlock.Holder{by("w:1", 8)}}
+	twice := redlock.Holding{Kind: "reentrant", Depth: 2, Holders: []redlock.Holder{
+		by("worker:0123456789abcdef0123456789abcdef", 1), by("worker:fedcba9876543210fedcba9876543210", 2),
+	}}
+	shows(t, watcher{},
+		sight{1, readers(by("m:1", 3), by("x:1", 8)), nil, "held by m:1 and 1 more, 8.0s left unless it is extended"},
+		sight{
+			3, readers(by("a:1", 9), by("m:1", 1), by("x:1", 0)), nil,
+			"held by m:1 and 2 more for 2.0s or longer, 9.0s left unless it is extended",
+		},
+		sight{4, readers(by("a:1", 8)), nil, "held by a:1, 8.0s left unless it is extended"},
+		sight{5, readers(by("a:1", 1), by("b:1", -1)), nil, "held by a:1 and 1 more for 1.0s or longer, without an end"},
+		sight{6, twice, nil, "held by worker (depth 2), 2.0s left unless it is extended"},
+	)
+	shows(t, watcher{shared: true}, // it waits for a reader because of a writer
+		sight{1, readers(by("a:1", 8)), nil, "an exclusive waiter is ahead; held by a:1, 8.0s left unless it is extended"},
+		sight{2, writer, nil, "held by w:1, 8.0s left unless it is extended"},
+	)
 }
 
 func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
@@ -134,20 +138,21 @@ func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
 	var out bytes.Buffer
 	width := 12
 	l := line{to: &out, width: func() int { return width }}
+	drawn := func() string {
+		defer out.Reset()
+		return out.String()
+	}
 	l.clear()
-	assert.Empty(t, out.String(), "nothing was drawn")
+	assert.Empty(t, drawn(), "nothing was drawn")
 	l.draw("0123456789äöü")
-	assert.Equal(t, "\r0123456789…", out.String())
-	out.Reset()
+	assert.Equal(t, "\r0123456789…", drawn())
 	l.draw("short")
-	assert.Equal(t, "\rshort      ", out.String(), "the rest of a longer line is overwritten")
-	out.Reset()
+	assert.Equal(t, "\rshort      ", drawn(), "the rest of a longer line is overwritten")
 	l.clear()
-	assert.Equal(t, "\r     \r", out.String())
-	out.Reset()
+	assert.Equal(t, "\r     \r", drawn())
 	width = 0 // unknown
 	l.draw("as long as it is, it is drawn")
-	assert.Equal(t, "\ras long as it is, it is drawn", out.String())
+	assert.Equal(t, "\ras long as it is, it is drawn", drawn())
 }
 
 func TestOutcome(t *testing.T) {
@@ -172,19 +177,14 @@ func TestOutcome(t *testing.T) {
 		},
 		"held, with no majority before": {exitFor(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
 		"anything else":                 {exitFor(errors.New("odd")), 64, "redlock: odd"},
-		"an option": {
-			usage("set WithMaxTTL to 1m0s"), 64, "redlock: set --max-ttl to 1m0s",
-		},
-		"a call": {usage("(redlock.WithTTL(10s), WithMaxHold)"), 64, "redlock: (--ttl, --max-hold)"},
-		"a name": {usage(`"a \"WithTTL" needs WithFencing`), 64, `redlock: "a \"WithTTL" needs --fence`},
+		"an option":                     {usage("set WithMaxTTL to 1m0s"), 64, "redlock: set --max-ttl to 1m0s"},
+		"a call":                        {usage("(redlock.WithTTL(10s), WithMaxHold)"), 64, "redlock: (--ttl, --max-hold)"},
+		"a name":                        {usage(`"a \"WithTTL" of WithFencing`), 64, `redlock: "a \"WithTTL" of --fence`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			code, says := outcome(tc.err)
-			assert.Equal(t, tc.code, code)
-			assert.Contains(t, says, tc.says)
-			assert.Equal(t, tc.says == "", says == "")
-		})
+		code, says := outcome(tc.err)
+		assert.Equal(t, tc.code, code, name)
+		assert.Contains(t, says, tc.says, name)
+		assert.Equal(t, tc.says == "", says == "", name)
 	}
 }
 
