@@ -11,39 +11,39 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		args []string
 		n    int
 		stop os.Signal
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"five":  {nil, 5, os.Interrupt},
 		"three": {[]string{"--nodes", "3"}, 3, syscall.SIGTERM},
 		"one":   {[]string{"--nodes=1"}, 1, syscall.SIGHUP},
 		"quit":  {nil, 5, syscall.SIGQUIT},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := launch(t, nil, append([]string{"dev"}, tc.args...)...)
-			p.says("export REDLOCK_MASTERS=")
-			lines := strings.Split(p.stdout.String(), "\n")
-			urls := lines[:tc.n]
-			for _, u := range urls {
-				assert.Regexp(t, `^redis://127\.0\.0\.1:\d+$`, u)
-			}
-			assert.Contains(t, lines, "export REDLOCK_MASTERS="+strings.Join(urls, ","))
-			status := redlock(t, nil, "status", "--masters", strings.Join(urls, ","))
-			assert.Equal(t, 0, status.code, "all may vote at once")
+	}, func(t *testing.T, tc testCase) {
+		p := launch(t, nil, append([]string{"dev"}, tc.args...)...)
+		p.says("export REDLOCK_MASTERS=")
+		lines := strings.Split(p.stdout.String(), "\n")
+		urls := lines[:tc.n]
+		for _, u := range urls {
+			assert.Regexp(t, `^redis://127\.0\.0\.1:\d+$`, u)
+		}
+		assert.Contains(t, lines, "export REDLOCK_MASTERS="+strings.Join(urls, ","))
+		status := redlock(t, nil, "status", "--masters", strings.Join(urls, ","))
+		assert.Equal(t, 0, status.code, "all may vote at once")
 
-			p.signal(tc.stop)
-			assert.Equal(t, 0, p.wait())
-			_, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "redis://"))
-			require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		})
-	}
+		p.signal(tc.stop)
+		assert.Equal(t, 0, p.wait())
+		_, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "redis://"))
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
 }
 
 func TestDevOnGivenPorts(t *testing.T) {

@@ -158,9 +158,8 @@ func (l *listeners) once(s syscall.Signal, names ...string) {
 // end waits until no listener runs.
 func (l *listeners) end() {
 	l.t.Helper()
-	assert.Eventually(
-		l.t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living(),
-	)
+	ended := func() bool { return len(l.living()) == 0 }
+	assert.Eventually(l.t, ended, patience, 5*time.Millisecond, "%v", l.living())
 }
 
 // living are the names of the listeners that still run.

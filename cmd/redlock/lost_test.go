@@ -5,13 +5,17 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -36,25 +40,21 @@ func procfs() bool {
 // The command may be suspended: it must not continue later.
 func TestALostLockEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
-	for name, suspended := range map[string]bool{"running": false, "suspended": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			masters := redlocktest.Start(t, 5)
-			l := startListeners(t, masters, nil, []string{"--ttl", "5s", "--grace", "1h"},
-				as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
-			if suspended {
-				require.NoError(t, syscall.Kill(-l.pids()["direct!"], syscall.SIGSTOP))
-			}
-			for _, m := range masters[:3] {
-				m.Stop()
-			}
-			assert.Equal(t, 70, l.wait(), "redlock does not wait for the whole grace period")
-			assert.Empty(t, l.living())
-			assert.Equal(t, 1, l.received("bg!", syscall.SIGTERM))
-			assert.Equal(t, 1, l.received("direct!", syscall.SIGTERM))
-			assert.Regexp(t, `"name".*lost`, l.stderr.String())
-		})
-	}
+	testmain.Each(t, map[string]bool{"running": false, "suspended": true}, func(t *testing.T, suspended bool) {
+		masters := redlocktest.Start(t, 5)
+		l := startListeners(t, masters, nil, []string{"--ttl", "5s", "--grace", "1h"},
+			as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
+		if suspended {
+			require.NoError(t, syscall.Kill(-l.pids()["direct!"], syscall.SIGSTOP))
+		}
+		for _, m := range masters[:3] {
+			m.Stop()
+		}
+		assert.Equal(t, 70, l.wait(), "redlock does not wait for the whole grace period")
+		assert.Empty(t, l.living())
+		l.once(syscall.SIGTERM, "bg!", "direct!")
+		assert.Regexp(t, `"name".*lost`, l.stderr.String())
+	})
 }
 
 func TestMaxHoldIsALoss(t *testing.T) {
@@ -82,13 +82,67 @@ func TestALossNoticedByUnlockIsReported(t *testing.T) {
 	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*; sh ended with status 0\n$`, p.stderr.String())
 }
 
-func TestARunThatKeepsItsLockGetsNoSignal(t *testing.T) {
+// serve is a command that prints its term and runs until it gets a SIGTERM.
+const (
+	announce = `echo "term $REDLOCK_FENCE."; `
+	serve    = `trap 'echo TERM; exit 0' TERM; ` + announce + `while :; do sleep 0.02; done`
+)
+
+// terms waits until the commands of a process have printed n terms.
+func (p *process) terms(n int) (all []uint64) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		all = nil
+		for _, m := range regexp.MustCompile(`term (\d+)\.`).FindAllStringSubmatch(p.stdout.String(), -1) {
+			term, err := strconv.ParseUint(m[1], 10, 64)
+			assert.NoError(p.t, err)
+			all = append(all, term)
+		}
+		return len(all) >= n
+	}, 2*patience, 5*time.Millisecond, "stderr: %v", &p.stderr)
+	return all
+}
+
+func TestLeadPassesTheCommandsStatusOn(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	for _, status := range []int{0, 7, 70} {
+		got := redlock(t, masters, "lead", "name", "--", "sh", "-c", "exit "+strconv.Itoa(status))
+		assert.Equal(t, result{code: status}, got)
+	}
+	redlock(t, masters, "lead", "name", "--", "/no/such/command").fails(t, 127)
+}
+
+func TestLeadCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	masters[0].Stop()
-	masters[1].Freeze()
-	p := launch(t, masters, "run", "--ttl", "5s", "name", "--", "sh", "-c", "sleep 6; echo done")
-	assert.Equal(t, 0, p.wait())
-	assert.Equal(t, "done\n", p.stdout.String())
-	assert.Empty(t, p.stderr.String())
+	p := launch(t, masters, "lead", "--ttl", "5s", "name", "--", "sh", "-c", serve)
+	p.terms(1)
+	for _, m := range masters {
+		m.Hold("name", 6*time.Second) // above the TTL
+	}
+	terms := p.terms(2)
+	assert.Less(t, terms[0], terms[1])
+	assert.Equal(t, 1, strings.Count(p.stdout.String(), "TERM"), "the first command was stopped")
+	assert.Contains(t, p.stderr.String(), "stopping the command")
+	assert.Contains(t, p.stderr.String(), "campaigning again")
+	p.signal(syscall.SIGTERM)
+	assert.Equal(t, 0, p.wait(), "the second command handles it")
+	assert.True(t, free(t, masters, "name"), "it has resigned")
+}
+
+func TestASignalAfterALossEndsLead(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "1s", "name", "--", "sh", "-c",
+		`trap "" TERM; `+announce+`while :; do sleep 0.02; done`)
+	p.terms(1)
+	for _, m := range masters {
+		m.Hold("name", 6*time.Second) // above the TTL
+	}
+	p.await("stopping", &p.stderr)
+	p.signal(syscall.SIGTERM)
+	assert.Equal(t, 70, p.wait())
+	assert.Len(t, p.terms(1), 1)
+	assert.NotContains(t, p.stderr.String(), "campaigning again")
 }

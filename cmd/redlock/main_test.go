@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,10 +30,7 @@ var binary, testBinary string
 func TestMain(m *testing.M) {
 	asHelper()
 	heedSignals()
-	flag.Parse()
-	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = p.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))) // most tests wait for processes, and need no processor
-	}
+	testmain.MostlyWait()
 	testBinary, _ = os.Executable()
 	dir, err := os.MkdirTemp("", "redlock-test-")
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -8,9 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
 )
 
 // gate is an output that takes nothing until it is open.
@@ -92,4 +96,77 @@ func TestPrintable(t *testing.T) {
 		assert.Equal(t, want, printable(text), "%q", text)
 	}
 	assert.Equal(t, `a\nb\x1b`, inline("a\nb\x1b"))
+}
+
+// Every text of a server or of another client is shown without control characters, in every place.
+func TestTablesShowNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	const rude = "\x1b]0;rude\a\u009b2J\x7f\u202e"
+	holders := []redlock.Holder{{Token: rude, Votes: 2, Left: time.Second}}
+	var out bytes.Buffer
+	locksReport{Locks: []lockReport{
+		reportLock(redlock.Holding{Name: rude, Kind: rude, Holders: holders, Nodes: []redlock.NodeHolding{
+			{Node: "a:1", Kind: rude, Token: rude, Holders: holders},
+			{Node: "a:2", Kind: rude, Token: rude, Holders: holders, Fence: 7},
+		}}, nil),
+		reportLock(redlock.Holding{Name: rude}, redlock.ErrNoQuorum),
+		reportLock(redlock.Holding{Name: rude, Fence: 8, Others: 1}, nil),
+		reportLock(redlock.Holding{Name: rude}, nil),
+	}}.print(&out)
+	one := redlock.NodeStatus{Reachable: true, Role: rude, Version: rude, RunID: rude}
+	one.Node = rude
+	nodes := []redlock.NodeStatus{one, one, {NodeState: one.NodeState}}
+	nodes[0].MayVote, nodes[1].VoteIn = true, time.Second
+	reportMasters(nodes).print(&out, nodes)
+	for _, r := range out.String() {
+		assert.True(t, r == '\n' || unicode.IsPrint(r), "%q in:\n%q", r, out.String())
+	}
+}
+
+// Each number of a Holding is in its place.
+func TestTheTableOfALock(t *testing.T) {
+	t.Parallel()
+	permit := func(owner string, slot, votes int, left time.Duration) redlock.Holder {
+		return redlock.Holder{
+			Token: owner + ":0123456789abcdef0123456789abcdef", Slot: slot, Votes: votes, Left: left,
+		}
+	}
+	one, two, three := permit("one", 4, 3, 9*time.Second), permit("two", 2, 2, 85*time.Microsecond), permit("3", 1, 1, -1)
+	var out bytes.Buffer
+	locksReport{Locks: []lockReport{
+		reportLock(redlock.Holding{
+			Name: "uploads", Kind: "semaphore", Slots: 8, Depth: 1, Fence: 77, Others: 5, Holders: []redlock.Holder{one, two},
+			Nodes: []redlock.NodeHolding{
+				{Node: "a:1", Kind: "semaphore", Token: one.Token, Left: one.Left, Holders: []redlock.Holder{one, two}},
+				{Node: "a:2", Kind: "semaphore", Holders: []redlock.Holder{one, two, three}, Fence: 78},
+				{Node: "a:3", Kind: "semaphore", Holders: []redlock.Holder{one, two}, Others: 6},
+				{Node: "a:4"},
+			},
+		}, nil),
+		reportLock(redlock.Holding{
+			Name: "nested", Kind: "reentrant", Depth: 2, Holders: []redlock.Holder{permit("me", 0, 2, time.Minute)},
+			Nodes: []redlock.NodeHolding{{Node: "a:1", Kind: "reentrant", Holders: []redlock.Holder{one, two, three, one}}},
+		}, nil),
+		reportLock(redlock.Holding{Name: "free"}, nil),
+		reportLock(redlock.Holding{Name: "changing", Nodes: []redlock.NodeHolding{
+			{Node: "a:1", Kind: "mutex", Holders: []redlock.Holder{one}},
+		}}, nil),
+	}}.print(&out)
+	assert.Equal(t, `uploads: held by one (semaphore, slot 4 of 8), 9.0s left, 3 of 4 votes, token `+one.Token+`
+uploads: held by two (semaphore, slot 2 of 8), 0.085ms left, 2 of 4 votes, token `+two.Token+`
+uploads: the last fencing token was 77
+uploads: and 5 others
+  a:1  semaphore  one 9.0s left, two 0.085ms left
+  a:2  semaphore  one 9.0s left, two 0.085ms left, 3 no end  last fence 78
+  a:3  semaphore  one 9.0s left, two 0.085ms left and 5 more
+  a:4  free
+
+nested: held by me (reentrant, depth 2), 1m left, 2 of 1 votes, token me:0123456789abcdef0123456789abcdef
+  a:1  reentrant  one 9.0s left, two 0.085ms left, 3 no end and 1 more
+
+free: free
+
+changing: free or changing hands, no token has a majority
+  a:1  mutex  one 9.0s left
+`, out.String())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -28,21 +29,22 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 // The reader of stderr has ended, as with "2>&1 | head".
 func TestALossIsReportedByTheStatusIfStderrIsClosed(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		flag, command string
 		want          int
-	}{"lost": {"--max-hold=300ms", "sleep 30", 70}, "verbose": {"-v", "exit 7", 7}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, w, err := os.Pipe()
-			require.NoError(t, err)
-			require.NoError(t, r.Close())
-			p := launchWith(
-				t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.Stderr = w }, "run", tc.flag, "name", "--", "sh", "-c",
-				tc.command,
-			)
-			require.NoError(t, w.Close())
-			assert.Equal(t, tc.want, p.wait())
-		})
 	}
+	testmain.Each(t, map[string]testCase{
+		"lost":    {"--max-hold=300ms", "sleep 30", 70},
+		"verbose": {"-v", "exit 7", 7},
+	}, func(t *testing.T, tc testCase) {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		p := launchWith(
+			t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.Stderr = w }, "run", tc.flag, "name", "--", "sh", "-c",
+			tc.command,
+		)
+		require.NoError(t, w.Close())
+		assert.Equal(t, tc.want, p.wait())
+	})
 }

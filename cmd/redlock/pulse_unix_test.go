@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 // patient records what is done to a supervisor, and when.
@@ -33,30 +35,28 @@ func (p *patient) Kill() error              { return p.note("kill") }
 
 func TestASilentSupervisorIsResumedAndThenKilled(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		answers []time.Duration // after the first question
 		want    []string
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"silent":             {nil, []string{"continued after 2s", "kill after 7s"}},
 		"in time":            {[]time.Duration{1900 * time.Millisecond}, nil},
 		"after it resumed":   {[]time.Duration{2100 * time.Millisecond}, []string{"continued after 2s"}},
 		"at the last moment": {[]time.Duration{6900 * time.Millisecond}, []string{"continued after 2s"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				super := &patient{began: time.Now()}
-				p := &pulse{super: super}
-				for _, after := range tc.answers {
-					time.AfterFunc(after, p.answer)
-				}
-				p.ask()
-				p.ask() // a question behind another does not begin the time again
-				time.Sleep(time.Minute)
-				super.mu.Lock()
-				defer super.mu.Unlock()
-				assert.Equal(t, tc.want, super.done)
-			})
+	}, func(t *testing.T, tc testCase) {
+		synctest.Test(t, func(t *testing.T) {
+			super := &patient{began: time.Now()}
+			p := &pulse{super: super}
+			for _, after := range tc.answers {
+				time.AfterFunc(after, p.answer)
+			}
+			p.ask()
+			p.ask() // a question behind another does not begin the time again
+			time.Sleep(time.Minute)
+			super.mu.Lock()
+			defer super.mu.Unlock()
+			assert.Equal(t, tc.want, super.done)
 		})
-	}
+	})
 }

@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -42,9 +42,8 @@ func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	p, end := hold(t, masters, "name")
 	token := heldEverywhere(t, masters, "name")
-	by := `redlock: name is held by ` + regexp.QuoteMeta(
-		token[:strings.LastIndex(token, ":")],
-	) + ` \(mutex\), \S+ left unless it is extended; `
+	by := `redlock: name is held by ` + regexp.QuoteMeta(token[:strings.LastIndex(token, ":")]) +
+		` \(mutex\), \S+ left unless it is extended; `
 
 	for flags, advice := range map[string]string{
 		"--try":        "without --try, redlock waits for it",
@@ -95,28 +94,6 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 		`they restarted within the restart window, and may vote in \S+\n$`, young.stderr.String())
 }
 
-func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	defer w.Close()
-	p := launchWith(t, masters, func(c *exec.Cmd) {
-		c.Stdin = r
-		c.Env = append(c.Env, "REDLOCK_NAME=stale", "REDLOCK_TOKEN=stale", "OTHER=kept")
-	}, "run", "orders: 42", "--", "sh", "-c",
-		`echo "name=$REDLOCK_NAME token=$REDLOCK_TOKEN other=$OTHER n=$(env | grep -c REDLOCK_TOKEN)"; `+
-			`read line; echo "read $line"`)
-	require.NoError(t, r.Close())
-	p.says("n=1\n")
-	token := heldEverywhere(t, masters, "orders: 42")
-	assert.Equal(t, "name=orders: 42 token="+token+" other=kept n=1\n", p.stdout.String())
-	_, err = w.WriteString("a line\n")
-	require.NoError(t, err)
-	assert.Equal(t, 0, p.wait())
-	assert.Contains(t, p.stdout.String(), "read a line\n")
-}
-
 func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
@@ -151,14 +128,112 @@ func TestAWaitSaysWhyTheMastersRefuse(t *testing.T) {
 	full := redisproc.ForTest(t, 2, "--maxmemory", "1")
 	well := redisproc.ForTest(t, 3)
 	wait := func(servers ...*redisproc.Server) result {
-		return redlock(t, nil, "run", "--without-restart-guard", "--masters", strings.Join(redisproc.URLs(servers), ","),
+		got := redlock(t, nil, "run", "--without-restart-guard", "--masters", strings.Join(redisproc.URLs(servers), ","),
 			"--wait", "2s", "x", "--", "true")
+		assert.NotContains(t, got.stderr, "free")
+		return got
 	}
-	majority := wait(well[0], full[0], full[1])
-	majority.fails(t, 69, "2 of 3 masters refuse the lock: 127.0.0.1:")
-	assert.NotContains(t, majority.stderr, "free")
-	one := wait(full[0])
-	one.fails(t, 69, "1 of 1 masters refuse the lock: "+full[0].Addr()+": OOM command")
-	assert.NotContains(t, one.stderr, "free")
+	wait(well[0], full[0], full[1]).fails(t, 69, "2 of 3 masters refuse the lock: 127.0.0.1:")
+	wait(full[0]).fails(t, 69, "1 of 1 masters refuse the lock: "+full[0].Addr()+": OOM command")
 	assert.Equal(t, result{}, wait(well[1], well[2], full[0]))
+}
+
+// A run inside a run for the same name would wait for itself.
+func TestARunDoesNotWaitForItself(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	of := " --masters " + joined(masters)
+	replacer := strings.NewReplacer("RUN", binary+" run"+of, "LEAD", binary+" lead"+of, "NAME", `"$REDLOCK_NAME"`,
+		"FILE", filepath.Join(t.TempDir(), "said"))
+	const itself = "is held by the redlock that started this command and waits for it"
+	type testCase struct {
+		flags  string // of the outer run
+		script string // NAME is the name of the outer run
+		code   int
+		stdout string
+		says   string
+	}
+	testmain.Each(t, map[string]testCase{
+		"at once":             {"", "RUN NAME -- true", 64, "", itself},
+		"with --wait":         {"", "RUN --wait 1h NAME -- true", 64, "", itself},
+		"quietly":             {"", "RUN -q NAME -- true", 64, "", itself},
+		"with --try":          {"", "RUN --try NAME -- true", 75, "", "for the redlock that started"},
+		"two levels down":     {"", "RUN inner -- RUN NAME -- true", 64, "", itself},
+		"lead":                {"", "LEAD NAME -- true", 64, "", itself},
+		"a writer in readers": {"--shared", "RUN NAME -- true", 64, "", itself},
+		"a reader in readers": {"--shared", "RUN --shared NAME -- echo both", 0, "both\n", ""},
+		"permits":             {"--slots=2", "RUN --slots 2 NAME -- echo both", 0, "both\n", ""},
+		"the only permit":     {"--slots=1", "RUN --slots 1 NAME -- true", 64, "", itself},
+		"the last permit":     {"--slots=2", "RUN --slots 2 NAME -- RUN --slots 2 NAME -- true", 64, "", itself},
+		"another name":        {"", "RUN NAME2 -- echo both", 0, "both\n", ""},
+		"in the background": {
+			"", "unset REDLOCK_TOKEN; RUN -v NAME -- true 2>FILE & " +
+				"until grep -qs waiting FILE; do sleep 0.01; done; kill $!; wait $!", 128 + 15, "", "",
+		},
+	}, func(t *testing.T, tc testCase) {
+		args := append(append([]string{"run"}, strings.Fields(tc.flags)...), "a "+t.Name(), "--", "sh", "-c")
+		got := redlock(t, masters, append(args, replacer.Replace(tc.script))...)
+		assert.Equal(t, tc.code, got.code, got.stderr)
+		assert.Equal(t, tc.stdout, got.stdout)
+		assert.Contains(t, got.stderr, tc.says)
+		assert.Equal(t, tc.says == "", got.stderr == "")
+	})
+}
+
+func TestNamesThatBeginWithADash(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	type testCase struct {
+		args []string
+		code int
+		says string
+	}
+	testmain.Each(t, map[string]testCase{
+		"run":                        {[]string{"run", "--", "-x", "--", "sh", "-c", `echo "$REDLOCK_NAME"`}, 0, "-x\n"},
+		"run, the name of a flag":    {[]string{"run", "--", "--try", "--", "printenv", "REDLOCK_NAME"}, 0, "--try\n"},
+		"a command with dashes":      {[]string{"run", "--", "-x", "--", "echo", "--", "-y"}, 0, "-- -y\n"},
+		"a plain name":               {[]string{"run", "--", "y", "--", "echo", "runs"}, 0, "runs\n"},
+		"a command with dashes only": {[]string{"run", "z", "--", "echo", "--", "-y"}, 0, "-- -y\n"},
+		"lead":                       {[]string{"lead", "--", "-l", "--", "sh", "-c", `echo "$REDLOCK_NAME"`}, 0, "-l\n"},
+		"status":                     {[]string{"status", "--", "-s"}, 0, "-s: free\n"},
+		"release":                    {[]string{"release", "--", "-x", "-token"}, 70, "does not have the token for -x"},
+		"without dashes":             {[]string{"run", "-x", "--", "true"}, 64, "that begins with a dash comes after --"},
+		"no second dashes":           {[]string{"run", "--", "-x", "true"}, 64, "a name is missing"},
+		"two names":                  {[]string{"run", "--", "-x", "y", "--", "true"}, 64, `["-x" "y"]: there is one name`},
+		"no command":                 {[]string{"run", "--", "-x", "--"}, 64, "a command is missing"},
+		"no name":                    {[]string{"run", "--", "--", "true"}, 64, "a name is missing"},
+		"an empty name":              {[]string{"run", "--", "", "--", "true"}, 64, "the name is empty"},
+	}, func(t *testing.T, tc testCase) {
+		got := redlock(t, masters, tc.args...)
+		assert.Equal(t, tc.code, got.code, got.stderr)
+		assert.Contains(t, got.stdout+got.stderr, tc.says)
+	})
+}
+
+func TestMastersFiles(t *testing.T) {
+	t.Parallel()
+	up := redlocktest.URLs(redlocktest.Start(t, 3))
+	const mark, all = "\ufeff", "3 of 3 may vote"
+	type testCase struct {
+		text string
+		code int
+		says string
+	}
+	testmain.Each(t, map[string]testCase{
+		"a byte order mark":           {mark + up[0] + "\r\n" + up[1] + "\r\n" + up[2] + "\r\n", 0, all},
+		"a mark before a comment":     {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, all},
+		"comments behind":             {up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, all},
+		"comments and blank lines":    {"# first\n\n  # second\r\n" + strings.Join(up, "\r\n") + "\r\n", 0, all},
+		"a comment after a comma":     {up[0] + ", # eu\n" + up[1] + ",\n" + up[2], 0, all},
+		"a commented URL":             {up[0] + "\n #" + up[1] + "\n# " + up[2], 0, "1 of 1 may vote"},
+		"nothing but comments":        {mark + "# " + up[0] + "\n", 64, "has no URL"},
+		"UTF-16":                      {"\xff\xfer\x00e\x00", 64, "is UTF-16: save it as UTF-8"},
+		"UTF-16, the other way round": {"\xfe\xff\x00r\x00e", 64, "is UTF-16: save it as UTF-8"},
+	}, func(t *testing.T, tc testCase) {
+		file := filepath.Join(t.TempDir(), "masters")
+		require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
+		got := redlock(t, nil, "status", "--masters-file", file)
+		assert.Equal(t, tc.code, got.code, got.stderr)
+		assert.Contains(t, got.stdout+got.stderr, tc.says)
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -40,44 +41,35 @@ func TestTLSWithClientCertificates(t *testing.T) {
 	expiredCert, expiredKey, _ := ca.Files(ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)))
 	stranger := testcert.New(t)
 	strangersCert, strangersKey, strangersCA := stranger.Files(stranger.Valid())
-	for name, tt := range map[string]struct {
+	with := func(ca, cert, key string, more ...string) []string {
+		return append([]string{"--tls-ca", ca, "--tls-cert", cert, "--tls-key", key}, more...)
+	}
+	type testCase struct {
 		flags []string
 		says  string // "": it works
-	}{
-		"a certificate of the same authority": {[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key}, ""},
-		"no certificate":                      {[]string{"--tls-ca", authority}, "certificate required"},
-		"an expired certificate": {
-			[]string{"--tls-ca", authority, "--tls-cert", expiredCert, "--tls-key", expiredKey}, "expired certificate",
-		},
-		"a certificate of another authority": {
-			[]string{"--tls-ca", authority, "--tls-cert", strangersCert, "--tls-key", strangersKey}, "certificate",
-		},
-		"another authority": {
-			[]string{"--tls-ca", strangersCA, "--tls-cert", cert, "--tls-key", key}, "signed by unknown authority",
-		},
-		"the system's authorities": {
-			[]string{"--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority",
-		},
-		"another name": {
-			[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key, "--tls-server-name", "redis.example.org"},
-			"redis.example.org",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			args := append([]string{
-				"run", "--without-restart-guard", "--node-timeout", "2s", "--ttl", "1m", "--masters-file", masters,
-			}, tt.flags...)
-			got := redlock(t, nil, append(args, "name "+name, "--", "echo", "runs")...)
-			if tt.says == "" {
-				assert.Equal(t, result{0, "runs\n", ""}, got)
-				return
-			}
-			assert.Equal(t, 69, got.code, "it does not wait: only an operator can fix it")
-			assert.Contains(t, got.stderr, tt.says)
-			assert.NotContains(t, got.stderr, "s3cret")
-		})
 	}
+	testmain.Each(t, map[string]testCase{
+		"a certificate of the same authority": {with(authority, cert, key), ""},
+		"no certificate":                      {[]string{"--tls-ca", authority}, "certificate required"},
+		"an expired certificate":              {with(authority, expiredCert, expiredKey), "expired certificate"},
+		"a certificate of another authority":  {with(authority, strangersCert, strangersKey), "certificate"},
+		"another authority":                   {with(strangersCA, cert, key), "signed by unknown authority"},
+		"the system's authorities":            {with("", cert, key)[2:], "certificate signed by unknown authority"},
+		"another name": {
+			with(authority, cert, key, "--tls-server-name", "redis.example.org"), "redis.example.org",
+		},
+	}, func(t *testing.T, tc testCase) {
+		args := append([]string{
+			"run", "--without-restart-guard", "--node-timeout", "2s", "--ttl", "1m", "--masters-file", masters,
+		}, tc.flags...)
+		got := redlock(t, nil, append(args, t.Name(), "--", "echo", "runs")...)
+		if tc.says == "" {
+			assert.Equal(t, result{0, "runs\n", ""}, got)
+			return
+		}
+		got.fails(t, 69, tc.says) // it does not wait: only an operator can fix it
+		assert.NotContains(t, got.stderr, "s3cret")
+	})
 }
 
 func TestTLSFromTheEnvironment(t *testing.T) {
@@ -105,9 +97,6 @@ func TestTheCommandDoesNotInheritTheMasters(t *testing.T) {
 	assert.NotContains(t, got.stdout, addr(masters[0]))
 
 	got = redlock(t, masters, "run", "--pass-masters", "name", "--", "sh", "-c", `echo "$REDLOCK_MASTERS"`)
-	assert.Equal(t, result{0, strings.Join(redlocktest.URLs(masters), ",") + "\n", ""}, got)
-
-	got = redlock(t, masters, "run", "name", "--", binary, "run", "inner", "--", "true")
-	assert.Equal(t, 64, got.code)
-	assert.Contains(t, got.stderr, "--pass-masters")
+	assert.Equal(t, result{0, joined(masters) + "\n", ""}, got)
+	redlock(t, masters, "run", "name", "--", binary, "run", "inner", "--", "true").fails(t, 64, "--pass-masters")
 }

@@ -6,15 +6,18 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -54,91 +57,70 @@ func TestEverySignalReachesTheGroupOnce(t *testing.T) {
 	assert.True(t, free(t, masters, "name"), "unlocked")
 }
 
-// A signal that ends the command is redlock's status, and the lock is released.
-func TestASignalThatTheCommandDoesNotCatch(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	for _, s := range []syscall.Signal{unix.SIGQUIT, unix.SIGUSR1, unix.SIGTERM, unix.SIGABRT, unix.SIGSEGV} {
-		p := launchWith(t, masters, withoutTerminal, "run", "name", "--", "sh", "-c", "ulimit -c 0; echo runs; exec sleep 40")
-		p.says("runs")
-		p.signal(s)
-		assert.Equal(t, 128+int(s), p.wait())
-		assert.Empty(t, p.stderr.String(), "%v", s)
-		assert.True(t, free(t, masters, "name"), "%v: unlocked", s)
-	}
-}
-
 // A signal that would end a program ends the wait for the lock. The others do not.
 func TestWhichSignalsEndTheWait(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
+	masters, down := redlocktest.Start(t, 3), redlocktest.Start(t, 3)
 	_, end := hold(t, masters, "name")
-	down := redlocktest.Start(t, 3)
 	for _, m := range down {
 		m.Stop()
 	}
 	waits := func(masters []*redlocktest.Master) *process {
-		p := launchWith(t, masters, withoutTerminal, "run", "name", "--", "echo", "my turn")
-		p.await("redlock: waiting", &p.stderr)
-		return p
+		return launchWith(t, masters, withoutTerminal, "run", "name", "--", "echo", "my turn")
 	}
-	patient := waits(masters)
+	patient, ended := waits(masters), map[syscall.Signal]*process{unix.SIGTERM: waits(down)}
+	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR2, unix.SIGALRM} {
+		ended[s] = waits(masters)
+	}
+	patient.await("redlock: waiting", &patient.stderr)
 	for _, s := range []syscall.Signal{unix.SIGWINCH, unix.SIGCONT, unix.SIGTSTP} {
 		patient.signal(s)
 	}
-	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGHUP, unix.SIGTERM, unix.SIGQUIT, unix.SIGUSR2, unix.SIGALRM} {
-		t.Run(s.String(), func(t *testing.T) {
-			t.Parallel()
-			over := masters
-			if s == unix.SIGTERM {
-				over = down
-			}
-			p := waits(over)
-			p.signal(s)
-			assert.Equal(t, 128+int(s), p.wait())
-			assert.Empty(t, p.stdout.String())
-			assert.Equal(t, 1, strings.Count(p.stderr.String(), "\n"), "no dump: %s", &p.stderr)
-		})
+	for s, p := range ended {
+		p.await("redlock: waiting", &p.stderr)
+		p.signal(s)
+		assert.Equal(t, 128+int(s), p.wait())
+		assert.Empty(t, p.stdout.String())
+		assert.Equal(t, 1, strings.Count(p.stderr.String(), "\n"), "%v, no dump: %s", s, &p.stderr)
 	}
-	t.Cleanup(func() {
-		end()
-		assert.Equal(t, 0, patient.wait())
-		assert.Equal(t, "my turn\n", patient.stdout.String())
-	})
+	end()
+	assert.Equal(t, 0, patient.wait())
+	assert.Equal(t, "my turn\n", patient.stdout.String())
 }
 
 // The hangup of a terminal ends a run and its command. Under nohup both continue.
 func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		nohup string
 		goOn  bool
-	}{"nohup": {"nohup ", true}, "plain": {"", false}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			masters := redlocktest.Start(t, 3)
-			l, begin := listenersFor(t)
-			s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", begin+"cd "+t.TempDir()+"; "+tc.nohup+
-				"redlock run --ttl 5s name -- bash -c '"+as(background, "bg")+as(direct, "direct!")+"'")
-			require.Eventually(t, func() bool { return len(l.pids()) == 2 }, patience, time.Millisecond)
-			t.Cleanup(func() { _ = syscall.Kill(l.pids()["bg"], syscall.SIGKILL) })
-			require.NoError(t, s.tty.Close())
-			<-s.ended
-			_ = s.cmd.Process.Signal(syscall.SIGHUP) // as a session's leader does
-			if !tc.goOn {
-				l.hear(syscall.SIGHUP, "direct!")
-				_ = syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)
-				return
-			}
-			time.Sleep(6 * time.Second) // more than the TTL
-			n, _ := votes(t, masters, "name")
-			assert.Equal(t, 3, n, "the lock is extended")
-			assert.Len(t, l.living(), 2)
-			assert.Zero(t, l.received("direct!", syscall.SIGHUP))
-			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM))
-			require.Eventually(t, func() bool { return free(t, masters, "name") }, patience, 5*time.Millisecond)
-		})
 	}
+	testmain.Each(t, map[string]testCase{
+		"nohup": {"nohup ", true},
+		"plain": {"", false},
+	}, func(t *testing.T, tc testCase) {
+		masters := redlocktest.Start(t, 3)
+		l, begin := listenersFor(t)
+		s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", begin+"cd "+t.TempDir()+"; "+tc.nohup+
+			"redlock run --ttl 5s name -- bash -c '"+as(background, "bg")+as(direct, "direct!")+"'")
+		require.Eventually(t, func() bool { return len(l.pids()) == 2 }, patience, time.Millisecond)
+		t.Cleanup(func() { _ = syscall.Kill(l.pids()["bg"], syscall.SIGKILL) })
+		require.NoError(t, s.tty.Close())
+		<-s.ended
+		_ = s.cmd.Process.Signal(syscall.SIGHUP) // as a session's leader does
+		if !tc.goOn {
+			l.hear(syscall.SIGHUP, "direct!")
+			_ = syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)
+			return
+		}
+		time.Sleep(6 * time.Second) // more than the TTL
+		n, _ := votes(t, masters, "name")
+		assert.Equal(t, 3, n, "the lock is extended")
+		assert.Len(t, l.living(), 2)
+		assert.Zero(t, l.received("direct!", syscall.SIGHUP))
+		require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM))
+		require.Eventually(t, func() bool { return free(t, masters, "name") }, patience, 5*time.Millisecond)
+	})
 }
 
 // A command that a background process of a script starts inherits the ignored SIGINT and SIGHUP.
@@ -150,4 +132,130 @@ func TestTheCommandIgnoresTheSignalsThatRedlockIgnores(t *testing.T) {
 	}, "run", "name", "--", "sh", "-c", "kill -HUP $$; kill -INT $$; echo alive")
 	assert.Equal(t, 0, p.wait())
 	assert.Equal(t, "alive\n", p.stdout.String())
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	require.NoError(t, err)
+	return n
+}
+
+// printed waits for the number that the command prints. The command may have written to files before the test has it.
+func (p *process) printed() int {
+	p.t.Helper()
+	p.says("\n")
+	return number(p.t, p.stdout.String())
+}
+
+// Many programs exit at a second SIGTERM without cleaning up.
+func TestTheCommandReceivesSIGTERMOnce(t *testing.T) {
+	t.Parallel()
+	testmain.Each(t, map[string]bool{
+		"redlock is signaled":         false,
+		"redlock's group is signaled": true,
+	}, func(t *testing.T, group bool) {
+		l := startListeners(t, redlocktest.Start(t, 3), ownGroup, []string{"--max-hold", "1m"},
+			as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
+		pid := l.cmd.Process.Pid
+		if group {
+			pid = -pid
+		}
+		require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+		assert.Equal(t, 0, l.wait())
+		l.end()
+		l.once(syscall.SIGTERM, "bg!", "direct!")
+	})
+}
+
+func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// The listeners do not end at SIGTERM here, so they would receive a second one.
+func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
+	t.Parallel()
+	testmain.Each(t, map[string]bool{
+		"first the loss":   false,
+		"first the signal": true,
+	}, func(t *testing.T, signalFirst bool) {
+		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "1s"},
+			as(background, "bg")+as(direct, "direct"), "bg", "direct")
+		if signalFirst {
+			l.signal(syscall.SIGTERM)
+		}
+		l.hear(syscall.SIGTERM, "bg", "direct")
+		if !signalFirst {
+			l.signal(syscall.SIGTERM)
+			l.signal(syscall.SIGINT)
+		}
+		assert.Equal(t, 70, l.wait())
+		assert.Empty(t, l.living())
+		assert.Contains(t, l.stderr.String(), "signal 9", "how the command ended")
+		l.once(syscall.SIGTERM, "bg", "direct")
+		if !signalFirst {
+			l.once(syscall.SIGINT, "direct") // another signal is passed on
+		}
+	})
+}
+
+// A user who signals twice may mean it: the second signal is forwarded, too.
+func TestTwoSignalsAreBothForwarded(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(direct, "direct"), "direct")
+	for n := 1; n <= 2; n++ {
+		l.signal(syscall.SIGTERM)
+		require.Eventually(t, func() bool { return l.received("direct", syscall.SIGTERM) == n }, patience, time.Millisecond)
+	}
+}
+
+// The terminal sends a signal to the group in the foreground: to the command, or to redlock, which forwards it.
+func TestASignalOfTheTerminalIsReceivedOnce(t *testing.T) {
+	t.Parallel()
+	type testCase struct {
+		stdin, keys string
+		signal      syscall.Signal
+	}
+	testmain.Each(t, map[string]testCase{
+		"Ctrl-C":                      {"", "\x03", syscall.SIGINT},
+		"Ctrl-C, with another stdin":  {"</dev/null", "\x03", syscall.SIGINT},
+		"Ctrl-\\":                     {"", "\x1c", syscall.SIGQUIT},
+		"Ctrl-\\, with another stdin": {"</dev/null", "\x1c", syscall.SIGQUIT},
+		"resized":                     {"", "", syscall.SIGWINCH},
+		"resized, another stdin":      {"</dev/null", "", syscall.SIGWINCH},
+	}, func(t *testing.T, tc testCase) {
+		l, begin := listenersFor(t)
+		s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c",
+			begin+"exec redlock run name -- sh -c '"+as(direct, "direct*")+"' "+tc.stdin)
+		require.Eventually(t, func() bool { return l.pids()["direct*"] > 0 }, patience, time.Millisecond)
+		if tc.keys != "" {
+			s.types(tc.keys)
+		} else {
+			require.NoError(t, pty.Setsize(s.tty, &pty.Winsize{Rows: 25, Cols: columns}))
+		}
+		l.hear(tc.signal, "direct*")
+		require.NoError(t, syscall.Kill(l.pids()["direct*"], syscall.SIGTERM)) // follows a second one, if there is one
+		assert.Equal(t, 0, s.status())
+		l.once(tc.signal, "direct*")
+	})
+}
+
+// The shell resumes redlock, which resumes the command once.
+func TestFgResumesTheCommandOnce(t *testing.T) {
+	t.Parallel()
+	l, begin := listenersFor(t)
+	s := jobShell(t, redlocktest.Start(t, 3))
+	// The listener catches SIGTSTP; the shell that started it stops, and with it redlock.
+	s.types(begin + "redlock run --ttl 1m name -- sh -c '" + as(background, "bg*") +
+		` read x; echo "got $x"; kill $!; wait $!'` + "\n")
+	require.Eventually(t, func() bool { return l.pids()["bg*"] > 0 }, patience, time.Millisecond)
+	s.types("\x1a")
+	s.expect(`Stopped`)
+	s.types("echo the shell is ba''ck\n")
+	s.expect(`the shell is back\r\n`)
+	s.types("fg\n")
+	l.hear(syscall.SIGCONT, "bg*")
+	s.types("one\n")
+	s.expect(`got one\r\n\$ `)
+	l.once(syscall.SIGCONT, "bg*")
+	s.types("exit\n")
+	s.status()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -50,21 +51,18 @@ func unheard(t *testing.T, masters []*redlocktest.Master, stdoutToo bool, args .
 // A message that nobody reads delays neither the start of the command, nor its end, nor the release.
 func TestARunGoesOnAlthoughNobodyReadsItsMessages(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{
+	testmain.Each(t, map[string][]string{
 		"run": {"run"}, "verbosely": {"run", "-v"}, "lead": {"lead"}, "lead, verbosely": {"lead", "-v"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			masters := redlocktest.Start(t, 3)
-			_, end := hold(t, masters, "name")
-			p := unheard(t, masters, false, append(args, "name", "--", "echo", "my turn")...)
-			time.Sleep(1500 * time.Millisecond) // the line about the wait is due
-			end()
-			p.says("my turn")
-			assert.Equal(t, 0, p.wait())
-			assert.True(t, free(t, masters, "name"))
-		})
-	}
+	}, func(t *testing.T, args []string) {
+		masters := redlocktest.Start(t, 3)
+		_, end := hold(t, masters, "name")
+		p := unheard(t, masters, false, append(args, "name", "--", "echo", "my turn")...)
+		time.Sleep(1500 * time.Millisecond) // the line about the wait is due
+		end()
+		p.says("my turn")
+		assert.Equal(t, 0, p.wait())
+		assert.True(t, free(t, masters, "name"))
+	})
 }
 
 // A loss ends the command. See TestALossIsReportedByTheStatusIfStderrIsClosed for a pipe without a reader.
@@ -82,27 +80,25 @@ func TestALossEndsTheCommandAlthoughNobodyReadsOfIt(t *testing.T) {
 func TestOutputThatNobodyReadsCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		args []string
 		code int
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"status":      {[]string{"status"}, 128 + 15},
 		"JSON":        {[]string{"status", "--json", "name"}, 128 + 15},
 		"doctor JSON": {[]string{"doctor", "--json", "--watch"}, 0},
 		"dev":         {[]string{"dev"}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := unheard(t, masters, true, tc.args...)
-			select {
-			case <-p.ended:
-				t.Fatal("it has written to a full pipe")
-			case <-time.After(500 * time.Millisecond): // it writes, except doctor
-			}
-			p.signal(syscall.SIGTERM)
-			assert.Equal(t, tc.code, p.wait())
-		})
-	}
+	}, func(t *testing.T, tc testCase) {
+		p := unheard(t, masters, true, tc.args...)
+		select {
+		case <-p.ended:
+			t.Fatal("it has written to a full pipe")
+		case <-time.After(500 * time.Millisecond): // it writes, except doctor
+		}
+		p.signal(syscall.SIGTERM)
+		assert.Equal(t, tc.code, p.wait())
+	})
 }
 
 // Ctrl-S stops the output of a terminal. Ctrl-C still ends redlock.

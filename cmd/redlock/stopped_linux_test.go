@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -100,7 +101,7 @@ func TestTheCommandIsNotStartedAfterTheEndOfTheLock(t *testing.T) {
 // A supervisor that is stopped cannot end the command. redlock resumes it, and kills it if that does not help.
 func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 	t.Parallel()
-	for name, stop := range map[string]func(l *listeners, supervisor int){
+	testmain.Each(t, map[string]func(l *listeners, supervisor int){
 		"once":            func(_ *listeners, pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) },
 		"again and again": func(_ *listeners, pid int) { go keepStopped(pid) },
 		"while it gets more signals than it can queue": func(l *listeners, pid int) {
@@ -110,16 +111,13 @@ func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 				time.Sleep(time.Millisecond) // the kernel merges signals that arrive together
 			}
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "500ms"},
-				`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"), "bg", "daemon", "direct")
-			stop(l, l.printed())
-			assert.Equal(t, 70, l.wait())
-			assert.Empty(t, l.living())
-		})
-	}
+	}, func(t *testing.T, stop func(l *listeners, supervisor int)) {
+		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "500ms"},
+			`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"), "bg", "daemon", "direct")
+		stop(l, l.printed())
+		assert.Equal(t, 70, l.wait())
+		assert.Empty(t, l.living())
+	})
 }
 
 func TestRedlockEndsIfItsSupervisorIsStoppedAtTheStart(t *testing.T) {

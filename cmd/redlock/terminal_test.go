@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -36,8 +37,7 @@ func onTerminal(t *testing.T, masters []*redlocktest.Master, program ...string) 
 	s := &screen{t: t, ended: make(chan struct{}), cmd: exec.Command(program[0], program[1:]...)}
 	s.cmd.Env = []string{
 		"PATH=" + binary[:strings.LastIndex(binary, "/")] + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb",
-		"PS1=$ ",
-		"REDLOCK_MASTERS=" + strings.Join(redlocktest.URLs(masters), ","),
+		"PS1=$ ", "REDLOCK_MASTERS=" + joined(masters),
 	}
 	opened, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 24, Cols: columns})
 	require.NoError(t, err)
@@ -129,22 +129,19 @@ func TestAWaitOnATerminalShowsTheHolder(t *testing.T) {
 
 func TestTheCommandHasTheTerminal(t *testing.T) {
 	t.Parallel()
-	for name, run := range map[string]string{
+	testmain.Each(t, map[string]string{
 		"from its start":     `redlock run name -- sh -c 'echo ask; read x; echo "got $x"'`,
 		"when it asks later": `redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", run+`; echo "status $?"; read y; echo "back $y"`)
-			s.expect(`ask`)
-			s.types("one\n")
-			s.expect(`got one`)
-			s.expect(`status 0`)
-			s.types("two\n")
-			s.expect(`back two`) // the shell has it again
-			assert.Equal(t, 0, s.status())
-		})
-	}
+	}, func(t *testing.T, run string) {
+		s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", run+`; echo "status $?"; read y; echo "back $y"`)
+		s.expect(`ask`)
+		s.types("one\n")
+		s.expect(`got one`)
+		s.expect(`status 0`)
+		s.types("two\n")
+		s.expect(`back two`) // the shell has it again
+		assert.Equal(t, 0, s.status())
+	})
 }
 
 // jobShell is an interactive shell with job control.
@@ -160,12 +157,10 @@ func TestAJobInTheBackgroundStopsForTheTerminal(t *testing.T) {
 	s := jobShell(t, redlocktest.Start(t, 3))
 	s.types("redlock run --ttl 1m name -- sh -c 'read x; echo got $x' &\n")
 	s.expect(`\$ `)
-	for deadline := time.Now().Add(patience); !strings.Contains(
-		s.shown.String()[s.seen:], "Stopped",
-	); time.Sleep(50 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "%q", s.shown.String())
+	require.Eventually(t, func() bool {
 		s.types("jobs\n")
-	}
+		return strings.Contains(s.shown.String()[s.seen:], "Stopped")
+	}, patience, 50*time.Millisecond, "%v", &s.shown)
 	s.types("fg\n")
 	s.expect(`redlock run[^\n]*\n`)
 	s.types("one\n")

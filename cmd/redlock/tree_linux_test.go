@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -20,24 +21,22 @@ import (
 func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 	t.Parallel()
 	script := as(background, "bg") + as(ownSession, "session") + as(daemon, "daemon") + as(direct, "direct")
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		change func(*exec.Cmd)
 		kill   func(pid int) error
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"alone":                 {nil, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		"with its whole group":  {ownGroup, func(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }},
 		"while it is suspended": {ownGroup, suspendAndKill},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "300ms"}, script,
-				"bg", "session", "daemon", "direct")
-			require.NoError(t, tc.kill(l.cmd.Process.Pid))
-			l.end()
-			l.once(syscall.SIGTERM, "bg", "daemon", "direct")
-			assert.Zero(t, l.received("session", syscall.SIGTERM), "its parent lives and may forward the signal")
-		})
-	}
+	}, func(t *testing.T, tc testCase) {
+		l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "300ms"}, script,
+			"bg", "session", "daemon", "direct")
+		require.NoError(t, tc.kill(l.cmd.Process.Pid))
+		l.end()
+		l.once(syscall.SIGTERM, "bg", "daemon", "direct")
+		assert.Zero(t, l.received("session", syscall.SIGTERM), "its parent lives and may forward the signal")
+	})
 }
 
 func suspendAndKill(pid int) error {

@@ -13,16 +13,18 @@ import (
 
 	redlocker "github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	const urls = "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3"
-	for name, tc := range map[string]struct {
+	type testCase struct {
 		args string // URLS is a list of masters
 		says string
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"no command":              {"", "which command"},
 		"unknown command":         {"lock x", `unknown command "lock"`},
 		"unknown flag":            {"run --lease 3 x -- true", "--lease"},
@@ -72,14 +74,11 @@ func TestWrongUsage(t *testing.T) {
 		"release of nothing":       {"release", "redlock release [flags] NAME TOKEN"},
 		"release without a token":  {"release name", "redlock release [flags] NAME TOKEN"},
 		"two tokens":               {"release name token more", "redlock release [flags] NAME TOKEN"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := redlock(t, nil, strings.Fields(strings.ReplaceAll(tc.args, "URLS", urls))...)
-			got.fails(t, 64, tc.says)
-			assert.NotContains(t, got.stderr, "With", "the text names flags, not Go options")
-		})
-	}
+	}, func(t *testing.T, tc testCase) {
+		got := redlock(t, nil, strings.Fields(strings.ReplaceAll(tc.args, "URLS", urls))...)
+		got.fails(t, 64, tc.says)
+		assert.NotContains(t, got.stderr, "With", "the text names flags, not Go options")
+	})
 	redlock(t, nil, "run", "", "--", "true").fails(t, 64, "name is empty")
 	redlock(t, nil, "status", "").fails(t, 64, "name is empty")
 	redlock(t, nil, "release", "", "token").fails(t, 64, "redlock release [flags] NAME TOKEN")
@@ -92,9 +91,8 @@ func TestTheErrorOfAURLIsShown(t *testing.T) {
 	for _, url := range []string{"redis://h:1?max_retries=3", "redis://h:1?foo=bar", "redis://h:1/db", "h:1"} {
 		_, err := redlocker.Open([]string{url})
 		require.Error(t, err)
-		got := redlock(t, nil, "status", "--masters", url)
-		assert.Equal(t, 64, got.code)
-		assert.Equal(t, "redlock: "+strings.TrimPrefix(err.Error(), "redlock: ")+"\n", got.stderr)
+		want := result{64, "", "redlock: " + strings.TrimPrefix(err.Error(), "redlock: ") + "\n"}
+		assert.Equal(t, want, redlock(t, nil, "status", "--masters", url))
 	}
 }
 

@@ -191,9 +191,8 @@ func TestOutcome(t *testing.T) {
 // Every option that an error of the library names has a flag, or is an option that this program does not use.
 func TestOptionsInErrorsHaveFlags(t *testing.T) {
 	t.Parallel()
-	unmet := []string{
-		"WithLogger", "WithClock", "WithName", "WithTLSConfig", "WithCredentials",
-	} // of values that the command does not pass
+	// Of values that the command does not pass.
+	unmet := []string{"WithLogger", "WithClock", "WithName", "WithTLSConfig", "WithCredentials"}
 	flags := runCommand().Flags()
 	for option, flag := range flagOf {
 		assert.NotNil(t, flags.Lookup(strings.TrimPrefix(flag, "--")), "%s: %s", option, flag)
