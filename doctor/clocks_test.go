@@ -1,10 +1,17 @@
 package doctor_test
 
 import (
+	"net"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -12,79 +19,81 @@ import (
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testmain"
+	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
-// clocked starts a server with a wall clock of its own.
-func clocked(t *testing.T) (*redisproc.Server, *wallclock.Clock) {
+// preloaded starts a server with a library that replaces functions of the C library. build makes it at a path in dir,
+// and returns further variables of the server's environment.
+func preloaded(t *testing.T, build func(dir, lib string) (env []string, err error), args ...string) *redisproc.Server {
 	t.Helper()
 	redisproc.Need(t)
-	redisproc.SkipIf(t, wallclock.Available())
-	var c *wallclock.Clock
+	redisproc.SkipIf(t, wallclock.Available()) // gcc, and LD_PRELOAD
 	s, err := redisproc.StartWith(t.Context(), func(dir string) (redisproc.Options, error) {
-		lib := filepath.Join(dir, "wallclock.so")
-		if err := wallclock.Build(t.Context(), lib); err != nil {
-			return redisproc.Options{}, err
-		}
-		var err error
-		c, err = wallclock.New(dir)
-		if err != nil {
-			return redisproc.Options{}, err
-		}
-		return redisproc.Options{Env: []string{"LD_PRELOAD=" + lib, wallclock.EnvFile + "=" + c.File()}}, nil
+		lib := filepath.Join(dir, "preloaded.so")
+		env, err := build(dir, lib)
+		return redisproc.Options{Args: args, Env: append(env, "LD_PRELOAD="+lib)}, err
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return s
+}
+
+// clocked starts a server with a wall clock of its own.
+func clocked(t *testing.T) (s *redisproc.Server, c *wallclock.Clock) {
+	t.Helper()
+	s = preloaded(t, func(dir, lib string) (_ []string, err error) {
+		if c, err = wallclock.New(dir); err != nil {
+			return nil, err
+		}
+		return []string{wallclock.EnvFile + "=" + c.File()}, wallclock.Build(t.Context(), lib)
+	})
 	return s, c
 }
 
 func TestClocksOfMasters(t *testing.T) {
 	t.Parallel()
-	for title, c := range map[string]struct {
-		change   func(*wallclock.Clock) error
-		why      string
-		severity doctor.Severity
-	}{
-		"the clock drifts beyond the budget": {
-			change:   func(c *wallclock.Clock) error { return c.Run(0.02) },
-			why:      `it gains (19|20)\d{3} ppm .*, 1\.[89] of the drift budget|2\.0 of`,
-			severity: doctor.Danger,
+	type testCase struct {
+		title, why string
+		severity   doctor.Severity
+		change     func(*wallclock.Clock) error
+	}
+	testmain.Each(t, map[string]testCase{
+		"fast": {
+			"the clock drifts beyond the budget", `it gains (19|20)\d{3} ppm .*, 1\.[89] of the drift budget|2\.0 of`,
+			doctor.Danger, func(c *wallclock.Clock) error { return c.Run(0.02) },
 		},
-		"the clock drifts": {
-			change:   func(c *wallclock.Clock) error { return c.Run(-0.0075) },
-			why:      `it gains -7\d{3} ppm`,
-			severity: doctor.Warning,
+		"slow": {
+			"the clock drifts", `it gains -7\d{3} ppm`,
+			doctor.Warning, func(c *wallclock.Clock) error { return c.Run(-0.0075) },
 		},
-		"the clock stepped": {
-			change: func(c *wallclock.Clock) error {
+		"back": {
+			"the clock stepped", `steps during the examination: 1, the first by -(29|30)\dms`,
+			doctor.Danger, func(c *wallclock.Clock) error {
 				time.Sleep(5 * time.Second) // during the examination
 				return c.Jump(-300 * time.Millisecond)
 			},
-			why:      `steps during the examination: 1, the first by -(29|30)\dms`,
-			severity: doctor.Danger,
 		},
-	} {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			server, own := clocked(t)
-			changed := make(chan error, 1)
-			locker := open(t, []string{server.URL()})
-			go func() { changed <- c.change(own) }()
-			report, err := examined(doctor.Examine(t.Context(), locker))
-			require.NoError(t, err)
-			require.NoError(t, <-changed)
-			require.Equal(t, []string{title}, titles(report), "%v", report)
-			assert.Equal(t, c.severity, report.Findings[0].Severity)
-			assert.Regexp(t, c.why, report.Findings[0].Why)
-		})
-	}
+	}, func(t *testing.T, c testCase) {
+		server, own := clocked(t)
+		changed := make(chan error, 1)
+		locker := open(t, []string{server.URL()})
+		go func() { changed <- c.change(own) }()
+		report, err := examined(doctor.Examine(t.Context(), locker))
+		require.NoError(t, err)
+		require.NoError(t, <-changed)
+		require.Equal(t, []string{c.title}, titles(report), "%v", report)
+		assert.Equal(t, c.severity, report.Findings[0].Severity)
+		assert.Regexp(t, c.why, report.Findings[0].Why)
+	})
 }
 
 // The drift that most masters agree on is this host's. The speed of Go's clock cannot be changed, but that of three
 // masters can.
 func TestADriftOfThisHost(t *testing.T) {
 	t.Parallel()
-	const title = "this host's clock runs at another speed"
+	const title, master = "this host's clock runs at another speed", "the clock drifts beyond the budget"
 	var urls []string
 	for range 3 {
 		server, own := clocked(t)
@@ -93,26 +102,23 @@ func TestADriftOfThisHost(t *testing.T) {
 	}
 	report, err := examined(doctor.Examine(t.Context(), open(t, urls)))
 	require.NoError(t, err)
-	require.Len(t, titled(report, title), 1, "%v", report)
-	assert.Regexp(t, "gains -(19|20)", titled(report, title)[0].Why)
+	assert.Regexp(t, "gains -(19|20)", one(t, report, title).Why)
 
-	at := func(rates ...float64) (all []doctor.Seen) {
+	at := func(rates ...float64) doctor.Report {
+		var all []doctor.Seen
 		for i, r := range rates {
 			all = append(all, doctor.Seen{Name: string(rune('a' + i)), Rate: r})
 		}
-		return all
+		return judge(0, all...)
 	}
-	report = judge(0, at(0.02, 0.021, 0)...)
-	found := titled(report, title)
-	require.Len(t, found, 1)
-	assert.Empty(t, found[0].Node)
-	assert.Contains(t, found[0].Why, "gains -2")
-	assert.Empty(t, titled(report, "the clock drifts beyond the budget"), "no master is accused")
-	report = judge(0, at(0.02, -0.02, 0)...)
+	report = at(0.02, 0.021, 0)
+	found := one(t, report, title)
+	assert.Empty(t, found.Node)
+	assert.Contains(t, found.Why, "gains -2")
+	assert.Empty(t, titled(report, master), "no master is accused")
+	report = at(0.02, -0.02, 0)
 	assert.Empty(t, titled(report, title))
-	found = titled(report, "the clock drifts beyond the budget")
-	require.Len(t, found, 1)
-	assert.Len(t, found[0].Nodes, 2)
+	assert.Len(t, one(t, report, master).Nodes, 2)
 }
 
 // This host's wall clock cannot be set by a test, so the step is given.
@@ -130,16 +136,179 @@ func (f future) Now() time.Time { return f.Clock.Now().AddDate(274, 0, 0) }
 
 func TestAWallClockOutOfRange(t *testing.T) {
 	t.Parallel()
+	const title = "this host's wall clock is out of range"
 	server := redisproc.ForTest(t, 1)[0]
-	report := examine(t, []string{server.URL()}, redlock.WithClock(future{clock.System}))
-	require.Len(t, titled(report, "this host's wall clock is out of range"), 1, "%v", report)
-	assert.Empty(t, titled(examine(t, []string{server.URL()}), "this host's wall clock is out of range"))
+	one(t, examine(t, []string{server.URL()}, redlock.WithClock(future{clock.System})), title)
+	assert.Empty(t, titled(examine(t, []string{server.URL()}), title))
 }
 
-func TestAShortSpan(t *testing.T) {
+// slowDisk has each sync of a file take four seconds. Redis waits for a sync that has taken two.
+const slowDisk = "#include <unistd.h>\nint fdatasync(int fd) { sleep(4); return 0; }\n"
+
+func TestADiskThatSyncsSlowly(t *testing.T) {
+	t.Parallel()
+	const title = "waits for its disk"
+	server := preloaded(t, func(_, lib string) ([]string, error) {
+		gcc := exec.Command("gcc", "-shared", "-fPIC", "-x", "c", "-o", lib, "-")
+		gcc.Stdin = strings.NewReader(slowDisk)
+		return nil, gcc.Run()
+	}, "--appendonly", "yes", "--appendfsync", "everysec")
+	url := []string{server.URL()}
+	assert.Empty(t, titled(examine(t, url), title))
+	c := connect(t, server)
+	require.Eventually(t, func() bool {
+		_ = c.Incr(t.Context(), "x") // something to sync
+		text, err := c.Info(t.Context(), "persistence").Result()
+		return err == nil && !hasLine(text, "aof_delayed_fsync:0")
+	}, patience, 100*time.Millisecond)
+	found := one(t, examine(t, url), title)
+	assert.Equal(t, doctor.Warning, found.Severity)
+	assert.Regexp(t, `aof_delayed_fsync is \d+`, found.Why)
+	assert.NotContains(t, found.Fix, "no-appendfsync-on-rewrite", "locks without the restart guard need it to be no")
+}
+
+// Without the restart guard, a master must sync every write before it replies. With no-appendfsync-on-rewrite it does
+// not while it saves a snapshot or rewrites its AOF.
+func TestWhatForgetsLocksInARestart(t *testing.T) {
+	t.Parallel()
+	const title = "forgets locks in a restart"
+	server := redisproc.ForTest(t, 1, "--appendonly", "yes", "--appendfsync", "always")[0]
+	c, url := connect(t, server), []string{server.URL()}
+	for _, step := range []struct{ parameter, value, why string }{
+		{"no-appendfsync-on-rewrite", "no", ""},
+		{"no-appendfsync-on-rewrite", "yes", "no-appendfsync-on-rewrite is yes"},
+		{"appendfsync", "everysec", "appendfsync is everysec"},
+		{"no-appendfsync-on-rewrite", "no", "appendfsync is everysec"},
+		{"appendonly", "no", "aof_enabled is not 1"},
+	} {
+		require.NoError(t, c.ConfigSet(t.Context(), step.parameter, step.value).Err())
+		assert.Empty(t, titled(examine(t, url), title), "%+v", step)
+		report := examine(t, url, redlock.WithoutRestartGuard())
+		if step.why == "" {
+			assert.Empty(t, titled(report, title))
+			continue
+		}
+		found := one(t, report, title)
+		assert.Equal(t, doctor.Danger, found.Severity)
+		assert.Contains(t, found.Why, "the restart guard is off, and "+step.why)
+		assert.Contains(t, found.Fix, "CONFIG SET no-appendfsync-on-rewrite no")
+	}
+}
+
+// underWay returns when an examination that began with the call takes samples.
+func underWay(t *testing.T, c *redis.Client) {
+	t.Helper()
+	assert.Eventually(t, func() bool {
+		text, err := c.Info(t.Context(), "commandstats").Result()
+		return err == nil && strings.Contains(text, "cmdstat_time:")
+	}, patience, time.Millisecond)
+}
+
+// A master that is silent once, for longer than the node timeout and longer than doctor waits for a reply, is said to
+// have stalled, and not to be slow or down.
+func TestAStall(t *testing.T) {
+	t.Parallel()
+	const title, timeout = "stalled", 300 * time.Millisecond
+	type testCase struct {
+		span, freeze, timeout time.Duration
+		why                   string
+	}
+	testmain.Each(t, map[string]testCase{
+		"a second": {
+			3 * time.Second, time.Second, timeout, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`,
+		},
+		"longer than the wait":     {10 * time.Second, 4 * time.Second, timeout, `once, for [345](\.\d+)?s; the node`},
+		"until after the span":     {time.Second, 2500 * time.Millisecond, timeout, `no answer once, for 2\.\d+s; the node`},
+		"shorter than the timeout": {time.Second, 400 * time.Millisecond, 2500 * time.Millisecond, ""},
+	}, func(t *testing.T, c testCase) {
+		server := redisproc.ForTest(t, 1)[0]
+		admin := connect(t, server)
+		var freezing sync.WaitGroup
+		freezing.Go(func() {
+			underWay(t, admin)
+			assert.NoError(t, server.Freeze())
+			time.Sleep(c.freeze)
+			assert.NoError(t, server.Thaw())
+		})
+		report := examineFor(t, c.span, []string{server.URL()}, redlock.WithNodeTimeout(c.timeout))
+		freezing.Wait()
+		for _, other := range []string{
+			"does not answer", "the round trip exceeds the node timeout", "the round trip is near the node timeout",
+			"refuses locks", "waiters are not woken", "ended a connection",
+		} {
+			assert.Empty(t, titled(report, other), "%v", report)
+		}
+		if c.why == "" {
+			assert.Empty(t, titled(report, title))
+			return
+		}
+		found := one(t, report, title)
+		assert.Equal(t, doctor.Warning, found.Severity)
+		assert.Regexp(t, c.why, found.Why)
+	})
+}
+
+// balance returns the URL of a load balancer that forwards the connections to the servers in turn.
+func balance(t *testing.T, servers ...*redisproc.Server) string {
+	t.Helper()
+	var turn atomic.Int64
+	return "redis://" + testnet.Serve(t, func(client net.Conn) {
+		testnet.Forward(client, servers[int(turn.Add(1))%len(servers)].Addr())
+	})
+}
+
+func TestSeveralServersBehindOneURL(t *testing.T) {
+	t.Parallel()
+	const title = "several servers answer"
+	servers := redisproc.ForTest(t, 3)
+	urls := []string{balance(t, servers...), balance(t, servers[0]), servers[2].URL()}
+	report := examineFor(t, 10*span, urls) // a busy machine, too, makes enough connections
+	found := one(t, report, title)
+	assert.Len(t, found.Nodes, 1)
+	assert.Equal(t, doctor.Danger, found.Severity)
+	assert.Regexp(t, "run_id [0-9a-f]{8}… and [0-9a-f]{8}… answer in turn", found.Why)
+	assert.Empty(t, titled(report, "a proxy answers"))
+}
+
+// A server that restarts has another run_id, too.
+func TestARestartDuringTheExamination(t *testing.T) {
 	t.Parallel()
 	server := redisproc.ForTest(t, 1)[0]
-	found := titled(examine(t, []string{server.URL()}), "the drift of clocks is not examined")
-	require.Len(t, found, 1)
-	assert.Contains(t, found[0].Why, "the span was 200ms")
+	admin := connect(t, server)
+	var restarting sync.WaitGroup
+	restarting.Go(func() {
+		underWay(t, admin)
+		assert.NoError(t, server.Kill())
+		assert.NoError(t, server.Start(t.Context()))
+	})
+	report := examineFor(t, 8*time.Second, []string{server.URL()}) // longer than a restart on a busy machine
+	restarting.Wait()
+	assert.Empty(t, titled(report, "several servers answer"), "%v", report)
+	assert.Empty(t, titled(report, "does not answer"), "%v", report)
+	assert.Len(t, titled(report, "ended a connection"), 1)
+	found := one(t, report, "restarted a moment ago")
+	assert.Contains(t, found.Why, "it restarted during the examination")
+}
+
+// The same, of masters that have just been seen so.
+func TestRoundTripsAtTheirThresholds(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second // of judge
+	const near = "the round trip is near the node timeout"
+	for _, c := range []struct {
+		trips []time.Duration
+		title string
+	}{
+		{[]time.Duration{timeout}, ""},
+		{[]time.Duration{timeout + 1}, "stalled"},
+		{slices.Repeat([]time.Duration{timeout}, 51), near}, // most of them
+		{slices.Repeat([]time.Duration{timeout + 1}, 51), "the round trip exceeds the node timeout"},
+		{[]time.Duration{timeout/2 + 1}, ""},
+		{[]time.Duration{timeout/2 + 1, timeout/2 + 1}, near},
+		{[]time.Duration{timeout / 2, timeout / 2}, ""},
+		{[]time.Duration{timeout + 1, timeout/2 + 1}, "stalled"},
+	} {
+		report := judge(0, doctor.Seen{Name: "h:1", Info: sound, Trips: c.trips})
+		assert.Equal(t, c.title, strings.Join(titles(report), ", "), "%v", c.trips)
+	}
 }

@@ -2,7 +2,6 @@ package doctor_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +23,7 @@ import (
 type condition struct {
 	args     []string // of the server
 	options  []redlock.Option
-	acl      []any // the rights of the user of the examination, instead of all
+	acl      string // the rights of the user of the examination, instead of all
 	prepare  func(t *testing.T, s *redisproc.Server, c *redis.Client)
 	why      string // a regular expression: what the finding says
 	fix      string // a part of its fix
@@ -45,9 +44,7 @@ var conditions = map[string]condition{
 	"has evicted keys": {
 		args: []string{"--maxmemory", "3mb", "--maxmemory-policy", "allkeys-random"}, severity: doctor.Warning,
 		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-			for i := range 4000 {
-				require.NoError(t, c.Set(t.Context(), fmt.Sprint(i), strings.Repeat("x", 1000), 0).Err())
-			}
+			set(t, c, 4000, "x", strings.Repeat("x", 1000), 0)
 		},
 		why: `evicted_keys is \d+`,
 	},
@@ -82,9 +79,7 @@ var conditions = map[string]condition{
 	},
 	"has a history of replication": {
 		args: []string{"--replicaof", "127.0.0.1", "1"}, severity: doctor.Warning, why: `second_repl_offset is \d`,
-		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-			require.NoError(t, c.Do(t.Context(), "replicaof", "no", "one").Err())
-		},
+		prepare: command("replicaof", "no", "one"),
 	},
 	"needs replicas to write": {
 		args: []string{"--min-replicas-to-write", "1"}, severity: doctor.Warning, why: "min_slaves_good_slaves is 0",
@@ -125,9 +120,7 @@ var conditions = map[string]condition{
 	"is loading its dataset": {
 		args: []string{"--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024"},
 		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
-			for i := range 8000 {
-				require.NoError(t, c.Set(t.Context(), fmt.Sprint(i), strings.Repeat("x", 100), 0).Err())
-			}
+			set(t, c, 8000, "x", strings.Repeat("x", 100), 0)
 			require.NoError(t, c.Save(t.Context()).Err())
 			require.NoError(t, s.Start(t.Context()))
 			await(t, c, "loading:1")
@@ -143,15 +136,12 @@ var conditions = map[string]condition{
 		severity: doctor.Warning, why: "the last fork took .*s, and the node timeout is 10µs",
 	},
 	"was blocked": {
-		args:     []string{"--latency-monitor-threshold", "1", "--enable-debug-command", "yes"},
-		options:  long,
-		prepare:  sleep,
+		args:    []string{"--latency-monitor-threshold", "1", "--enable-debug-command", "yes"},
+		options: long, prepare: command("debug", "sleep", "0.05"),
 		severity: doctor.Warning, why: "event command took (5|6|7).ms, and the node timeout is 20ms",
 	},
 	"executes slow commands": {
-		args:     []string{"--enable-debug-command", "yes"},
-		options:  long,
-		prepare:  sleep,
+		args: []string{"--enable-debug-command", "yes"}, options: long, prepare: command("debug", "sleep", "0.05"),
 		severity: doctor.Warning,
 		why:      "1 of the last 1 in SLOWLOG, the slowest a DEBUG, which took .*ms, and the node timeout is 20ms",
 	},
@@ -186,7 +176,7 @@ var conditions = map[string]condition{
 		why: "pubsub 32768 8192 60",
 	},
 	"a right is missing": {
-		acl: []any{"-zadd"}, severity: doctor.Danger, why: "zadd: NOPERM",
+		acl: "-zadd", severity: doctor.Danger, why: "zadd: NOPERM",
 		fix: "ACL SETUSER locker +zadd; then CONFIG REWRITE",
 	},
 	"a command does not exist": {
@@ -198,7 +188,7 @@ var conditions = map[string]condition{
 		fix: "CONFIG SET maxmemory to a larger value",
 	},
 	"waiters are not woken": {
-		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "subscribe: NOPERM",
+		acl: "-subscribe", severity: doctor.Warning, why: "subscribe: NOPERM",
 		fix: "ACL SETUSER locker +subscribe",
 	},
 	"has refused writes": {
@@ -209,11 +199,11 @@ var conditions = map[string]condition{
 	},
 	"has refused commands": {
 		severity: doctor.Note, why: "NOPERM: 1 times",
-		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-			require.NoError(t, c.Do(t.Context(), "acl", "setuser", "nothing", "on", "nopass").Err())
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			user(t, s, "nothing", "on >secret")
 			one := c.Conn()
 			defer one.Close()
-			require.NoError(t, one.AuthACL(t.Context(), "nothing", "").Err())
+			require.NoError(t, one.AuthACL(t.Context(), "nothing", "secret").Err())
 			require.Error(t, one.Ping(t.Context()).Err())
 		},
 	},
@@ -225,20 +215,18 @@ var conditions = map[string]condition{
 	},
 	"a lock without an end": {
 		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-			require.NoError(t, c.Set(t.Context(), "orders:42", "web-1:0123456789abcdef0123456789abcdef", 0).Err())
+			require.NoError(t, c.Set(t.Context(), "orders:42", someToken, 0).Err())
 			require.NoError(t, c.Set(t.Context(), "report.LOCK", "1", 0).Err()) // of another program
-			permit := redis.Z{Score: 1, Member: "redlock:semaphore:3:1:web-1:0123456789abcdef0123456789abcdef"}
+			permit := redis.Z{Score: 1, Member: "redlock:semaphore:3:1:" + someToken}
 			require.NoError(t, c.ZAdd(t.Context(), "uploads", permit).Err())
 			require.NoError(t, c.Set(t.Context(), "fresh.lock", "1", time.Hour).Err())
 			require.NoError(t, c.Set(t.Context(), "greeting", "hello", 0).Err())
-			scores := []redis.Z{{Score: 1, Member: "redlock:score"}}
-			require.NoError(t, c.ZAdd(t.Context(), "highscores", scores...).Err())
+			require.NoError(t, c.ZAdd(t.Context(), "highscores", redis.Z{Score: 1, Member: "redlock:score"}).Err())
 		},
 		severity: doctor.Warning, why: `2 without a TTL: ("(orders:42|uploads)"(, )?){2}\.`,
 	},
 	"the restart window is too short": {
 		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-			t.Helper()
 			set(t, c, 50, "shorter", someToken, 30*time.Second)
 			require.NoError(t, c.Set(t.Context(), "nightly", someToken, time.Minute).Err())
 			set(t, c, 50, "shortest", someToken, 20*time.Second)
@@ -247,11 +235,11 @@ var conditions = map[string]condition{
 		why:      `the lock "nightly" has (1m0|59)s left; with a drift of \d+ms that is longer than .* window of 3\.03`,
 	},
 	"not examined": {
-		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET maxmemory, SLOWLOG GET 128: NOPERM `,
+		acl: "-config -slowlog", severity: doctor.Note, why: `CONFIG GET maxmemory, SLOWLOG GET 128: NOPERM `,
 		fix: "+config|get",
 	},
 	"does not say who it is": {
-		acl: []any{"-info"}, severity: doctor.Danger, why: "no run_id",
+		acl: "-info", severity: doctor.Danger, why: "no run_id",
 	},
 }
 
@@ -262,58 +250,45 @@ func TestConditions(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			server := redisproc.ForTest(t, 1, c.args...)[0]
-			admin := connect(t, server)
 			if c.prepare != nil {
-				c.prepare(t, server, admin)
+				c.prepare(t, server, connect(t, server))
 			}
 			url := server.URL()
-			if c.acl != nil {
-				rules := append([]any{"acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all"}, c.acl...)
-				require.NoError(t, admin.Do(t.Context(), rules...).Err())
-				url = "redis://locker:secret@" + server.Addr()
+			if c.acl != "" {
+				url = user(t, server, "locker", "on >secret ~* &* +@all "+c.acl)
 			}
-			report := examine(t, []string{url}, c.options...)
-			found := titled(report, title)
-			require.Len(t, found, 1, "%v", report)
-			assert.Equal(t, c.severity, found[0].Severity)
-			assert.Equal(t, server.Addr(), found[0].Node)
-			assert.Regexp(t, c.why, found[0].Why)
-			assert.Contains(t, found[0].Fix, c.fix)
-			assert.NotEmpty(t, found[0].Fix)
+			found := one(t, examine(t, []string{url}, c.options...), title)
+			assert.Equal(t, c.severity, found.Severity)
+			assert.Equal(t, server.Addr(), found.Node)
+			assert.Regexp(t, c.why, found.Why)
+			assert.Contains(t, found.Fix, c.fix)
+			assert.NotEmpty(t, found.Fix)
 		})
 	}
 }
 
-// The restart window is compared with the locks of every kind.
-func TestTheTTLOfEveryKind(t *testing.T) {
+// The locks of every kind are recognized among the keys.
+func TestTheLocksOfEveryKind(t *testing.T) {
 	t.Parallel()
-	for kind, lock := range map[string]func(context.Context, *redlock.Locker) (*redlock.Lock, error){
-		"mutex": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.Lock(ctx, "nightly") },
-		"reader": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-			return l.RW("nightly").RLock(ctx)
-		},
-		"writer": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-			return l.RW("nightly").Lock(ctx)
-		},
-		"reentrant": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-			return l.Reentrant("nightly", "me").Lock(ctx)
-		},
-		"semaphore": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-			return l.Semaphore("nightly", 2).Acquire(ctx)
-		},
+	server := redisproc.ForTest(t, 1)[0]
+	c, l := connect(t, server), open(t, []string{server.URL()}, redlock.WithoutRestartGuard())
+	_, err := l.Lock(t.Context(), "mutex", redlock.WithoutKeepalive())
+	require.NoError(t, err)
+	for _, lock := range []func(context.Context, ...redlock.LockOption) (*redlock.Lock, error){
+		l.RW("reader").RLock, l.RW("writer").Lock, l.Reentrant("reentrant", "me").Lock, l.Semaphore("semaphore", 2).Acquire,
 	} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			servers := redisproc.ForTest(t, 1)
-			urls := redisproc.URLs(servers)
-			require.NoError(t, connect(t, servers[0]).ZAdd(t.Context(), "others", redis.Z{Score: 1, Member: "redlock:x"}).Err())
-			require.NoError(t, connect(t, servers[0]).Expire(t.Context(), "others", time.Hour).Err())
-			_, err := lock(t.Context(), open(t, urls, redlock.WithTTL(time.Minute), redlock.WithoutRestartGuard()))
-			require.NoError(t, err)
-			found := titled(examineFor(t, time.Millisecond, urls), "the restart window is too short")
-			require.Len(t, found, 1)
-			assert.Contains(t, found[0].Why, `the lock "nightly" has `)
-		})
+		_, err := lock(t.Context(), redlock.WithoutKeepalive())
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.ZAdd(t.Context(), "others", redis.Z{Score: 1, Member: "redlock:x"}).Err())
+	names := []string{"mutex", "reader", "writer", "reentrant", "semaphore"}
+	for _, name := range names {
+		require.NoError(t, c.Persist(t.Context(), name).Err())
+	}
+	found := one(t, examine(t, []string{server.URL()}), "a lock without an end")
+	assert.Contains(t, found.Why, "5 without a TTL")
+	for _, name := range names {
+		assert.Contains(t, found.Why, strconv.Quote(name))
 	}
 }
 
@@ -321,8 +296,7 @@ func TestTheTTLOfEveryKind(t *testing.T) {
 func TestTheRestartWindowCoversTheDrift(t *testing.T) {
 	t.Parallel()
 	server := redisproc.ForTest(t, 1)[0]
-	token := "web-1:0123456789abcdef0123456789abcdef"
-	require.NoError(t, connect(t, server).Set(t.Context(), "nightly", token, time.Hour).Err())
+	require.NoError(t, connect(t, server).Set(t.Context(), "nightly", someToken, time.Hour).Err())
 	for maxTTL, found := range map[time.Duration]int{time.Hour - 10*time.Second: 1, time.Hour: 0} {
 		report := examine(t, []string{server.URL()}, redlock.WithMaxTTL(maxTTL))
 		assert.Len(t, titled(report, "the restart window is too short"), found, "%v", maxTTL)
@@ -353,12 +327,6 @@ func occupy(t *testing.T, s *redisproc.Server, n int) {
 		require.NoError(t, one.Ping(t.Context()).Err())
 		t.Cleanup(func() { _ = one.Close() })
 	}
-}
-
-// sleep blocks the server for 50 ms.
-func sleep(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-	t.Helper()
-	require.NoError(t, c.Do(t.Context(), "debug", "sleep", "0.05").Err())
 }
 
 // command has the server execute a command.

@@ -73,5 +73,8 @@ func LockCommands() (names []string) {
 	return names
 }
 
+// Lacks is missingCommand.
+func Lacks(err error) (forbidden, unknown bool) { return missingCommand(err) }
+
 // SetHugePagesFile replaces the file with the kernel's setting of transparent huge pages.
 func SetHugePagesFile(path string) { hugePagesFile = path }

@@ -8,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,14 +23,12 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = p.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))) // most tests wait, and need no processor
-	}
+	testmain.MostlyWait()
 	dir, err := os.MkdirTemp("", "doctor-")
 	if err != nil {
 		panic(err)
@@ -97,6 +93,16 @@ func fits(t *testing.T, f doctor.Finding) {
 	for _, l := range lines {
 		assert.LessOrEqual(t, utf8.RuneCountInString(l), 80, "%v", f)
 	}
+}
+
+// noAnswer examines the master of a Locker, which does not answer, and returns the finding about it.
+func noAnswer(t *testing.T, locker *redlock.Locker) doctor.Finding {
+	t.Helper()
+	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(span)))
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	found := one(t, report, "does not answer")
+	fits(t, found)
+	return found
 }
 
 // seen has the titles of the findings that the tests have had, and that they have not had: of examinations of real
@@ -164,6 +170,14 @@ func titled(r doctor.Report, title string) (found []doctor.Finding) {
 		}
 	}
 	return found
+}
+
+// one returns the finding with a title, of which there must be one.
+func one(t *testing.T, r doctor.Report, title string) doctor.Finding {
+	t.Helper()
+	found := titled(r, title)
+	require.Len(t, found, 1, "%v", r)
+	return found[0]
 }
 
 func titles(r doctor.Report) []string {

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -30,10 +34,9 @@ func TestAMasterThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, servers[1].Freeze())
 	report := examine(t, redisproc.URLs(servers))
 	require.NoError(t, servers[1].Thaw())
-	found := titled(report, title)
-	require.Len(t, found, 1)
-	assert.Equal(t, servers[1].Addr(), found[0].Node)
-	assert.Equal(t, doctor.Danger, found[0].Severity)
+	found := one(t, report, title)
+	assert.Equal(t, servers[1].Addr(), found.Node)
+	assert.Equal(t, doctor.Danger, found.Severity)
 	assert.Empty(t, titled(examine(t, redisproc.URLs(servers)), title))
 }
 
@@ -55,7 +58,7 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 	})
 	for url, c := range map[string]struct {
 		why, fix string
-		commands []string
+		commands string // separated by semicolons; "": any
 	}{
 		"redis://:wrong@" + locked.Addr():    {why: "WRONGPASS", fix: "put the right user and password into the URL"},
 		"redis://app:secret@" + plain.Addr(): {why: "WRONGPASS", fix: "put the right user and password into the URL"},
@@ -68,27 +71,22 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 		"redis://127.0.0.1:1":                {why: "connection refused", fix: "start it"},
 		"redis://no-such-host.invalid":       {why: "no such host", fix: "correct the host"},
 		user(t, plain, "other", rights) + "/1": {
-			why: "run the 'select' command", commands: []string{"ACL SETUSER other +select"},
+			why: "run the 'select' command", commands: "ACL SETUSER other +select",
 		},
-		busy.URL(): {why: "BUSY", commands: []string{"SCRIPT KILL", "FUNCTION KILL"}},
+		busy.URL(): {why: "BUSY", commands: "SCRIPT KILL; FUNCTION KILL"},
 		full.URL() + "?zone=a": {
-			why:      "max number of clients reached",
-			commands: []string{"CONFIG SET maxclients 10000", "CONFIG REWRITE", "CLIENT LIST"},
+			why: "max number of clients reached", commands: "CONFIG SET maxclients 10000; CONFIG REWRITE; CLIENT LIST",
 		},
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel()
-			report, err := examined(doctor.Examine(t.Context(), open(t, []string{url}), doctor.WithSpan(span)))
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			found := titled(report, "does not answer")
-			require.Len(t, found, 1, "%v", report)
-			fits(t, found[0])
-			assert.Contains(t, found[0].Why, c.why)
-			assert.Contains(t, found[0].Fix, c.fix)
-			if c.commands != nil {
-				assert.Equal(t, c.commands, found[0].Commands)
+			found := noAnswer(t, open(t, []string{url}))
+			assert.Contains(t, found.Why, c.why)
+			assert.Contains(t, found.Fix, c.fix)
+			if c.commands != "" {
+				assert.Equal(t, c.commands, strings.Join(found.Commands, "; "))
 			}
-			assert.NotContains(t, found[0].String(), "secret")
+			assert.NotContains(t, found.String(), "secret")
 		})
 	}
 }
@@ -112,40 +110,32 @@ func runForever(t *testing.T, s *redisproc.Server) {
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	ca := testcert.New(t)
-	for name, c := range map[string]struct {
+	of := func(host string, valid time.Duration) tls.Certificate {
+		return ca.Certificate(host, time.Now().Add(valid))
+	}
+	type testCase struct {
 		certificate tls.Certificate
 		config      *tls.Config
 		why, fix    string
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"of another authority": {ca.Valid(), &tls.Config{}, "unknown authority", "--tls-ca with the file"},
 		"of another host": {
-			ca.Certificate("redis.example", time.Now().Add(time.Hour)), ca.Trusting(), "SANs",
-			"--tls-server-name with a name",
+			of("redis.example", time.Hour), ca.Trusting(), "SANs", "--tls-server-name with a name",
 		},
 		"of another address": {
-			ca.Certificate("127.0.0.2", time.Now().Add(time.Hour)), ca.Trusting(), "is valid for 127.0.0.2",
-			"--tls-server-name with a name",
+			of("127.0.0.2", time.Hour), ca.Trusting(), "is valid for 127.0.0.2", "--tls-server-name with a name",
 		},
-		"expired": {
-			ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)), ca.Trusting(), "has expired", "renew the certificate",
-		},
+		"expired":            {of("127.0.0.1", -time.Hour), ca.Trusting(), "has expired", "renew the certificate"},
 		"none of the client": {ca.Valid(), ca.Trusting(), "certificate required", "--tls-cert and --tls-key"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cert, key, authority := ca.Files(c.certificate)
-			server := redisproc.ForTLSTest(t, 1, cert, key, authority)[0]
-			require.NoError(t, connect(t, server).ConfigSet(t.Context(), "tls-auth-clients", "yes").Err())
-			locker := open(t, []string{"rediss://" + server.TLSAddr()}, redlock.WithTLSConfig(c.config))
-			report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(span)))
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			found := titled(report, "does not answer")
-			require.Len(t, found, 1, "%v", report)
-			fits(t, found[0])
-			assert.Contains(t, found[0].Why, c.why)
-			assert.Contains(t, found[0].Fix, c.fix)
-		})
-	}
+	}, func(t *testing.T, c testCase) {
+		cert, key, authority := ca.Files(c.certificate)
+		server := redisproc.ForTLSTest(t, 1, cert, key, authority)[0]
+		require.NoError(t, connect(t, server).ConfigSet(t.Context(), "tls-auth-clients", "yes").Err())
+		found := noAnswer(t, open(t, []string{"rediss://" + server.TLSAddr()}, redlock.WithTLSConfig(c.config)))
+		assert.Contains(t, found.Why, c.why)
+		assert.Contains(t, found.Fix, c.fix)
+	})
 }
 
 func TestOneServerTwice(t *testing.T) {
@@ -154,9 +144,8 @@ func TestOneServerTwice(t *testing.T) {
 	servers := redisproc.ForTest(t, 2)
 	port := servers[0].Addr()[strings.LastIndex(servers[0].Addr(), ":"):]
 	report := examine(t, append(redisproc.URLs(servers), "redis://localhost"+port))
-	found := titled(report, title)
-	require.Len(t, found, 1)
-	assert.Equal(t, servers[0].Addr()+", localhost"+port, found[0].Node)
+	found := one(t, report, title)
+	assert.Equal(t, servers[0].Addr()+", localhost"+port, found.Node)
 	assert.Empty(t, titled(examine(t, redisproc.URLs(redisproc.ForTest(t, 3))), title))
 }
 
@@ -164,92 +153,99 @@ func TestMastersOnOneHost(t *testing.T) {
 	t.Parallel()
 	const title = "shares a host"
 	servers := redisproc.ForTest(t, 3)
-	found := titled(examine(t, redisproc.URLs(servers)), title)
-	require.Len(t, found, 1)
-	assert.Len(t, found[0].Nodes, 3)
+	assert.Len(t, one(t, examine(t, redisproc.URLs(servers)), title).Nodes, 3)
 	assert.Empty(t, titled(examine(t, redisproc.URLs(servers[:1])), title))
 
-	// What only servers on other hosts can have is given.
-	seen := func(remote, local string) doctor.Seen {
-		return doctor.Seen{Name: remote + "/" + local, Remote: remote, Local: local}
+	// What only servers on other hosts can have is given: pairs of their address and ours, as each of the others sees it.
+	judged := func(pairs ...string) doctor.Report {
+		var all []doctor.Seen
+		for _, p := range pairs {
+			remote, local, _ := strings.Cut(p, "/")
+			all = append(all, doctor.Seen{Name: p, Remote: remote, Local: local})
+		}
+		return judge(0, all...)
 	}
-	assert.Empty(t, titled(judge(0, seen("10.0.0.1", "10.0.0.1"), seen("10.0.0.2", "10.0.0.2"), seen(
-		"10.0.0.3", "127.0.0.1",
-	),
-		seen("10.0.0.4", "127.0.0.1"), seen("", "")), title))
-	found = titled(
-		judge(0, seen("10.0.0.1", "10.9.0.1"), seen("10.0.0.2", "10.9.0.1"), seen("10.0.0.3", "10.9.0.3")), title,
-	)
-	require.Len(t, found, 1)
-	assert.Contains(t, found[0].Why, "laddr 10.9.0.1")
+	apart := judged("10.0.0.1/10.0.0.1", "10.0.0.2/10.0.0.2", "10.0.0.3/127.0.0.1", "10.0.0.4/127.0.0.1", "/")
+	assert.Empty(t, titled(apart, title))
+	together := judged("10.0.0.1/10.9.0.1", "10.0.0.2/10.9.0.1", "10.0.0.3/10.9.0.3")
+	assert.Contains(t, one(t, together, title).Why, "laddr 10.9.0.1")
 }
 
-// The addresses in the zone rules come from URLs, and from INFO of servers that report their zone (Valkey, KeyDB).
+// The zones come from URLs, and from INFO of servers that report their zone (Valkey, KeyDB).
 func TestZones(t *testing.T) {
 	t.Parallel()
 	const majority, uneven = "a zone holds a majority", "the zones are uneven"
-	servers := redisproc.ForTest(t, 3)
-	in := func(zones ...string) []string {
-		urls := redisproc.URLs(servers)
+	servers := redisproc.ForTest(t, 7)
+	in := func(zones ...string) doctor.Report {
+		urls := redisproc.URLs(servers[:len(zones)])
 		for i, z := range zones {
 			urls[i] += "?zone=" + z
 		}
-		return urls
+		return examine(t, urls)
 	}
-	found := titled(examine(t, in("a", "b", "a")), majority)
-	require.Len(t, found, 1)
-	assert.Equal(t, servers[0].Addr()+", "+servers[2].Addr(), found[0].Node)
-	assert.Contains(t, found[0].Why, "2 of 3 masters are in zone a")
-	assert.Empty(t, titled(examine(t, in("a", "b", "c")), majority))
+	found := one(t, in("a", "b", "a"), majority)
+	assert.Equal(t, servers[0].Addr()+", "+servers[2].Addr(), found.Node)
+	assert.Contains(t, found.Why, "2 of 3 masters are in zone a")
+	assert.Empty(t, titled(in("a", "b", "c"), majority))
+	assert.Contains(t, one(t, in("a", "a", "a", "b", "b", "c", "d"), uneven).Why, "3 of 7 masters are in zone a")
+	assert.Empty(t, titled(in("a", "a", "b", "b", "c", "c", "d"), uneven))
 
-	five := func(zones string) (all []doctor.Seen) {
-		for i, z := range strings.Split(zones, "") {
+	for _, c := range []struct{ ofServers, ofURLs, title string }{
+		{"aaabc", "", majority},
+		{"aabbc", "", ""},
+		{"aaabbcd", "", uneven},
+		{"aaabb", "", majority}, // the worse finding
+		{"aaabc", "de", ""},     // the zone of the URL comes before that of the server
+		{"abcde", "cc", majority},
+	} {
+		var all []doctor.Seen
+		for i, z := range strings.Split(c.ofServers, "") {
 			all = append(all, doctor.Seen{Name: fmt.Sprint(i), Info: "availability_zone:" + z})
 		}
-		return all
+		for i, z := range strings.Split(c.ofURLs, "") {
+			all[i].Zone = z
+		}
+		report := judge(0, all...)
+		for _, title := range []string{majority, uneven} {
+			assert.Equal(t, title == c.title, len(titled(report, title)) == 1, "%s: %+v", title, c)
+		}
 	}
-	assert.Len(t, titled(judge(0, five("aaabc")...), majority), 1)
-	assert.Empty(t, titled(judge(0, five("aabbc")...), majority))
-	assert.Empty(t, titled(judge(0, five("aabbc")...), uneven))
-	assert.Len(t, titled(judge(0, five("aaabbcd")...), uneven), 1)
-	servers = append(servers, redisproc.ForTest(t, 4)...)
-	found = titled(examine(t, in("a", "a", "a", "b", "b", "c", "d")), uneven)
-	require.Len(t, found, 1)
-	assert.Contains(t, found[0].Why, "3 of 7 masters are in zone a")
-	assert.Empty(t, titled(examine(t, in("a", "a", "b", "b", "c", "c", "d")), uneven))
-	assert.Empty(t, titled(judge(0, five("aaabbc")[:5]...), uneven), "a majority is the worse finding")
-	given := five("aaabc")
-	given[0].Zone, given[1].Zone = "d", "e"
-	assert.Empty(t, titled(judge(0, given...), majority), "the zone of the URL comes before that of the server")
-	given = five("abcde")
-	given[0].Zone, given[1].Zone = "c", "c"
-	assert.Len(t, titled(judge(0, given...), majority), 1)
 }
 
+// The master that a Sentinel watches, and the Sentinel itself.
 func TestASentinel(t *testing.T) {
 	t.Parallel()
 	const title = "is watched by Sentinel"
 	server := redisproc.ForTest(t, 1)[0]
 	admin := connect(t, server)
-	require.NoError(
-		t, admin.Do(t.Context(), "acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err(),
-	)
-	urls := []string{"redis://" + server.Addr(), "redis://locker:secret@" + server.Addr()} // by PUBSUB, by CLIENT LIST
+	// By PUBSUB, by CLIENT LIST.
+	urls := []string{server.URL(), user(t, server, "locker", "on >secret ~* &* +@all -pubsub")}
 	for _, url := range urls {
 		assert.Empty(t, titled(examine(t, []string{url}), title))
 	}
 	port, err := freeport.Reserve()
 	require.NoError(t, err)
 	t.Cleanup(port.Release)
-	startSentinel(t, port.Number(), fmt.Sprintf("sentinel monitor m 127.0.0.1 %s 1\n",
-		server.Addr()[strings.LastIndex(server.Addr(), ":")+1:]))
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 %s 1\n",
+		port.Number(), server.Addr()[strings.LastIndex(server.Addr(), ":")+1:])
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
+	sentinel := exec.Command(redisproc.Binary, conf, "--sentinel")
+	require.NoError(t, sentinel.Start())
+	t.Cleanup(func() {
+		_ = sentinel.Process.Kill()
+		_ = sentinel.Wait()
+	})
 	require.Eventually(t, func() bool {
 		n, err := admin.PubSubNumSub(t.Context(), "__sentinel__:hello").Result()
 		return err == nil && n["__sentinel__:hello"] > 0
 	}, patience, 10*time.Millisecond)
 	for _, url := range urls {
-		assert.Len(t, titled(examine(t, []string{url}), title), 1)
+		one(t, examine(t, []string{url}), title)
 	}
+	report := examine(t, []string{fmt.Sprintf("redis://127.0.0.1:%d", port.Number())})
+	assert.ElementsMatch(t, []string{"is a Sentinel", "restarted a moment ago", "the drift of clocks is not examined"},
+		titles(report), "%v", report)
 }
 
 func TestARoundTripNearTheNodeTimeout(t *testing.T) {
@@ -265,7 +261,7 @@ func TestARoundTripNearTheNodeTimeout(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(10*span)))
 	require.NoError(t, err)
-	require.Len(t, titled(report, title), 1, "%v", report)
+	one(t, report, title)
 	assert.Empty(t, titled(examine(t, []string{server.URL()}), title))
 }
 
@@ -275,10 +271,8 @@ func TestAProxyThatMultiplexes(t *testing.T) {
 	const title = "a proxy answers"
 	servers := redisproc.ForTest(t, 2)
 	proxy := testnet.Serve(t, func(client net.Conn) { multiplex(client, servers) })
-	report := examineFor(t, 10*span, []string{"redis://" + proxy}) // enough samples on a busy machine
-	found := titled(report, title)
-	require.Len(t, found, 1, "%v", report)
-	assert.Contains(t, found[0].Why, "changed on one connection")
+	found := one(t, examineFor(t, 10*span, []string{"redis://" + proxy}), title) // enough samples on a busy machine
+	assert.Contains(t, found.Why, "changed on one connection")
 	assert.Empty(t, titled(examine(t, []string{servers[0].URL()}), title))
 }
 
@@ -303,15 +297,28 @@ func multiplex(client net.Conn, servers []*redisproc.Server) {
 		if err != nil {
 			return
 		}
-		if bytes.Contains(buf[:n], []byte("\r\ntime\r\n")) {
-			samples++
-		}
-		turn := 0
-		if samples > 3 {
-			turn = 1
-		}
-		if _, err := backends[turn].Write(buf[:n]); err != nil {
+		samples += bytes.Count(buf[:n], []byte("\r\ntime\r\n"))
+		if _, err := backends[min(samples/4, 1)].Write(buf[:n]); err != nil {
 			return
 		}
 	}
+}
+
+// slowDialer makes connections on which each tenth request is 200 ms late.
+func slowDialer(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	return &slowConn{Conn: conn}, err
+}
+
+type slowConn struct {
+	net.Conn
+	writes int
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	if c.writes++; c.writes%10 == 0 {
+		time.Sleep(200 * time.Millisecond)
+	}
+	return c.Conn.Write(p)
 }

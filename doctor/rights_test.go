@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/resp"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 // rights are those of docs/masters.md, with all names.
@@ -58,12 +61,11 @@ func TestEveryMissingRight(t *testing.T) {
 			t.Parallel()
 			name := "without-" + command
 			report := examine(t, []string{user(t, server, name, rights+" -"+command)})
-			found := titled(report, title)
-			require.Len(t, found, 1, "%v", report)
-			assert.Equal(t, doctor.Danger, found[0].Severity)
-			assert.True(t, strings.HasPrefix(found[0].Why, command+": NOPERM"), found[0].Why)
-			assert.Equal(t, []string{"ACL SETUSER " + name + " +" + command}, found[0].Commands)
-			assert.Contains(t, found[0].Fix, "; then ACL SAVE, or CONFIG REWRITE without an aclfile")
+			found := one(t, report, title)
+			assert.Equal(t, doctor.Danger, found.Severity)
+			assert.True(t, strings.HasPrefix(found.Why, command+": NOPERM"), found.Why)
+			assert.Equal(t, []string{"ACL SETUSER " + name + " +" + command}, found.Commands)
+			assert.Contains(t, found.Fix, "; then ACL SAVE, or CONFIG REWRITE without an aclfile")
 			assert.Empty(t, titled(report, "a command does not exist"))
 		})
 	}
@@ -74,154 +76,130 @@ func TestRightsAndTheirFixes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.acl")
 	require.NoError(t, os.WriteFile(file, []byte("user default on nopass ~* &* +@all\n"), 0o600))
-	for name, c := range map[string]struct {
-		args       []string
+	keys := func(pattern string) string { return strings.Replace(rights, "~*", pattern, 1) }
+	channels := func(pattern string) string { return strings.Replace(rights, "&*", "resetchannels "+pattern, 1) }
+	const getUser = " +acl|getuser"
+	const (
+		right, command, key = "a right is missing", "a command does not exist", "the right to a key is missing"
+		unknownNames        = "the right to names is unknown"
+		unwoken, unknown    = "waiters are not woken", "the right to channels is unknown"
+		noAccess            = "NOPERM this user has no permissions to access"
+		noChannel           = "publish, subscribe: NOPERM"
+	)
+	type testCase struct {
+		args       string // of the server
 		rights     string
 		title, why string
 		fix        string
-		commands   []string
-	}{
+		commands   string // separated by semicolons
+	}
+	testmain.Each(t, map[string]testCase{
 		"several rights": {
-			rights: rights + " -zscore -pexpire", title: "a right is missing", why: "pexpire, zscore: NOPERM",
-			commands: []string{"ACL SETUSER app +pexpire +zscore"},
+			"", rights + " -zscore -pexpire", right, "pexpire, zscore: NOPERM", "", "ACL SETUSER app +pexpire +zscore",
 		},
 		"a user who may read the settings": {
-			rights: rights + " -type +config|get", title: "a right is missing",
-			commands: []string{"ACL SETUSER app +type", "CONFIG REWRITE"},
+			"", rights + " -type +config|get", right, "", "", "ACL SETUSER app +type; CONFIG REWRITE",
 		},
 		"a server with an ACL file": {
-			args: []string{"--aclfile", file}, rights: rights + " -type +config|get", title: "a right is missing",
-			commands: []string{"ACL SETUSER app +type", "ACL SAVE"},
+			"--aclfile " + file, rights + " -type +config|get", right, "", "", "ACL SETUSER app +type; ACL SAVE",
 		},
-		"keys": {
-			rights: strings.Replace(rights, "~*", "~orders:*", 1), title: "the right to a key is missing",
-			why: "NOPERM this user has no permissions to access", commands: []string{"ACL SETUSER app ~redlock:*"},
-		},
-		"keys that may only be read": {
-			rights: strings.Replace(rights, "~*", "%R~*", 1), title: "the right to a key is missing",
-			commands: []string{"ACL SETUSER app ~redlock:*"},
-		},
+		"keys":                       {"", keys("~orders:*"), key, noAccess, "", "ACL SETUSER app ~redlock:*"},
+		"keys that may only be read": {"", keys("%R~*"), key, "", "", "ACL SETUSER app ~redlock:*"},
 		"no key but ours": {
-			rights: strings.Replace(rights, "~*", "~redlock:*", 1) + " +acl|getuser", title: "the right to a key is missing",
-			why: "only names that begin with redlock: can be locked", commands: []string{"ACL SETUSER app ~*"},
+			"", keys("~redlock:*") + getUser, key, "only names that begin with redlock: can be locked", "",
+			"ACL SETUSER app ~*",
 		},
-		"perhaps no key but ours": {
-			rights: strings.Replace(rights, "~*", "~redlock:*", 1), title: "the right to names is unknown",
-			why: "NOPERM this user has no permissions to access", commands: []string{"ACL SETUSER app ~*"},
-		},
-		"the keys of some names": {
-			rights: strings.Replace(rights, "~*", "~redlock:* ~orders:*", 1) + " +acl|getuser",
-			title:  "the right to names is unknown",
-		},
-		"the keys of a selector": {
-			rights: strings.Replace(rights, "~*", "~redlock:*", 1) + " +acl|getuser (~x:* +@all)",
-			title:  "the right to names is unknown",
-		},
-		"no channel": {
-			rights: strings.Replace(rights, "&*", "resetchannels", 1) + " +acl|getuser", title: "waiters are not woken",
-			why: "publish, subscribe: NOPERM", commands: []string{"ACL SETUSER app &redlock:*"},
-		},
-		"another program's channel": {
-			rights:   strings.Replace(rights, "&*", "resetchannels &news:*", 1) + " +acl|getuser",
-			title:    "waiters are not woken",
-			commands: []string{"ACL SETUSER app &redlock:*"},
-		},
-		"perhaps no channel": {
-			rights: strings.Replace(rights, "&*", "resetchannels", 1), title: "the right to channels is unknown",
-			why: "publish, subscribe: NOPERM", commands: []string{"ACL SETUSER app &redlock:*"},
-		},
-		"the channels of some names": {
-			rights: strings.Replace(rights, "&*", "resetchannels &redlock:orders:*", 1) + " +acl|getuser",
-			title:  "the right to channels is unknown",
-		},
-		"no right to publish": {
-			rights: rights + " -publish", title: "waiters are not woken", why: "publish: NOPERM",
-			commands: []string{"ACL SETUSER app +publish"},
-		},
+		"perhaps no key but ours":    {"", keys("~redlock:*"), unknownNames, noAccess, "", "ACL SETUSER app ~*"},
+		"the keys of some names":     {"", keys("~redlock:* ~orders:*") + getUser, unknownNames, "", "", "any"},
+		"the keys of a selector":     {"", keys("~redlock:*") + getUser + " (~x:* +@all)", unknownNames, "", "", "any"},
+		"no channel":                 {"", channels("") + getUser, unwoken, noChannel, "", "ACL SETUSER app &redlock:*"},
+		"another program's channel":  {"", channels("&news:*") + getUser, unwoken, "", "", "ACL SETUSER app &redlock:*"},
+		"perhaps no channel":         {"", channels(""), unknown, noChannel, "", "ACL SETUSER app &redlock:*"},
+		"the channels of some names": {"", channels("&redlock:orders:*") + getUser, unknown, "", "", "any"},
+		"no right to publish":        {"", rights + " -publish", unwoken, "publish: NOPERM", "", "ACL SETUSER app +publish"},
 		"renamed commands": {
-			args:   []string{"--rename-command", "PEXPIRE", "", "--rename-command", "ZREMRANGEBYSCORE", "other"},
-			rights: rights, title: "a command does not exist", why: "pexpire, zremrangebyscore: ERR unknown command",
-			fix:      "remove the rename-command of PEXPIRE, ZREMRANGEBYSCORE from its redis.conf and restart it",
-			commands: []string{},
+			"--rename-command PEXPIRE gone --rename-command ZREMRANGEBYSCORE other", rights, command,
+			"pexpire, zremrangebyscore: ERR unknown command",
+			"remove the rename-command of PEXPIRE, ZREMRANGEBYSCORE from its redis.conf and restart it", "",
 		},
 		"a renamed PUBLISH": {
-			args: []string{"--rename-command", "PUBLISH", ""}, rights: rights, title: "waiters are not woken",
-			why: "publish: ERR unknown command", fix: "remove the rename-command of PUBLISH", commands: []string{},
+			"--rename-command PUBLISH gone", rights, unwoken, "publish: ERR unknown command",
+			"remove the rename-command of PUBLISH", "",
 		},
 		"a renamed CONFIG": {
-			args: []string{"--rename-command", "CONFIG", ""}, rights: "on >secret ~* &* +@all", title: "not examined",
-			why: "CONFIG GET maxmemory: ERR unknown command", fix: "nothing, if a managed service hides", commands: []string{},
+			"--rename-command CONFIG gone", "on >secret ~* &* +@all", "not examined",
+			"CONFIG GET maxmemory: ERR unknown command", "nothing, if a managed service hides", "",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := redisproc.ForTest(t, 1, c.args...)[0]
-			report := examine(t, []string{user(t, server, "app", c.rights)})
-			found := titled(report, c.title)
-			require.Len(t, found, 1, "%v", report)
-			assert.Contains(t, found[0].Why, c.why)
-			assert.Contains(t, found[0].Fix, c.fix)
-			if c.commands != nil {
-				assert.Equal(t, c.commands, found[0].Commands)
-			}
-			for _, other := range []string{
-				"a right is missing", "a command does not exist", "the right to a key is missing", "refuses locks",
-				"waiters are not woken", "the right to channels is unknown", "the right to names is unknown",
-			} {
-				assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
-			}
-		})
-	}
+	}, func(t *testing.T, c testCase) {
+		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
+		report := examine(t, []string{user(t, server, "app", c.rights)})
+		found := one(t, report, c.title)
+		assert.Contains(t, found.Why, c.why)
+		assert.Contains(t, found.Fix, c.fix)
+		if c.commands != "any" {
+			assert.Equal(t, c.commands, strings.Join(found.Commands, "; "))
+		}
+		for _, other := range []string{right, command, key, "refuses locks", unwoken, unknown, unknownNames} {
+			assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
+		}
+	})
 }
 
 // Each reason for which a master refuses locks has a fix of its own.
 func TestWhyLocksAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		args     []string
+	type testCase struct {
+		args     string
 		prepare  func(*testing.T, *redisproc.Server, *redis.Client)
 		why, fix string
-		commands []string
-	}{
+		commands string // separated by semicolons
+	}
+	testmain.Each(t, map[string]testCase{
 		"writes are paused": {
-			prepare: command("client", "pause", 60_000, "write"), why: "no answer in time",
-			commands: []string{"CLIENT UNPAUSE", "SLOWLOG GET"},
+			"", command("client", "pause", 60_000, "write"), "no answer in time", "", "CLIENT UNPAUSE; SLOWLOG GET",
 		},
-		"no snapshot": {
-			prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
-				t.Helper()
-				require.NoError(t, os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o755))
-				require.NoError(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
-				require.NoError(t, c.BgSave(t.Context()).Err())
-				await(t, c, "rdb_last_bgsave_status:err")
-			},
-			why: "MISCONF", commands: []string{`CONFIG SET save ""`, "CONFIG REWRITE"},
-		},
+		"no snapshot": {"", func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			require.NoError(t, os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o755))
+			require.NoError(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
+			require.NoError(t, c.BgSave(t.Context()).Err())
+			await(t, c, "rdb_last_bgsave_status:err")
+		}, "MISCONF", "", `CONFIG SET save ""; CONFIG REWRITE`},
 		"no replicas": {
-			args: []string{"--min-replicas-to-write", "1"}, why: "NOREPLICAS",
-			commands: []string{"CONFIG SET min-replicas-to-write 0", "CONFIG REWRITE"},
+			"--min-replicas-to-write 1", nil, "NOREPLICAS", "", "CONFIG SET min-replicas-to-write 0; CONFIG REWRITE",
 		},
-		"a replica": {
-			args: []string{"--replicaof", "127.0.0.1", "1"}, why: "READONLY",
-			commands: []string{"REPLICAOF NO ONE", "CONFIG REWRITE"},
-		},
-		"no memory":  {args: []string{"--maxmemory", "1"}, why: "OOM", fix: "redis-cli --bigkeys"},
-		"no cluster": {args: []string{"--cluster-enabled", "yes"}, why: "CLUSTERDOWN", fix: "cluster-enabled no"},
+		"a replica":  {"--replicaof 127.0.0.1 1", nil, "READONLY", "", "REPLICAOF NO ONE; CONFIG REWRITE"},
+		"no memory":  {"--maxmemory 1", nil, "OOM", "redis-cli --bigkeys", ""},
+		"no cluster": {"--cluster-enabled yes", nil, "CLUSTERDOWN", "cluster-enabled no", ""},
+	}, func(t *testing.T, c testCase) {
+		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
+		if c.prepare != nil {
+			c.prepare(t, server, connect(t, server))
+		}
+		found := one(t, examine(t, []string{server.URL()}), "refuses locks")
+		assert.Contains(t, found.Why, c.why)
+		assert.Contains(t, found.Fix, c.fix)
+		assert.Equal(t, c.commands, strings.Join(found.Commands, "; "))
+	})
+}
+
+func TestWhichCommandsAreMissing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err                error
+		forbidden, unknown bool
+	}{
+		{nil, false, false},
+		{errors.New("NOPERM in the text of another error"), false, false},
+		{resp.Error("OOM command not allowed"), false, false},
+		{resp.Error("ERR unknown user"), false, false},
+		{resp.Error("NOPERM this user has no permissions to run the 'info' command"), true, false},
+		{resp.Error("NOPERM this user has no permissions to access one of the keys"), true, false},
+		{resp.Error("ERR ACL failure in script: User x has no permissions"), true, false},
+		{resp.Error("ERR The user executing the script can't run this command or subcommand"), true, false},
+		{resp.Error("ERR unknown command 'evalsha', with args beginning with: "), false, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := redisproc.ForTest(t, 1, c.args...)[0]
-			if c.prepare != nil {
-				c.prepare(t, server, connect(t, server))
-			}
-			report := examine(t, []string{server.URL()})
-			found := titled(report, "refuses locks")
-			require.Len(t, found, 1, "%v", report)
-			assert.Contains(t, found[0].Why, c.why)
-			assert.Contains(t, found[0].Fix, c.fix)
-			if c.commands != nil {
-				assert.Equal(t, c.commands, found[0].Commands)
-			}
-		})
+		forbidden, unknown := doctor.Lacks(c.err)
+		assert.Equal(t, c.forbidden, forbidden, "%v", c.err)
+		assert.Equal(t, c.unknown, unknown, "%v", c.err)
 	}
 }
