@@ -143,9 +143,9 @@ func TestMastersThatRefuseQuestions(t *testing.T) {
 // The worst findings come first.
 func TestFindingsAreSorted(t *testing.T) {
 	t.Parallel()
-	const info = "run_id:1\nuptime_in_seconds:100\nrole:slave\nvalkey_version:8.1\nconnected_slaves:1"
+	const info = "run_id:1\nuptime_in_seconds:100\nrole:slave\nvalkey_version:8.1\nevicted_keys:1"
 	report := judge(0, doctor.Seen{Name: "a", Info: info})
-	assert.Equal(t, []string{"is not a master", "has replicas", "is Valkey"}, titles(report))
+	assert.Equal(t, []string{"is not a master", "has evicted keys", "is Valkey"}, titles(report))
 }
 
 const someToken = "web-1:0123456789abcdef0123456789abcdef"
