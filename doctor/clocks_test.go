@@ -290,7 +290,7 @@ func TestARestartDuringTheExamination(t *testing.T) {
 	assert.Contains(t, found.Why, "it restarted during the examination")
 }
 
-// The same, of masters that have just been seen so.
+// Round trips at the thresholds of their rules, of a master that is given.
 func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second // of judge

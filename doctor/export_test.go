@@ -73,7 +73,7 @@ func LockCommands() (names []string) {
 	return names
 }
 
-// Lacks is missingCommand.
+// Lacks reports whether an error reply says that the user may not run a command, or that the server does not know it.
 func Lacks(err error) (forbidden, unknown bool) { return missingCommand(err) }
 
 // SetHugePagesFile replaces the file with the kernel's setting of transparent huge pages.
