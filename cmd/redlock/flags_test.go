@@ -58,7 +58,7 @@ func flagCases() map[string]flagCase {
 		"--wait, too short":  {"run --wait 10ms NAME -- true", "", down, 69, "no majority .* answered"},
 		"--wait, no answer":  {"run --wait 10ms NAME -- true", "", "REDLOCK_MASTERS=DEAF", 69, "no majority .* answered"},
 		"--skip-status":      {"run --skip-status 9 --try HELD -- true", "", "", 9, "HELD is held by"},
-		"--skip-status 0":    {"run --skip-status 0 --wait 50ms HELD -- true", "", "", 0, "gave up after 50ms"},
+		"--skip-status 0":    {"run --skip-status 0 --wait 500ms HELD -- true", "", "", 0, "gave up after 500ms"},
 		"not skipped":        {"run --skip-status 9 --try NAME -- sh -c", "exit 75", "", 75, "^$"},
 		"skip, no majority":  {"run --skip-status 9 --try NAME -- true", "", down, 69, "no majority"},
 		"--quiet":            {"run --quiet --try HELD -- true", "", "", 75, "^$"},
