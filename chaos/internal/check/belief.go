@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -204,22 +203,6 @@ func (n nameHolds) beliefs() (all []Interval) {
 		all = append(all, h.beliefs...)
 	}
 	return all
-}
-
-// judgeInOrder calls judge for every hold, in the order of judgeAt. Before that it calls add for every hold whose addAt
-// is not later.
-func judgeInOrder(all []*hold, judgeAt, addAt func(*hold) time.Duration, add, judge func(*hold)) {
-	by := func(key func(*hold) time.Duration) []*hold {
-		return slices.SortedStableFunc(slices.Values(all), func(a, b *hold) int { return cmp.Compare(key(a), key(b)) })
-	}
-	toAdd := by(addAt)
-	for _, h := range by(judgeAt) {
-		for len(toAdd) > 0 && addAt(toAdd[0]) <= judgeAt(h) {
-			add(toAdd[0])
-			toAdd = toAdd[1:]
-		}
-		judge(h)
-	}
 }
 
 func askedAt(h *hold) time.Duration    { return h.asked.T }

@@ -51,8 +51,9 @@ type Checker struct {
 	Name string
 	// Of is the main checker of the promise that this checker judges. It is empty for a checker that judges no promise of
 	// the lock and must never find anything.
-	Of    string
-	judge func(events []history.Event, t Terms) Verdict
+	Of string
+	// Judge returns the verdict on a whole history.
+	Judge func(events []history.Event, t Terms) Verdict
 }
 
 // whole is a checker that needs nothing but the history.
@@ -60,27 +61,18 @@ func whole(judge func(events []history.Event) Verdict) func([]history.Event, Ter
 	return func(events []history.Event, _ Terms) Verdict { return judge(events) }
 }
 
-// Judge returns the verdict on a whole history.
-func (c Checker) Judge(events []history.Event, t Terms) Verdict { return c.judge(events, t) }
-
 // catalog has every checker. Those of the lock's promises come first.
 var catalog = []Checker{
 	{ByExclusion, ByExclusion, whole(Exclusion)},
 	{BySlots, BySlots, whole(Slots)},
 	{ByMinHold, ByMinHold, whole(MinHold)},
-	{ByFencing, ByFencing, func(events []history.Event, t Terms) Verdict { return Fencing(events, t.Reordering) }},
+	{ByFencing, ByFencing, Fencing},
 	{ByRegister, ByFencing, whole(Register)},
-	{ByLossNotified, ByLossNotified, func(events []history.Event, t Terms) Verdict {
-		return LossNotified(events, t.Clients, t.Slack)
-	}},
-	{ByLiveness, ByLiveness, func(events []history.Event, t Terms) Verdict {
-		return Liveness(events, t.Clients, t.Names, t.Bound)
-	}},
-	{ByResidue, "", func(events []history.Event, t Terms) Verdict { return Residue(events, t.Masters, t.Grace) }},
-	{ByLeaks, "", func(events []history.Event, t Terms) Verdict { return Leaks(events, t.Clients, t.Masters, t.Grace) }},
-	{ByCoverage, "", func(events []history.Event, t Terms) Verdict {
-		return Coverage(events, t.Clients, t.Names, t.Planned, t.Extends)
-	}},
+	{ByLossNotified, ByLossNotified, LossNotified},
+	{ByLiveness, ByLiveness, Liveness},
+	{ByResidue, "", Residue},
+	{ByLeaks, "", Leaks},
+	{ByCoverage, "", Coverage},
 	{ByWellFormed, "", whole(WellFormed)},
 	{ByClients, "", whole(Clients)},
 	{ByHarness, "", whole(Broken)},

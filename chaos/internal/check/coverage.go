@@ -8,9 +8,9 @@ import (
 )
 
 // Coverage checks that the run tested something: every client held a lock, every name was held, locks were extended if
-// extended is true, and every planned fault was injected. Without it, a run whose clients cannot reach a master would
-// pass every other check.
-func Coverage(events []history.Event, clients, names, faults []string, extended bool) Verdict {
+// [Terms.Extends] is true, and every planned fault was injected. Without it, a run whose clients cannot reach a master
+// would pass every other check.
+func Coverage(events []history.Event, t Terms) Verdict {
 	v := on(events, ByCoverage)
 	begin, ok := phase(events, history.Storm)
 	end, ended := phase(events, history.Calm)
@@ -37,22 +37,22 @@ func Coverage(events []history.Event, clients, names, faults []string, extended 
 		default: // counted above
 		}
 	}
-	for _, c := range clients {
+	for _, c := range t.Clients {
 		if held["client "+c] == 0 {
 			v.find("", nil, "%s never held anything during the storm", c)
 		}
 	}
-	for _, n := range names {
+	for _, n := range t.Names {
 		if held["name "+n] == 0 {
 			v.find(n, nil, "no client ever held %q during the storm", n)
 		}
 	}
-	for _, f := range faults {
+	for _, f := range t.Planned {
 		if injected[f] == 0 {
 			v.find("", nil, "the fault %q was planned and never injected", f)
 		}
 	}
-	if extended && kinds[history.Extended] == 0 {
+	if t.Extends && kinds[history.Extended] == 0 {
 		v.find("", nil, "no lock was extended during the storm")
 	}
 	v.Looked = fmt.Sprintf("storm of %v: %d locks held, %d extended, %d lost, %d refused, %d faults",

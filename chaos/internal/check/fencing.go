@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,15 +15,15 @@ import (
 //   - B's token must be larger than A's if B is exclusive;
 //   - B's token must not be smaller than A's if B is a reader and A is exclusive. [ReadersInOrder] compares readers.
 //
-// The same holds if B was acquired after A had ended, whenever B was asked for, unless one of the faults in reordering
-// was injected: then a token is only as recent as the request. This does not hold for permits of a semaphore, whose
-// tokens need not follow the order in which slots were free.
+// The same holds if B was acquired after A had ended, whenever B was asked for, unless one of [Terms.Reordering] was
+// injected: then a token is only as recent as the request. This does not hold for permits of a semaphore, whose tokens
+// need not follow the order in which slots were free.
 //
 // A permit counts as exclusive here. No two exclusive holds may have the same token, in whatever order
 // they came, except holds of one owner of a reentrant lock.
 //
 // [Owned] compares the tokens of one owner.
-func Fencing(events []history.Event, reordering []string) Verdict {
+func Fencing(events []history.Event, t Terms) Verdict {
 	v := on(events, ByFencing)
 	var fenced []*hold
 	for _, h := range holds(events) {
@@ -36,7 +37,7 @@ func Fencing(events []history.Event, reordering []string) Verdict {
 		fenced = append(fenced, h)
 	}
 	names := byName(fenced)
-	reordered := injected(events, reordering)
+	reordered := injected(events, t.Reordering)
 	for _, n := range names {
 		rising(&v, n)
 		if !reordered {
@@ -119,10 +120,17 @@ func notSmaller(v *Verdict, n nameHolds) {
 // compare calls judge for each hold, in the order of comes, with the largest tokens of the holds that counted by then.
 // A token that was returned in the very moment of a request is one of them: the masters had decided on it before.
 func compare(all []*hold, comes, counts func(*hold) time.Duration, judge func(h *hold, largest *best[*hold])) {
+	by := func(key func(*hold) time.Duration) []*hold {
+		return slices.SortedStableFunc(slices.Values(all), func(a, b *hold) int { return cmp.Compare(key(a), key(b)) })
+	}
 	var largest best[*hold]
-	judgeInOrder(all, comes, counts,
-		func(h *hold) { largest.add(fenceGroup(h), int64(h.acquired.Fence), h) },
-		func(h *hold) { judge(h, &largest) })
+	counted := by(counts)
+	for _, h := range by(comes) {
+		for ; len(counted) > 0 && counts(counted[0]) <= comes(h); counted = counted[1:] {
+			largest.add(fenceGroup(counted[0]), int64(counted[0].acquired.Fence), counted[0])
+		}
+		judge(h, &largest)
+	}
 }
 
 // unique finds holds that exclude each other and share a token.

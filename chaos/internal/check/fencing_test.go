@@ -85,7 +85,7 @@ func TestFencing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first(t, check.Fencing(tt.builder.events, []string{"evict"}), tt.says)
+			first(t, check.Fencing(tt.builder.events, check.Terms{Reordering: []string{"evict"}}), tt.says)
 		})
 	}
 }

@@ -106,7 +106,7 @@ func TestLeaders(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found := check.Fencing(tt.builder.events, []string{forgets, jumps}).Findings
+			found := check.Fencing(tt.builder.events, check.Terms{Reordering: []string{forgets, jumps}}).Findings
 			found = append(found, check.Register(tt.builder.events).Findings...)
 			if tt.says == "" {
 				assert.Empty(t, found)

@@ -10,10 +10,10 @@ import (
 )
 
 // Leaks checks that clients leave nothing behind when they have closed their lockers. The last life of each client must
-// report that no goroutine is left. Later than grace after the close no master may have a connection or a subscription
-// of a client. Each master must have been inspected that late, or after the last close with nothing found then or
-// later.
-func Leaks(events []history.Event, clients []string, masters int, grace time.Duration) Verdict {
+// report that no goroutine is left. Later than [Terms.Grace] after the close no master may have a connection or a
+// subscription of a client. Each master must have been inspected that late, or after the last close with nothing found
+// then or later.
+func Leaks(events []history.Event, t Terms) Verdict {
 	v := on(events, ByLeaks)
 	closed, ok := phase(events, history.Settled)
 	if !ok {
@@ -36,13 +36,13 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			}
 		}
 	}
-	for _, c := range clients {
+	for _, c := range t.Clients {
 		if _, ok := quit[life{c, last[c]}]; !ok {
 			v.find("", nil, "%s.%d never closed its locker, or did not live to say what was left of it", c, last[c])
 		}
 	}
-	back := returns(events, closed, masters)
-	looks := make([][]history.Event, masters)
+	back := returns(events, closed, t.Masters)
+	looks := make([][]history.Event, t.Masters)
 	for _, e := range events {
 		if e.Kind == history.Sockets && e.T >= back[e.Master] {
 			looks[e.Master] = append(looks[e.Master], e)
@@ -54,7 +54,7 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			continue
 		}
 		final := seen[len(seen)-1]
-		late := slices.IndexFunc(seen, func(e history.Event) bool { return e.T >= back[m]+grace && open(e) })
+		late := slices.IndexFunc(seen, func(e history.Event) bool { return e.T >= back[m]+t.Grace && open(e) })
 		switch {
 		case late >= 0:
 			final = seen[late]
@@ -66,7 +66,7 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 		}
 	}
 	v.Looked = fmt.Sprintf("%d lives that closed their locker, connections and subscriptions at %d masters",
-		len(quit), masters)
+		len(quit), t.Masters)
 	return v
 }
 

@@ -71,7 +71,7 @@ func TestLeaks(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Leaks(tt.builder.events, []string{"a", "b"}, 2, grace)
+			v := check.Leaks(tt.builder.events, check.Terms{Clients: []string{"a", "b"}, Masters: 2, Grace: grace})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

@@ -7,12 +7,12 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Liveness checks that, within bound after the calm began, each client acquired each name, and each combination of
-// name, kind and fencing that it asked for in the calm. A client may be in any of its lives.
+// Liveness checks that, within [Terms.Bound] after the calm began, each client acquired each name, and each combination
+// of name, kind and fencing that it asked for in the calm. A client may be in any of its lives.
 //
-// On a machine that others use, bound must be so long that only a lock that is stuck exceeds it. How soon a waiter gets
-// a lock is judged in virtual time.
-func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
+// On a machine that others use, the bound must be so long that only a lock that is stuck exceeds it. How soon a waiter
+// gets a lock is judged in virtual time.
+func Liveness(events []history.Event, t Terms) Verdict {
 	v := on(events, ByLiveness)
 	calm, ok := phase(events, history.Calm)
 	if !ok {
@@ -54,8 +54,8 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			}
 		}
 	}
-	for _, c := range clients {
-		for _, n := range names {
+	for _, c := range t.Clients {
+		for _, n := range t.Names {
 			if w := (want{client: c, name: n}); !askedName[w] {
 				wants = append(wants, w)
 			}
@@ -73,20 +73,20 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 		e, got := first[w]
 		took := e.T - calm
 		switch no, was := refused[w]; {
-		case got && took <= bound:
+		case got && took <= t.Bound:
 			slowest = max(slowest, took)
 		case got:
 			v.find(w.name, []history.Event{e}, "%s acquired %q%s only %s after the storm, allowed are %v",
-				w.client, w.name, as, secs(took), bound)
+				w.client, w.name, as, secs(took), t.Bound)
 		case was:
 			v.find(w.name, []history.Event{no}, "%s did not acquire %q%s within %v after the storm: %s",
-				w.client, w.name, as, bound, no.Err)
+				w.client, w.name, as, t.Bound, no.Err)
 		default:
 			v.find(w.name, nil, "%s did not acquire %q%s within %v after the storm, and nothing says why",
-				w.client, w.name, as, bound)
+				w.client, w.name, as, t.Bound)
 		}
 	}
 	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v",
-		len(clients), len(names), len(wants), secs(slowest), bound)
+		len(t.Clients), len(t.Names), len(wants), secs(slowest), t.Bound)
 	return v
 }

@@ -90,7 +90,8 @@ func TestLiveness(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Liveness(tt.builder.events, clients, names, 5*time.Second)
+			v := check.Liveness(
+				tt.builder.events, check.Terms{Clients: clients, Names: names, Bound: 5 * time.Second})
 			if tt.says == "" {
 				assert.True(t, v.Held(), "%v", v.Findings)
 				return
@@ -130,7 +131,9 @@ func TestCoverage(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Coverage(tt.builder.events, tt.clients, tt.names, tt.faults, true)
+			v := check.Coverage(tt.builder.events, check.Terms{
+				Clients: tt.clients, Names: tt.names, Planned: tt.faults, Extends: true,
+			})
 			if tt.says == "" {
 				assert.True(t, v.Held(), "%v", v.Findings)
 				return

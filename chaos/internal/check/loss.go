@@ -8,13 +8,14 @@ import (
 )
 
 // LossNotified checks that a holder learns of a loss in time: after the last Until that the holder knew, its process
-// runs for at most slack before its context ends or it unlocks of its own accord. The same holds for an extension whose
-// answer comes after Until. A holder that writes nothing more is judged at the last line that its process wrote.
+// runs for at most [Terms.Slack] before its context ends or it unlocks of its own accord. The same holds for an
+// extension whose answer comes after Until. A holder that writes nothing more is judged at the last line that its
+// process wrote.
 //
 // Time in which the process did not run does not count, because some faults freeze clients.
-func LossNotified(events []history.Event, clients []string, slack time.Duration) Verdict {
+func LossNotified(events []history.Event, t Terms) Verdict {
 	v := on(events, ByLossNotified)
-	alive := livesOf(events, clients)
+	alive := livesOf(events, t.Clients)
 	type open struct {
 		acquired, deadline history.Event // deadline is the event that gave until
 		until              time.Duration
@@ -24,12 +25,12 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 	var slowest time.Duration
 	late := func(o *open, id history.ID, at time.Duration, by []history.Event, what string) {
 		over := alive.ran(lifeOf(id), o.until, at)
-		if over <= slack {
+		if over <= t.Slack {
 			return
 		}
 		v.find(o.acquired.Name, append([]history.Event{o.deadline}, by...),
 			"%q: %s believed until %s, and "+what+" %s; its process ran for %v in between, allowed are %v",
-			o.acquired.Name, who(id), moment(o.until), moment(at), over.Round(time.Microsecond), slack)
+			o.acquired.Name, who(id), moment(o.until), moment(at), over.Round(time.Microsecond), t.Slack)
 	}
 	for _, e := range events {
 		id := e.ID()
@@ -61,6 +62,6 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 		}
 	}
 	v.Looked = fmt.Sprintf("%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)",
-		held, notified, slowest.Round(time.Microsecond), slack)
+		held, notified, slowest.Round(time.Microsecond), t.Slack)
 	return v
 }

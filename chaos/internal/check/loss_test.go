@@ -120,7 +120,7 @@ func TestTold(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.LossNotified(tt.builder.events, []string{"a", "b"}, slack)
+			v := check.LossNotified(tt.builder.events, check.Terms{Clients: []string{"a", "b"}, Slack: slack})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

@@ -105,7 +105,7 @@ func TestHistoriesThatOneLockExplains(t *testing.T) {
 			t.Parallel()
 			var found []check.Finding
 			events := tt.builder.events
-			for _, v := range []check.Verdict{check.Exclusion(events), check.Fencing(events, nil)} {
+			for _, v := range []check.Verdict{check.Exclusion(events), check.Fencing(events, check.Terms{})} {
 				found = append(found, v.Findings...)
 			}
 			assert.Equal(t, tt.illegal, len(found) > 0, "%v", found)

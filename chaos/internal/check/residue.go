@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
@@ -13,22 +12,22 @@ import (
 // expire.
 const counters = "redlock:fence:"
 
-// Residue checks that no master holds a key, except fencing counters with a TTL, once grace has passed after the last
-// unlock and after the master's own return. It reads the snapshots of the phase Settled. Each
-// master needs at least one snapshot that is late enough.
+// Residue checks that no master holds a key, except fencing counters with a TTL, once [Terms.Grace] has passed after
+// the last unlock and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at
+// least one snapshot that is late enough.
 //
 // It finds only keys without a TTL, or with one that ends after the snapshots. Virtual time also has long TTLs.
-func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
+func Residue(events []history.Event, t Terms) Verdict {
 	v := on(events, ByResidue)
 	settled, ok := phase(events, history.Settled)
 	if !ok {
 		v.find("", nil, "the run never settled: there was no last unlock to check after")
 		return v
 	}
-	back := returns(events, settled, masters)
-	looks, dirty, ending := make([]int, masters), make([]bool, masters), make([]int, masters)
+	back := returns(events, settled, t.Masters)
+	looks, dirty, ending := make([]int, t.Masters), make([]bool, t.Masters), make([]int, t.Masters)
 	for _, e := range events {
-		if e.Kind != history.Keys || e.T < back[e.Master]+grace {
+		if e.Kind != history.Keys || e.T < back[e.Master]+t.Grace {
 			continue
 		}
 		looks[e.Master]++
@@ -42,7 +41,7 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 	}
 	for m, n := range looks {
 		if n == 0 {
-			v.find("", nil, "master %d was not inspected later than %v after its return", m, grace)
+			v.find("", nil, "master %d was not inspected later than %v after its return", m, t.Grace)
 		}
 	}
 	kept := 0
@@ -50,7 +49,7 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 		kept += n
 	}
 	v.Looked = fmt.Sprintf("%d masters %v after the last unlock; %d fencing counters end by themselves",
-		masters, grace, kept)
+		t.Masters, t.Grace, kept)
 	return v
 }
 

@@ -42,7 +42,7 @@ func TestResidueHolds(t *testing.T) {
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Residue(s.events, masters, grace)
+			v := check.Residue(s.events, check.Terms{Masters: masters, Grace: grace})
 			assert.True(t, v.Held(), "%v", v.Findings)
 		})
 	}
@@ -94,7 +94,7 @@ func TestResidueCatches(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Residue(tt.builder.events, masters, grace)
+			v := check.Residue(tt.builder.events, check.Terms{Masters: masters, Grace: grace})
 			require.False(t, v.Held())
 			assert.Contains(t, v.Findings[0].Text, tt.says)
 		})

@@ -183,7 +183,7 @@ func TestEachPermitHasATokenOfItsOwn(t *testing.T) {
 			t.Parallel()
 			s := new(builder).held(0, 10, 100, "a", 1, slots(2), fenced, fence(tt.first)).
 				held(tt.asked, 30, 90, "b", 1, slots(2), fenced, fence(tt.second))
-			v := check.Fencing(s.events, nil)
+			v := check.Fencing(s.events, check.Terms{})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

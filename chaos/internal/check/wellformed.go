@@ -17,7 +17,7 @@ import (
 func WellFormed(events []history.Event) Verdict {
 	v := on(events, ByWellFormed)
 	v.Looked = fmt.Sprintf("%d events", len(events))
-	acquisitions := map[history.ID]*steps{}
+	acquisitions := map[history.ID]steps{}
 	last := time.Duration(0)
 	for _, e := range events {
 		if e.T < last {
@@ -25,79 +25,50 @@ func WellFormed(events []history.Event) Verdict {
 			return v
 		}
 		last = e.T
-		s := acquisitions[e.ID()]
-		if s == nil {
-			s = &steps{}
-			acquisitions[e.ID()] = s
+		if acquisitions[e.ID()] == nil {
+			acquisitions[e.ID()] = steps{}
 		}
-		if wrong := s.wrong(e); wrong != "" {
+		had := acquisitions[e.ID()]
+		if wrong := had.wrong(e); wrong != "" {
 			v.find(e.Name, []history.Event{e}, "%s %s", who(e.ID()), wrong)
 		}
-		s.take(e.Kind)
+		had[e.Kind] = true
 	}
 	return v
 }
 
-// steps are the events of one acquisition that the history has so far. A client that was killed may have written only
-// the first few.
-type steps struct{ invoked, acquired, called, released bool }
-
-// take records the next event.
-func (s *steps) take(kind history.Kind) {
-	switch kind {
-	case history.Invoked:
-		s.invoked = true
-	case history.Acquired:
-		s.acquired = true
-	case history.ReleaseCalled:
-		s.called = true
-	case history.Released:
-		s.released = true
-	default: // repeatable, or not of a hold
-	}
-}
+// steps are the kinds of the events of one acquisition that the history has so far. A client that was killed may have
+// written only the first few.
+type steps map[history.Kind]bool
 
 // wrong says why no client writes the event next; "" if a client may.
-func (s *steps) wrong(e history.Event) string {
+func (had steps) wrong(e history.Event) string {
 	switch e.Kind {
 	case history.Invoked:
-		if s.invoked {
+		if had[history.Invoked] {
 			return "asked twice"
 		}
 	case history.Acquired:
-		return s.wrongAcquired(e)
-	case history.Extended, history.Lost, history.ReleaseCalled, history.Released:
-		if !s.acquired {
-			return fmt.Sprintf("wrote %q of what was never acquired", e.Kind)
+		switch {
+		case had[history.Acquired]:
+			return "acquired twice"
+		case !had[history.Invoked]:
+			return fmt.Sprintf("acquired %q, which it never asked for", e.Name)
+		case e.Until == 0:
+			return fmt.Sprintf("acquired %q without a deadline", e.Name)
 		}
-		return s.wrongUnlock(e.Kind)
+	case history.Extended, history.Lost, history.ReleaseCalled, history.Released:
+		switch {
+		case !had[history.Acquired]:
+			return fmt.Sprintf("wrote %q of what was never acquired", e.Kind)
+		case e.Kind == history.ReleaseCalled && had[e.Kind]:
+			return "called its unlock twice"
+		case e.Kind == history.Released && had[e.Kind]:
+			return "returned twice from its unlock"
+		case e.Kind == history.Released && !had[history.ReleaseCalled]:
+			return "returned from an unlock that it never called"
+		}
 	default: // does not concern a hold
 	}
 	return ""
-}
-
-func (s *steps) wrongAcquired(e history.Event) string {
-	switch {
-	case s.acquired:
-		return "acquired twice"
-	case !s.invoked:
-		return fmt.Sprintf("acquired %q, which it never asked for", e.Name)
-	case e.Until == 0:
-		return fmt.Sprintf("acquired %q without a deadline", e.Name)
-	default:
-		return ""
-	}
-}
-
-func (s *steps) wrongUnlock(kind history.Kind) string {
-	switch {
-	case kind == history.ReleaseCalled && s.called:
-		return "called its unlock twice"
-	case kind == history.Released && s.released:
-		return "returned twice from its unlock"
-	case kind == history.Released && !s.called:
-		return "returned from an unlock that it never called"
-	default:
-		return ""
-	}
 }
