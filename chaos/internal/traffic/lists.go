@@ -17,12 +17,17 @@ const (
 )
 
 var (
-	moment     = Span{0, 10 * time.Millisecond}
-	shortHold  = Span{5 * time.Millisecond, 150 * time.Millisecond}
+	moment    = Span{0, 10 * time.Millisecond}
+	shortHold = Span{5 * time.Millisecond, 150 * time.Millisecond}
+
+	// The holds of most groups. Some of usual and of brief outlast a TTL.
+	usual      = mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)
+	brief      = mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05)
+	quick      = mostly(moment, shortHold, 0.2)
 	overstayed = Hold{Usual: Span{Least: 8 * TTL / 5}}
 )
 
-func mostly(usual, rare Span, chance float64) Hold { return Hold{usual, rare, chance} }
+func mostly(most, rare Span, chance float64) Hold { return Hold{most, rare, chance} }
 
 // Groups are plain mutexes.
 var Groups = []Group{
@@ -44,33 +49,25 @@ var Mutexes = append(slices.Clone(Groups),
 	Group{
 		Names: []string{"brief"}, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1),
 	},
-	Group{
-		Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL,
-		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05),
-	},
-	Group{
-		Names: []string{"trusted"}, TTL: TTL, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Trusting,
-	},
+	Group{Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL, Hold: brief},
+	Group{Names: []string{"trusted"}, TTL: TTL, Hold: usual, Register: history.Trusting},
 )
 
 // ReadersAndWriters read together and write alone. The overstayed ones are in for longer than their TTL.
 var ReadersAndWriters = []Group{
-	{
-		Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, TTL: TTL, Keepalive: true,
-		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
-	},
+	{Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, TTL: TTL, Keepalive: true, Hold: usual},
 	{
 		Names: []string{"doc-brief"}, Mode: ReadersWriters, Writers: 0.5, TTL: ShortTTL,
-		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Trusting,
+		Hold: brief, Register: history.Trusting,
 	},
 	{Names: []string{"doc-over"}, Mode: ReadersWriters, Writers: 0.4, TTL: TTL, Careless: true, Hold: overstayed},
 	{
 		Names: []string{"doc-fenced"}, Mode: ReadersWriters, Writers: 0.4, TTL: TTL, Keepalive: true,
-		Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced,
+		Fencing: true, Hold: usual, Register: history.Fenced,
 	},
 	{
 		Names: []string{"doc-own"}, Own: true, Mode: ReadersWriters, Writers: 0.3, TTL: ShortTTL,
-		Keepalive: true, Hold: mostly(moment, shortHold, 0.2),
+		Keepalive: true, Hold: quick,
 	},
 }
 
@@ -78,7 +75,7 @@ var ReadersAndWriters = []Group{
 var Reentrants = []Group{
 	{
 		Names: []string{"account"}, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 3, TTL: TTL, Keepalive: true,
-		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+		Hold: usual,
 	},
 	{
 		Names: []string{"account-brief"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: ShortTTL,
@@ -90,51 +87,42 @@ var Reentrants = []Group{
 	},
 	{
 		Names: []string{"account-fenced"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Keepalive: true,
-		Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced,
+		Fencing: true, Hold: usual, Register: history.Fenced,
 	},
 	{
 		Names: []string{"account-own"}, Own: true, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 2, TTL: ShortTTL,
-		Keepalive: true, Hold: mostly(moment, shortHold, 0.2),
+		Keepalive: true, Hold: quick,
 	},
 }
 
 // Severals are many names at once, in sets that overlap.
 var Severals = []Group{
-	{
-		Names: []string{"from", "to", "fee"}, Mode: kinds.Several, TTL: TTL, Keepalive: true,
-		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
-	},
+	{Names: []string{"from", "to", "fee"}, Mode: kinds.Several, TTL: TTL, Keepalive: true, Hold: usual},
 	{
 		Names: []string{"left", "right"}, Mode: kinds.Several, TTL: ShortTTL, Fencing: true,
 		Hold: mostly(moment, Span{ShortTTL / 2, 2 * ShortTTL}, 0.05),
 	},
-	{Names: []string{"mine", "mine2"}, Own: true, Mode: kinds.Several, TTL: TTL, Hold: mostly(moment, shortHold, 0.2)},
+	{Names: []string{"mine", "mine2"}, Own: true, Mode: kinds.Several, TTL: TTL, Hold: quick},
 }
 
 // Semaphores have fewer slots than there are workers that want one. The holders of the overstayed one are in for longer
 // than their TTL.
 var Semaphores = []Group{
-	{
-		Names: []string{"pool"}, Mode: kinds.Semaphore, Slots: 3, Workers: 2, TTL: TTL, Keepalive: true,
-		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
-	},
-	{
-		Names: []string{"pool-brief"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: ShortTTL,
-		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05),
-	},
+	{Names: []string{"pool"}, Mode: kinds.Semaphore, Slots: 3, Workers: 2, TTL: TTL, Keepalive: true, Hold: usual},
+	{Names: []string{"pool-brief"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: ShortTTL, Hold: brief},
 	{
 		Names: []string{"pool-over"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: TTL, Careless: true, Hold: overstayed,
 	},
 	{
 		Names: []string{"pool-fenced"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: TTL, Keepalive: true, Fencing: true,
-		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+		Hold: usual,
 	},
 	// Holders that ask for different numbers of slots of one name exclude each other.
 	{Names: []string{"pool-both"}, Mode: kinds.Semaphore, Slots: 2, TTL: TTL, Hold: mostly(moment, shortHold, 0.5)},
 	{Names: []string{"pool-both"}, Mode: kinds.Semaphore, Slots: 3, TTL: TTL, Hold: mostly(moment, shortHold, 0.5)},
 	{
 		Names: []string{"pool-own"}, Own: true, Mode: kinds.Semaphore, Slots: 1, Workers: 2, TTL: ShortTTL, Keepalive: true,
-		Hold: mostly(moment, shortHold, 0.2),
+		Hold: quick,
 	},
 }
 
@@ -148,14 +136,8 @@ var Jobs = []Group{
 		Names: []string{"job-brief", "job-brief2"}, MinHold: MinHold / 2, TTL: ShortTTL, Fencing: true,
 		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1), Register: history.Fenced,
 	},
-	{
-		Names: []string{"job-written"}, Mode: kinds.Writer, MinHold: MinHold, TTL: TTL, Keepalive: true,
-		Hold: mostly(moment, shortHold, 0.2),
-	},
-	{
-		Names: []string{"job-owned"}, Mode: kinds.Reentrant, Owner: OwnerWorker, MinHold: MinHold, TTL: TTL,
-		Hold: mostly(moment, shortHold, 0.2),
-	},
+	{Names: []string{"job-written"}, Mode: kinds.Writer, MinHold: MinHold, TTL: TTL, Keepalive: true, Hold: quick},
+	{Names: []string{"job-owned"}, Mode: kinds.Reentrant, Owner: OwnerWorker, MinHold: MinHold, TTL: TTL, Hold: quick},
 	{
 		Names: []string{"job-from", "job-to", "job-fee"}, Mode: kinds.Several, MinHold: MinHold / 2, TTL: TTL,
 		Keepalive: true, Hold: mostly(moment, Span{TTL, 2 * TTL}, 0.3),
@@ -186,20 +168,11 @@ var Elections = []Group{
 // FencedMutexes have fencing tokens. The overstayed one is where a register that does not look is hurt every time, and
 // one that looks never.
 var FencedMutexes = []Group{
-	{
-		Names: []string{"fenced"}, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
-		Register: history.Fenced,
-	},
-	{
-		Names: []string{"fenced-brief"}, TTL: ShortTTL, Fencing: true,
-		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Fenced,
-	},
+	{Names: []string{"fenced"}, TTL: TTL, Keepalive: true, Fencing: true, Hold: usual, Register: history.Fenced},
+	{Names: []string{"fenced-brief"}, TTL: ShortTTL, Fencing: true, Hold: brief, Register: history.Fenced},
 	{Names: []string{"fenced-over"}, TTL: TTL, Careless: true, Fencing: true, Hold: overstayed, Register: history.Fenced},
 	{Names: []string{"unfenced-over"}, TTL: TTL, Careless: true, Hold: overstayed, Register: history.Trusting},
-	{
-		Names: []string{"fenced-own"}, Own: true, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, shortHold, 0.2),
-		Register: history.Fenced,
-	},
+	{Names: []string{"fenced-own"}, Own: true, TTL: ShortTTL, Fencing: true, Hold: quick, Register: history.Fenced},
 }
 
 // Everything is all of the lists together.
