@@ -14,32 +14,18 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Question is a request to the register.
-type Question struct {
-	// Name is the name of the counter.
-	Name string
-	// Mode is the kind of the lock and Fence its fencing token, 0 for none. The four fields after them identify the
-	// acquisition.
-	Mode             string
-	Fence            uint64
-	Client           string
-	Life, Worker, Op int
-	// From is the value from which a write was computed, and Value the new value.
-	From, Value int64
-}
-
 // Counters are the counters of one register. A simulation uses them without a socket, others by net/rpc.
 type Counters struct {
 	kind string
 	log  func(history.Event)
 
 	mu     sync.Mutex
-	byName map[string]*counter
+	byName map[string]counter
 }
 
 // NewCounters returns the counters of a register of that kind, which record each answer with log.
 func NewCounters(kind string, log func(history.Event)) *Counters {
-	return &Counters{kind: kind, log: log, byName: map[string]*counter{}}
+	return &Counters{kind: kind, log: log, byName: map[string]counter{}}
 }
 
 type counter struct {
@@ -47,46 +33,31 @@ type counter struct {
 	fence uint64 // largest token seen
 }
 
-// Read sets value to the counter of q.Name.
-func (r *Counters) Read(q Question, value *int64) error {
+// Read sets value to the counter of e.Name. The event identifies the acquisition, and has its fencing token.
+func (r *Counters) Read(e history.Event, value *int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.of(q)
-	c.fence = max(c.fence, q.Fence)
-	q.Value, *value = c.value, c.value
-	r.record(history.Read, q, "")
+	c := r.byName[e.Name]
+	r.byName[e.Name] = counter{c.value, max(c.fence, e.Fence)}
+	*value = c.value
+	e.Kind, e.Register, e.Value = history.Read, r.kind, c.value
+	r.log(e)
 	return nil
 }
 
-// Write sets the counter of q.Name to q.Value, which was computed from q.From. If the register refuses that, it sets
+// Write sets the counter of e.Name to e.Value, which was computed from e.From. If the register refuses that, it sets
 // rejected to the reason.
-func (r *Counters) Write(q Question, rejected *string) error {
+func (r *Counters) Write(e history.Event, rejected *string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.of(q)
-	if r.kind == history.Fenced && q.Fence < c.fence {
-		*rejected = fmt.Sprintf("the fencing token %d is smaller than %d, which was seen", q.Fence, c.fence)
-		r.record(history.Rejected, q, *rejected)
-		return nil
+	c := r.byName[e.Name]
+	e.Kind, e.Register = history.Written, r.kind
+	if r.kind == history.Fenced && e.Fence < c.fence {
+		*rejected = fmt.Sprintf("the fencing token %d is smaller than %d, which was seen", e.Fence, c.fence)
+		e.Kind, e.Err = history.Rejected, *rejected
+	} else {
+		r.byName[e.Name] = counter{e.Value, max(c.fence, e.Fence)}
 	}
-	c.value, c.fence = q.Value, max(c.fence, q.Fence)
-	r.record(history.Written, q, "")
+	r.log(e)
 	return nil
-}
-
-func (r *Counters) of(q Question) *counter {
-	c := r.byName[q.Name]
-	if c == nil {
-		c = &counter{}
-		r.byName[q.Name] = c
-	}
-	return c
-}
-
-// record writes an answer to the history, before another question is answered.
-func (r *Counters) record(kind history.Kind, q Question, err string) {
-	r.log(history.Event{
-		Kind: kind, Register: r.kind, Name: q.Name, Mode: q.Mode, Fence: q.Fence, Client: q.Client, Life: q.Life,
-		Worker: q.Worker, Op: q.Op, From: q.From, Value: q.Value, Err: err,
-	})
 }

@@ -3,6 +3,7 @@
 package register
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -19,9 +20,8 @@ type Register struct {
 	listener net.Listener
 
 	serving sync.WaitGroup
-	mu      sync.Mutex
-	closed  bool
-	conns   []net.Conn
+	open    context.Context // ends when the connections are to be closed
+	hangUp  context.CancelFunc
 }
 
 // Start starts a register on loopback, of the kind [history.Trusting] or [history.Fenced]. It writes its history to
@@ -36,6 +36,7 @@ func Start(kind, file string) (*Register, error) {
 		return nil, errors.Join(err, w.Close())
 	}
 	r := &Register{Counters: NewCounters(kind, w.Write), history: w, listener: l}
+	r.open, r.hangUp = context.WithCancel(context.Background())
 	r.serving.Go(r.serve)
 	return r, nil
 }
@@ -46,12 +47,7 @@ func (r *Register) Addr() string { return r.listener.Addr().String() }
 // Close stops the register, and returns when all its goroutines have ended.
 func (r *Register) Close() error {
 	err := r.listener.Close()
-	r.mu.Lock()
-	r.closed = true
-	for _, c := range r.conns {
-		c.Close()
-	}
-	r.mu.Unlock()
+	r.hangUp()
 	r.serving.Wait()
 	return errors.Join(err, r.history.Close())
 }
@@ -67,12 +63,10 @@ func (r *Register) serve() {
 		if err != nil {
 			return // the register is closed
 		}
-		r.mu.Lock()
-		if r.conns = append(r.conns, c); r.closed {
-			c.Close()
-		}
-		r.mu.Unlock()
-		r.serving.Go(func() { server.ServeConn(c) })
+		r.serving.Go(func() {
+			defer context.AfterFunc(r.open, func() { c.Close() })()
+			server.ServeConn(c)
+		})
 	}
 }
 
@@ -95,9 +89,9 @@ func Dial(addr string) (*Client, error) {
 }
 
 // Read calls [Counters.Read].
-func (c *Client) Read(q Question, value *int64) error { return c.Call(service+".Read", q, value) }
+func (c *Client) Read(e history.Event, value *int64) error { return c.Call(service+".Read", e, value) }
 
 // Write calls [Counters.Write].
-func (c *Client) Write(q Question, rejected *string) error {
-	return c.Call(service+".Write", q, rejected)
+func (c *Client) Write(e history.Event, rejected *string) error {
+	return c.Call(service+".Write", e, rejected)
 }

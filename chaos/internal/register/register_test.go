@@ -46,8 +46,8 @@ func dial(t *testing.T, r *register.Register) *register.Client {
 	return c
 }
 
-func holder(client string, fence uint64) register.Question {
-	return register.Question{Name: "orders", Client: client, Life: 1, Worker: 2, Op: 3, Mode: kinds.Mutex, Fence: fence}
+func holder(client string, fence uint64) history.Event {
+	return history.Event{Name: "orders", Client: client, Life: 1, Worker: 2, Op: 3, Mode: kinds.Mutex, Fence: fence}
 }
 
 // lost returns the number of writes that were computed from an outdated value.
@@ -79,7 +79,7 @@ func stale(t *testing.T, r *register.Register) (rejected string) {
 }
 
 // written writes, and returns why the register refuses that.
-func written(t *testing.T, c *register.Client, q register.Question) (rejected string) {
+func written(t *testing.T, c *register.Client, q history.Event) (rejected string) {
 	t.Helper()
 	require.NoError(t, c.Write(q, &rejected))
 	return rejected
@@ -137,7 +137,7 @@ func TestNamesHaveCountersOfTheirOwn(t *testing.T) {
 	for i := range 4 {
 		c := dial(t, r)
 		all.Go(func() {
-			q := register.Question{Name: fmt.Sprintf("n%d", i), Client: "c"}
+			q := history.Event{Name: fmt.Sprintf("n%d", i), Client: "c"}
 			for range each {
 				assert.NoError(t, c.Read(q, &q.From))
 				q.Value = q.From + 1

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
-	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
 // An Attempt is one acquisition and the hold that follows it.
@@ -163,7 +162,8 @@ func (a *Attempt) learn() {
 	if a.life.Look == 0 && !deadline.Before(a.deadline) {
 		at = a.from
 	}
-	a.extended(at, nil)
+	a.noteUntil()
+	a.log(history.Event{Kind: history.Extended, T: at, Token: a.token, Until: a.until})
 }
 
 // noteUntil sets a.deadline and a.until to the lock's deadline, which the caller then writes to the history.
@@ -172,23 +172,17 @@ func (a *Attempt) noteUntil() {
 	a.until = a.life.TrueTime(a.deadline)
 }
 
-// extended writes the lock's deadline to the history as an extension at the given time, 0 for the present.
-func (a *Attempt) extended(at time.Duration, err error) {
-	a.noteUntil()
-	a.log(history.Event{Kind: history.Extended, T: at, Token: a.token, Until: a.until, Err: text(err)})
-}
-
-// question returns the acquisition as a register needs it.
-func (a *Attempt) question() register.Question {
-	return register.Question{
-		Name: a.Name(), Mode: a.Mode, Fence: a.Lock.Fence(),
+// access returns the acquisition as a register needs it.
+func (a *Attempt) access() history.Event {
+	return history.Event{
+		Name: a.Names[0], Mode: a.Mode, Fence: a.Lock.Fence(),
 		Client: a.life.Client, Life: a.life.Config.Life, Worker: a.id, Op: a.op,
 	}
 }
 
 func (a *Attempt) read() (value int64) {
 	if a.register != "" {
-		a.broken(a.life.Registers[a.register].Read(a.question(), &value))
+		a.broken(a.life.Registers[a.register].Read(a.access(), &value))
 	}
 	return value
 }
@@ -197,9 +191,9 @@ func (a *Attempt) write(was int64) {
 	if a.register == "" {
 		return
 	}
-	q := a.question()
-	q.From, q.Value = was, was+1
-	a.broken(a.life.Registers[a.register].Write(q, new(string))) // the register has a refusal in its history
+	e := a.access()
+	e.From, e.Value = was, was+1
+	a.broken(a.life.Registers[a.register].Write(e, new(string))) // the register has a refusal in its history
 }
 
 // broken writes to the history that the harness itself failed.

@@ -47,8 +47,8 @@ type World interface {
 
 // Register is a resource that locks protect.
 type Register interface {
-	Read(q register.Question, value *int64) error
-	Write(q register.Question, rejected *string) error
+	Read(e history.Event, value *int64) error
+	Write(e history.Event, rejected *string) error
 }
 
 var _ Register = (*register.Counters)(nil)
