@@ -4,6 +4,7 @@
 package broken
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,17 +42,17 @@ var All = append(rewrittenLocks,
 	wrapped("keepalive that ignores votes", extendAlways),
 	wrapped("lock handed over and released", releaseHandedOver),
 	with("keepalive that does not extend", redlock.WithoutKeepalive()),
-	wrapped("release before the deadline", releaseLost),
-	wrapped("deadline moved to the loss", moveUntil),
-	wrapped("loss notified 100 ms late", notifyLate(late)),
-	wrapped("loss never notified", neverNotify),
-	wrapped("new fence for each request", fenceRequests),
-	wrapped("term looked up for each write", lookUpTerm),
+	held("release before the deadline", releaseLost),
+	held("deadline moved to the loss", moveUntil),
+	held("loss notified 100 ms late", notifyLate),
+	held("loss never notified", neverNotify),
+	held("new fence for each request", fenceRequests),
+	held("term looked up for each write", lookUpTerm),
 	wrapped("slot without a majority", grantUnasked),
-	wrapped("context that outlives Unlock", keepContext),
-	wrapped("fencing token not returned", hideFence),
-	wrapped("neither lock nor error", returnNothing),
-	wrapped("unlock that takes seconds", unlockSlowly),
+	held("context that outlives Unlock", keepContext),
+	held("fencing token not returned", hideFence),
+	held("neither lock nor error", returnNothing),
+	held("unlock that takes seconds", unlockSlowly),
 	asking("writer that lets readers in", func(r *kinds.Request) {
 		if r.Mode == kinds.Writer {
 			r.Mode = kinds.Reader
@@ -73,19 +74,27 @@ var All = append(rewrittenLocks,
 	Lock{Name: "connection left open", Connected: true},
 )
 
-// Find returns the lock of that name.
-func Find(name string) (Lock, bool) {
+// Find returns the lock of that name; for "" the intact lock.
+func Find(name string) (Lock, error) {
 	i := slices.IndexFunc(All, func(l Lock) bool { return l.Name == name })
-	if i < 0 {
-		return Lock{}, false
+	switch {
+	case i >= 0:
+		return All[i], nil
+	case name == "":
+		return Lock{}, nil
+	default:
+		return Lock{}, fmt.Errorf("no broken lock is called %q: -h lists them", name)
 	}
-	return All[i], true
 }
 
 func with(name string, opts ...redlock.Option) Lock { return Lock{Name: name, options: opts} }
 
 func asking(name string, ask func(*kinds.Request)) Lock {
 	return wrapped(name, func(w *Wrapping) { w.Ask = ask })
+}
+
+func held(name string, hold func(*redlock.Locker, *redlock.Lock) kinds.Lock) Lock {
+	return wrapped(name, func(w *Wrapping) { w.Hold = hold })
 }
 
 func wrapped(name string, wrap func(*Wrapping)) Lock { return Lock{Name: name, wrap: wrap} }

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
 // countFromAnswer has the holder count its validity from the answer of the masters, not from the request.
 func countFromAnswer(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
 		took := func() time.Duration { return w.requests.took(l.Name()) }
 		return fromAnswer{later(l, took), took}
 	}
@@ -26,20 +27,16 @@ type fromAnswer struct {
 
 func (h fromAnswer) Until() time.Time { return h.Lock.Until().Add(h.took()) }
 
-// notifyLate has the holder's context end so long after the lock was lost.
-func notifyLate(by time.Duration) func(*Wrapping) {
-	return func(w *Wrapping) {
-		w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return later(l, func() time.Duration { return by }) }
-	}
+// notifyLate has the holder's context end only [late] after the lock was lost.
+func notifyLate(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	return later(l, func() time.Duration { return late })
 }
 
 // neverNotify has the holder's context end only with its unlock.
-func neverNotify(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
-		h := &laterHandle{Lock: l}
-		h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(l.Context()))
-		return h
-	}
+func neverNotify(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	h := &laterHandle{Lock: l}
+	h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(l.Context()))
+	return h
 }
 
 // laterHandle is a handle whose context ends later if the lock is lost.
@@ -72,30 +69,26 @@ func (h *laterHandle) Unlock(ctx context.Context) error {
 }
 
 // releaseLost releases the keys of a lost lock at once, and not at its Until or when its holder calls Unlock.
-func releaseLost(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
-		h := &releasedOnce{Lock: l}
-		onLoss(l, func() { _ = h.Unlock(context.Background()) })
-		return h
-	}
+func releaseLost(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	h := &releasedOnce{Lock: l}
+	onLoss(l, func() { _ = h.Unlock(context.Background()) })
+	return h
 }
 
 // moveUntil releases the keys of a lost lock at once, as releaseLost does, and moves its Until back to the moment of
 // the loss. So a checker that reads the new Until finds that the holder no longer relied on the lock.
-func moveUntil(w *Wrapping) {
-	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
-		deployment, err := seam.DeploymentOf(locker)
-		if err != nil {
-			return l // the Locker is closed
-		}
-		h := &movedUntil{releasedOnce: &releasedOnce{Lock: l}}
-		onLoss(l, func() {
-			now := deployment.Clock.Now()
-			h.lostAt.Store(&now)
-			_ = h.Unlock(context.Background())
-		})
-		return h
+func moveUntil(locker *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	deployment, err := seam.DeploymentOf(locker)
+	if err != nil {
+		return l // the Locker is closed
 	}
+	h := &movedUntil{releasedOnce: &releasedOnce{Lock: l}}
+	onLoss(l, func() {
+		now := deployment.Clock.Now()
+		h.lostAt.Store(&now)
+		_ = h.Unlock(context.Background())
+	})
+	return h
 }
 
 // movedUntil is a handle whose Until is no later than the loss.
@@ -135,7 +128,7 @@ func (h *releasedOnce) Unlock(ctx context.Context) error {
 
 // releaseHandedOver releases the keys of a lock that was handed over, while its new holder has it.
 func releaseHandedOver(w *Wrapping) {
-	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
+	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) kinds.Lock {
 		if w.requests.handedOver(l.Name()) {
 			token := l.Token()
 			go func() {
@@ -147,44 +140,38 @@ func releaseHandedOver(w *Wrapping) {
 }
 
 // fenceRequests has a holder present a new fencing token with each request to a register.
-func fenceRequests(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return newFence{l} }
+func fenceRequests(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	return fenced{l, func() uint64 { return uint64(time.Now().UnixNano()) }}
 }
 
-type newFence struct{ *redlock.Lock }
+// fenced is a handle with other fencing tokens.
+type fenced struct {
+	*redlock.Lock
+	fence func() uint64
+}
 
-func (newFence) Fence() uint64 { return uint64(time.Now().UnixNano()) }
+func (h fenced) Fence() uint64 { return h.fence() }
 
 // keepContext has the context of a lock never end.
-func keepContext(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return endless{l} }
-}
+func keepContext(_ *redlock.Locker, l *redlock.Lock) kinds.Lock { return endless{l} }
 
 type endless struct{ *redlock.Lock }
 
 func (h endless) Context() context.Context { return context.WithoutCancel(h.Lock.Context()) }
 
 // hideFence has a lock with a fencing token not return it.
-func hideFence(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return unfenced{l} }
+func hideFence(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	return fenced{l, func() uint64 { return 0 }}
 }
 
-type unfenced struct{ *redlock.Lock }
-
-func (unfenced) Fence() uint64 { return 0 }
-
 // returnNothing has a caller who gets a lock get neither the lock nor an error.
-func returnNothing(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
-		_ = l.Unlock(context.Background())
-		return nil
-	}
+func returnNothing(_ *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	_ = l.Unlock(context.Background())
+	return nil
 }
 
 // unlockSlowly has Unlock wait before it begins.
-func unlockSlowly(w *Wrapping) {
-	w.Hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return slow{l} }
-}
+func unlockSlowly(_ *redlock.Locker, l *redlock.Lock) kinds.Lock { return slow{l} }
 
 type slow struct{ *redlock.Lock }
 
@@ -193,25 +180,18 @@ func (s slow) Unlock(ctx context.Context) error {
 	return s.Lock.Unlock(ctx)
 }
 
-// lookUpTerm has a leader present the newest term of its election with each write, in place of its own term.
-func lookUpTerm(w *Wrapping) {
-	w.Hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }
-}
-
-// newestTerm is a handle that returns its own fencing token once, and from then on the newest one.
-type newestTerm struct {
-	*redlock.Lock
-	locker *redlock.Locker
-	told   atomic.Bool
-}
-
-func (h *newestTerm) Fence() uint64 {
-	if !h.told.Swap(true) {
-		return h.Lock.Fence()
-	}
-	seen, err := h.locker.Inspect(context.Background(), h.Name())
-	if err != nil {
-		return h.Lock.Fence()
-	}
-	return max(seen.Fence, h.Lock.Fence())
+// lookUpTerm has a leader present the newest term of its election with each write, in place of its own term. The first
+// fencing token that the handle returns is its own.
+func lookUpTerm(locker *redlock.Locker, l *redlock.Lock) kinds.Lock {
+	var told atomic.Bool
+	return fenced{l, func() uint64 {
+		if !told.Swap(true) {
+			return l.Fence()
+		}
+		seen, err := locker.Inspect(context.Background(), l.Name())
+		if err != nil {
+			return l.Fence()
+		}
+		return max(seen.Fence, l.Fence())
+	}}
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Handle is a lock that was acquired.
-type Handle = kinds.Handle
-
 // Wrapping is what breaks one Locker.
 type Wrapping struct {
 	// Options open the Locker, together with any others.
@@ -20,7 +17,7 @@ type Wrapping struct {
 	// Ask, if set, changes what the Locker is asked for.
 	Ask func(*kinds.Request)
 	// Hold, if set, wraps the handle of a lock that the Locker has acquired.
-	Hold func(*redlock.Locker, *redlock.Lock) Handle
+	Hold func(*redlock.Locker, *redlock.Lock) kinds.Lock
 
 	requests requests
 	// grant, if set, reports whether a call is granted in place of the master, which then does not get it.

@@ -38,9 +38,9 @@ func unfinished(events []history.Event) map[history.Kind]int {
 func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ lock, point string }{
-		{traffic.Quorum, traffic.Acquiring},
-		{traffic.Quorum, traffic.Holding},
-		{traffic.Quorum, traffic.Releasing},
+		{"", traffic.Acquiring},
+		{"", traffic.Holding},
+		{"", traffic.Releasing},
 	} {
 		t.Run(tt.point, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 func TestASparedClientRuns(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
-	f, log := newFleet(t, 1, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: trusted})
+	f, log := newFleet(t, 1, traffic.Config{URLs: redlocktest.URLs(masters), Groups: trusted})
 	require.NoError(t, f.CanFreeze())
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
@@ -94,7 +94,7 @@ func TestASparedClientRuns(t *testing.T) {
 func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	f, log := newFleet(t, 2, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: trusted})
+	f, log := newFleet(t, 2, traffic.Config{URLs: redlocktest.URLs(masters), Groups: trusted})
 	require.NoError(t, f.CanFreeze())
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))

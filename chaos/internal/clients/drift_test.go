@@ -32,7 +32,7 @@ func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	const ttl = traffic.LongTTL
 	const byRate = ttl - ttl/100 - 2*time.Millisecond
 	f, log := newFleet(t, 1, traffic.Config{
-		Lock: traffic.Quorum, URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: []traffic.Group{{
+		URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: []traffic.Group{{
 			Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}},
 		}},
 	})

@@ -100,7 +100,7 @@ func TestARoundTakesWhatTheGroupsTake(t *testing.T) {
 	t.Parallel()
 	groups := traffic.Everything
 	f, log := newFleet(t, 1, traffic.Config{
-		Lock: traffic.Quorum, URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: groups,
+		URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: groups,
 	})
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
@@ -155,7 +155,7 @@ func TestACarefulHolderDoesNotWriteBehindItsLock(t *testing.T) {
 	g := trusted[0]
 	g.Hold = traffic.Hold{Usual: traffic.Span{Least: 2 * g.TTL}}
 	f, log := newFleet(
-		t, 2, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}},
+		t, 2, traffic.Config{URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}},
 	)
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))

@@ -22,9 +22,9 @@ const NodeTimeout = 200 * time.Millisecond
 // openLocker opens the lock that the configuration names: the lock under test, as a stranger would, or the same broken
 // from outside.
 func (c *client) openLocker() (kinds.Locker, error) {
-	b, ok := broken.Find(c.Lock)
-	if !ok && c.Lock != traffic.Quorum {
-		return nil, fmt.Errorf("no lock is called %q", c.Lock)
+	b, err := broken.Find(c.Lock)
+	if err != nil {
+		return nil, err
 	}
 	w := b.Wrap()
 	l, err := redlock.Open(c.URLs, append([]redlock.Option{

@@ -2,7 +2,6 @@ package exact
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/redis/go-redis/v9/logging"
 
@@ -50,15 +49,11 @@ func Parse(args []string) (j Job, err error) {
 // unless the job asks for it. Then, or if something was found, its Text is the report.
 func (j Job) Play() (*simulation.Result, error) {
 	logging.Disable()
-	open := simulation.Product()
-	if j.Lock != "" {
-		lock, ok := broken.Find(j.Lock)
-		if !ok {
-			return nil, fmt.Errorf("no broken lock is called %q", j.Lock)
-		}
-		open = simulation.Broken(lock)
+	lock, err := broken.Find(j.Lock)
+	if err != nil {
+		return nil, err
 	}
-	r := simulation.InBubble(j.Schedule, open)
+	r := simulation.InBubble(j.Schedule, simulation.Product(lock))
 	r.Hash = r.Sum()
 	if !r.OK() || j.Whole {
 		r.Text = r.Report()

@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -107,23 +108,14 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the kind of that name.
-func Lookup(name string) (Kind, bool) {
-	if name == "" {
-		name = Mutex
-	}
+// Of returns the kind of that name. An unknown kind has no name, and excludes all others.
+func Of(name string) Kind {
 	for _, k := range table {
-		if k.Name == name {
-			return k, true
+		if k.Name == cmp.Or(name, Mutex) {
+			return k
 		}
 	}
-	return Kind{}, false
-}
-
-// Of returns the kind of that name. An unknown kind excludes all others.
-func Of(name string) Kind {
-	k, _ := Lookup(name)
-	return k
+	return Kind{}
 }
 
 // Reads reports whether holders only read what the lock protects.

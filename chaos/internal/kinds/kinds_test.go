@@ -17,8 +17,8 @@ func TestEveryKindOfTheLibraryHasARow(t *testing.T) {
 		kind.Alone: kinds.Alone, kind.WithAll: kinds.WithAll, kind.WithOwner: kinds.WithOwner, kind.BySlot: kinds.BySlot,
 	}
 	for _, k := range kind.All {
-		row, ok := kinds.Lookup(k.Name)
-		require.True(t, ok, k.Name)
+		row := kinds.Of(k.Name)
+		require.Equal(t, k.Name, row.Name)
 		assert.Equal(t, sharing[k.Sharing], row.Shares, k.Name)
 	}
 }
@@ -28,8 +28,7 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 	l := redlocktest.NewLocker(t, 3)
 	for _, name := range kinds.Names() {
 		for _, try := range []bool{false, true} {
-			row, ok := kinds.Lookup(name)
-			require.True(t, ok)
+			row := kinds.Of(name)
 			names, is := []string{"a"}, name
 			if row.Several {
 				names, is = []string{"a", "b"}, kinds.Mutex
@@ -37,7 +36,8 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 			if row.Elected() {
 				is = kinds.Mutex
 			}
-			lock, err := kinds.Request{Mode: name, Names: names, Owner: "owner", Slots: 2, Try: try}.Acquire(t.Context(), l)
+			request := kinds.Request{Mode: name, Names: names, Owner: "owner", Slots: 2, Try: try}
+			lock, err := kinds.Product{Locker: l}.Lock(t.Context(), request)
 			require.NoError(t, err, name)
 			for _, n := range names {
 				held, err := l.Inspect(t.Context(), n)
@@ -51,8 +51,7 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 
 func TestAnUnknownKindIsAlone(t *testing.T) {
 	t.Parallel()
-	_, ok := kinds.Lookup("lock of tomorrow")
-	assert.False(t, ok)
+	assert.Empty(t, kinds.Of("lock of tomorrow").Name)
 	assert.Equal(t, kinds.Alone, kinds.Of("lock of tomorrow").Shares)
 	assert.Equal(t, kinds.Mutex, kinds.Of("").Name)
 }

@@ -19,26 +19,23 @@ type Request struct {
 	Slots int
 	// TTL is the TTL of the lock.
 	TTL time.Duration
-	// Keepalive asks for automatic extension while the lock is held, if the Locker supports it.
+	// Keepalive asks for automatic extension while the lock is held.
 	Keepalive bool
-	// Fencing asks for a fencing token, if the Locker supports it.
+	// Fencing asks for a fencing token.
 	Fencing bool
 	// Try asks for a single attempt instead of waiting until the context ends.
 	Try bool
-	// MinHold is how long the names stay taken after the acquisition, if the Locker supports it. 0 means not at all.
+	// MinHold is how long the names stay taken after the acquisition. 0 means not at all.
 	MinHold time.Duration
 }
-
-// Name returns the first name. Most requests have only one.
-func (r Request) Name() string { return r.Names[0] }
 
 // Reads reports whether the request is for a reader's lock.
 func (r Request) Reads() bool { return Of(r.Mode).Reads() }
 
-// Acquire acquires a lock of this module. With a TTL of 0 the settings of the Locker apply.
-func (r Request) Acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
-	kind, ok := Lookup(r.Mode)
-	if !ok {
+// acquire acquires a lock of this module. With a TTL of 0 the settings of the Locker apply.
+func (r Request) acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
+	kind := Of(r.Mode)
+	if kind.methods == nil {
 		return nil, fmt.Errorf("there is no kind of lock %q: there are %q", r.Mode, Names())
 	}
 	var opts []redlock.LockOption
@@ -77,16 +74,11 @@ type Lock interface {
 	Until() time.Time
 	Context() context.Context
 	Err() error
+	Extend(ctx context.Context) error
 	Unlock(ctx context.Context) error
 }
 
-// Handle is a lock of this module, such as *[redlock.Lock].
-type Handle interface {
-	Lock
-	Extend(ctx context.Context) error
-}
-
-var _ Handle = (*redlock.Lock)(nil)
+var _ Lock = (*redlock.Lock)(nil)
 
 // Product acquires locks of this module.
 type Product struct {
@@ -94,15 +86,15 @@ type Product struct {
 	// Ask, if not nil, changes each request.
 	Ask func(*Request)
 	// Hold, if not nil, returns what the holder gets in place of a lock that was acquired.
-	Hold func(*redlock.Locker, *redlock.Lock) Handle
+	Hold func(*redlock.Locker, *redlock.Lock) Lock
 }
 
-// Lock acquires a lock, which is a [Handle].
+// Lock acquires a lock.
 func (p Product) Lock(ctx context.Context, r Request) (Lock, error) {
 	if p.Ask != nil {
 		p.Ask(&r)
 	}
-	l, err := r.Acquire(ctx, p.Locker)
+	l, err := r.acquire(ctx, p.Locker)
 	switch {
 	case l == nil: // a nil *redlock.Lock would be a Lock that is not nil
 		return nil, err

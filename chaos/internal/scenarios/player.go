@@ -130,7 +130,7 @@ func (p *player) open() (err error) {
 func (p *player) config() traffic.Config {
 	s := p.scenario
 	c := traffic.Config{
-		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
+		Lock: s.Lock, URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
 		Groups: s.Groups, Seed: p.seed, Registers: map[string]string{},
 	}
 	for kind, r := range p.registers {

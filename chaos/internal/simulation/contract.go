@@ -15,9 +15,6 @@ type contract struct {
 	life *life
 }
 
-// errNothing stands in for the error of a call that returned neither a lock nor an error.
-var errNothing = errors.New("no error")
-
 func (c contract) Lock(ctx context.Context, want kinds.Request) (kinds.Lock, error) {
 	op := "Lock"
 	if want.Try {
@@ -29,7 +26,7 @@ func (c contract) Lock(ctx context.Context, want kinds.Request) (kinds.Lock, err
 	switch {
 	case err == nil && l == nil:
 		c.life.problem(ByContract, "%s returned neither lock nor error", op)
-		return nil, errNothing
+		return nil, errors.New("no error")
 	case err != nil && l != nil:
 		c.life.problem(ByContract, "%s returned both a lock and an error: %v", op, err)
 	}
@@ -39,23 +36,23 @@ func (c contract) Lock(ctx context.Context, want kinds.Request) (kinds.Lock, err
 	if (l.Fence() != 0) != want.Fencing {
 		c.life.problem(ByContract, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
 	}
-	return contractLock{l.(kinds.Handle), c.life}, nil
+	return contractLock{l, c.life}, nil
 }
 
 // contractLock is a lock of such a Locker.
 type contractLock struct {
-	kinds.Handle
+	kinds.Lock
 	life *life
 }
 
 func (l contractLock) Extend(ctx context.Context) error {
 	defer l.life.timed(ctx, "Extend")()
-	return l.Handle.Extend(ctx)
+	return l.Lock.Extend(ctx)
 }
 
 func (l contractLock) Unlock(ctx context.Context) error {
 	done := l.life.timed(ctx, "Unlock")
-	err := l.Handle.Unlock(ctx)
+	err := l.Lock.Unlock(ctx)
 	done()
 	if l.Context().Err() == nil {
 		l.life.problem(ByContract, "the context of a lock outlives its Unlock")

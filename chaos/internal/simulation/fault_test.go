@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -39,7 +40,7 @@ func TestAFaultOfAPathHitsOneClient(t *testing.T) {
 					Plan: []faults.Step{step},
 				}
 				s.Clients[0].Name, s.Clients[1].Name = "x", "y"
-				r := run(t, s, simulation.Product())
+				r := run(t, s, simulation.Product(broken.Lock{}))
 				require.True(t, r.OK(), r.Report())
 				for i, c := range s.Clients {
 					holds := slices.ContainsFunc(r.Events, func(e history.Event) bool {

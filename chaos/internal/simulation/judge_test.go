@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -314,6 +315,6 @@ func TestAHoldThatEndedAtOnceLeavesAnIntent(t *testing.T) {
 // another connection. No release is repeated for so long, and the key expires by its TTL.
 func TestAKeyThatCameThroughALossyProxyMayExpire(t *testing.T) {
 	t.Parallel()
-	r := InBubble(Draw(200001348), Product())
+	r := InBubble(Draw(200001348), Product(broken.Lock{}))
 	assert.Empty(t, r.By())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
@@ -16,7 +17,7 @@ func ExampleBatch() {
 	sum, err := simulation.Batch{
 		From: 10, N: 4, Draw: simulation.Draw,
 		Play: func(s simulation.Schedule, _ uint64) *simulation.Result {
-			return simulation.InBubble(s, simulation.Product())
+			return simulation.InBubble(s, simulation.Product(broken.Lock{}))
 		},
 		Say: func(string, ...any) {},
 	}.Run(context.Background())

@@ -12,32 +12,29 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Product opens this module's lock, with opts in addition to what the schedule says.
-func Product(opts ...redlock.Option) Open {
+// Product opens this module's lock, broken from outside as lock says. The zero Lock breaks nothing.
+func Product(lock broken.Lock) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (kinds.Locker, error) {
-		l, err := open(w, h, s, c, opts)
-		return kinds.Product{Locker: l}, err
-	}
-}
-
-func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Option) (*redlock.Locker, error) {
-	nodes := make([]*node.Node, s.Masters)
-	for i := range nodes {
-		var err error
-		nodes[i], err = node.Open(address(w, s, c, i), node.WithDialer(h.Dial), node.WithClock(h.Clock()))
-		if err != nil {
-			return nil, fmt.Errorf("open master %d: %w", i, err)
+		nodes := make([]*node.Node, s.Masters)
+		for i := range nodes {
+			var err error
+			nodes[i], err = node.Open(address(w, s, c, i), node.WithDialer(h.Dial), node.WithClock(h.Clock()))
+			if err != nil {
+				return nil, fmt.Errorf("open master %d: %w", i, err)
+			}
 		}
+		all := []redlock.Option{
+			redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithMaxTTL(s.MaxTTL()),
+			redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
+			redlock.WithLogger(slog.New(slog.DiscardHandler)),
+		}
+		if !c.Keepalive {
+			all = append(all, redlock.WithoutKeepalive())
+		}
+		wrapping := lock.Wrap()
+		l, err := redlock.New(nodes, slices.Concat(all, wrapping.Options)...)
+		return kinds.Product{Locker: l, Ask: wrapping.Ask, Hold: wrapping.Hold}, err
 	}
-	all := []redlock.Option{
-		redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithMaxTTL(s.MaxTTL()),
-		redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
-		redlock.WithLogger(slog.New(slog.DiscardHandler)),
-	}
-	if !c.Keepalive {
-		all = append(all, redlock.WithoutKeepalive())
-	}
-	return redlock.New(nodes, slices.Concat(all, opts)...)
 }
 
 // address returns the URL at which the client reaches a master.
@@ -48,13 +45,4 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 		return "redis://" + other
 	}
 	return w.Master(master).URL()
-}
-
-// Broken opens this module's lock and breaks it from outside.
-func Broken(lock broken.Lock) Open {
-	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (kinds.Locker, error) {
-		wrapping := lock.Wrap()
-		l, err := open(w, h, s, c, wrapping.Options)
-		return kinds.Product{Locker: l, Ask: wrapping.Ask, Hold: wrapping.Hold}, err
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -174,7 +175,7 @@ func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
 				w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client,
 			) (kinds.Locker, error) {
 				host, begin, shown = h, time.Now(), h.Clock().Now()
-				return simulation.Product()(w, h, s, c)
+				return simulation.Product(broken.Lock{})(w, h, s, c)
 			})
 			require.True(t, r.OK(), r.Report())
 			for shows, at := range tt.after {

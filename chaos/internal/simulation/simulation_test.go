@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -48,7 +49,7 @@ func TestSchedules(t *testing.T) {
 	sum, err := simulation.Batch{
 		From: first, N: *schedules, Draw: simulation.Draw,
 		Play: func(s simulation.Schedule, _ uint64) *simulation.Result {
-			return simulation.InBubble(s, simulation.Product())
+			return simulation.InBubble(s, simulation.Product(broken.Lock{}))
 		},
 		Say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, "simulation: "+format+"\n", args...) },
 	}.Run(t.Context())

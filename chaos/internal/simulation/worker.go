@@ -80,7 +80,7 @@ func (w *worker) take(want kinds.Request, p patient) *traffic.Attempt {
 func (w *worker) extend(a *traffic.Attempt) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.settings.TTL)
 	defer cancel()
-	_ = a.Lock.(kinds.Handle).Extend(ctx)
+	_ = a.Lock.Extend(ctx)
 	w.Awake()
 }
 

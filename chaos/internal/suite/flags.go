@@ -134,8 +134,8 @@ func (f *flags) complete(names string) error {
 	refuse(!f.exact && len(f.controls) == 0 && set("order"), "-order belongs to -exact and -control")
 	refuse(f.exact && (len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != simulated),
 		"exact runs are simulated: leave -masters, -control and other backends out")
-	_, ok := broken.Find(f.lock)
-	refuse(!ok && f.lock != "", "no broken lock is called %q: -h lists them", f.lock)
+	_, err := broken.Find(f.lock)
+	errs = append(errs, err)
 	if f.schedules == 0 {
 		f.schedules = manySchedules
 		switch {

@@ -11,7 +11,7 @@ type Config struct {
 	// Client and Life identify the process.
 	Client string
 	Life   int
-	// Lock is the lock that it uses: Quorum, or the name of a broken one (see [broken.All]).
+	// Lock is the name of the broken lock that it uses (see [broken.All]); "" is the lock under test.
 	Lock string
 	// URLs are the masters.
 	URLs []string
@@ -28,9 +28,6 @@ type Config struct {
 	// History is the file that it writes, which must not exist.
 	History string
 }
-
-// Quorum is the lock under test, which a client can use in addition to those of [broken.All].
-const Quorum = "quorum"
 
 // The crash points.
 const (
