@@ -23,9 +23,8 @@ type client struct {
 	traffic.Life
 	crashPoint
 
-	clock     history.Clock
+	*history.Writer
 	lockClock *simnet.Clock // the clock that its lock goes by
-	history   *history.Writer
 	registers []*register.Client
 
 	storm sync.WaitGroup
@@ -56,7 +55,11 @@ func RunClient(in io.Reader, out io.Writer) error {
 	if c.end == nil {
 		return errors.New("the client was not started")
 	}
-	return errors.Join(c.end(), c.hangUp(), c.history.Close())
+	errs := []error{c.end()}
+	for _, r := range c.registers {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(append(errs, c.Writer.Close())...)
 }
 
 // Remote has the calls of the harness to a client. Where an argument is an int, it is ignored.
@@ -65,14 +68,14 @@ type Remote struct{ c *client }
 // Start begins the traffic of a configuration.
 func (r Remote) Start(config traffic.Config, _ *int) (err error) {
 	c := r.c
-	c.Config, c.clock = config, history.NewClock()
-	if c.history, err = history.Create(c.History, c.clock); err != nil {
+	c.Config = config
+	if c.Writer, err = history.Create(c.History, history.NewClock()); err != nil {
 		return err
 	}
 	if err := c.open(); err != nil {
 		return err
 	}
-	unwatch := stalls.Detect(c.history, c.Client, c.Config.Life) // before anybody waits for a lock
+	unwatch := stalls.Detect(c.Writer, c.Client, c.Config.Life) // before anybody waits for a lock
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.end = sync.OnceValue(func() error {
@@ -114,7 +117,7 @@ func (r Remote) Drift(gain float64, _ *int) error {
 // before.
 func (r Remote) Quit(_ int, _ *int) error {
 	err := r.c.end()
-	r.c.history.Write(history.Event{
+	r.c.Write(history.Event{
 		Kind: history.Quitting, Client: r.c.Client, Life: r.c.Config.Life, Goroutines: leftover(),
 	})
 	return err
@@ -122,16 +125,13 @@ func (r Remote) Quit(_ int, _ *int) error {
 
 // open opens what the configuration asks for.
 func (c *client) open() error {
-	for _, g := range c.Groups {
-		if g.Register == "" || c.Life.Registers[g.Register] != nil {
-			continue
-		}
-		r, err := register.Dial(c.Config.Registers[g.Register])
+	for kind, addr := range c.Config.Registers {
+		r, err := register.Dial(addr)
 		if err != nil {
 			return err
 		}
 		c.registers = append(c.registers, r)
-		c.Life.Registers[g.Register] = r
+		c.Life.Registers[kind] = r
 	}
 	c.lockClock = simnet.NewClock()
 	var err error
@@ -139,24 +139,12 @@ func (c *client) open() error {
 	return err
 }
 
-// Write writes an event to the history of the process.
-func (c *client) Write(e history.Event) { c.history.Write(e) }
-
 // Now returns the present on the machine's clock.
-func (c *client) Now() time.Duration { return c.clock.Now() }
+func (c *client) Now() time.Duration { return c.Clock().Now() }
 
 // TrueTime converts t, a time that the lock's clock shows, to the time of the machine's clock at that moment. For a
 // future t it assumes that the lock's clock keeps its present rate.
-func (c *client) TrueTime(t time.Time) time.Duration { return c.clock.Of(c.lockClock.World(t)) }
+func (c *client) TrueTime(t time.Time) time.Duration { return c.Clock().Of(c.lockClock.World(t)) }
 
 // Awake does nothing: a frozen process does not get here.
 func (c *client) Awake() {}
-
-// hangUp closes the connections to the registers.
-func (c *client) hangUp() error {
-	var errs []error
-	for _, r := range c.registers {
-		errs = append(errs, r.Close())
-	}
-	return errors.Join(errs...)
-}

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -41,24 +42,22 @@ func (c *crashPoint) At(point string) {
 }
 
 func freezeSelf() {
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = freeze(self)
-	}
-	if err != nil {
-		panic("traffic: the client cannot freeze itself: " + err.Error())
-	}
+	toSelf("freeze", freeze)
 	time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
 }
 
 // killSelf does not return.
 func killSelf() {
+	toSelf("kill", (*os.Process).Kill)
+	select {}
+}
+
+func toSelf(what string, do func(*os.Process) error) {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
-		err = self.Kill()
+		err = do(self)
 	}
 	if err != nil {
-		panic("traffic: the client cannot kill itself: " + err.Error())
+		panic(fmt.Sprintf("clients: the client cannot %s itself: %v", what, err))
 	}
-	select {}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/rpc"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -44,7 +44,7 @@ func (f *Fleet) Names() []string {
 
 // StartAll starts every client.
 func (f *Fleet) StartAll(ctx context.Context) error {
-	return f.each(func(i int) error { return f.Start(ctx, i) })
+	return repeat.AtOnce(f.Size, func(i int) error { return f.Start(ctx, i) })
 }
 
 // Start begins the next life of a client, and returns when its traffic runs. If it does not, the harness is broken:
@@ -87,7 +87,7 @@ func (f *Fleet) launch(client int, c *traffic.Config) (*proc, error) {
 	f.procs[client] = p
 	go func() {
 		defer close(p.gone)
-		if p.err = p.cmd.Wait(); p.began.Load() && !p.expected() {
+		if p.err = p.cmd.Wait(); p.began.Load() && !p.ending.Load() {
 			//nolint:errorlint // p.err may be nil
 			err := fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, p.life, p.err, stderr.Name())
 			f.log(p, history.Failed, err)
@@ -126,14 +126,12 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 	}
 	return f.do(client, func(p *proc) error {
 		if point != traffic.FrozenHolding {
-			p.expect()
+			p.ending.Store(true)
 		}
 		if err := p.running(); err != nil {
 			return err
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.setting = p.client.Go("Client.SetCrashPoint", point, new(int), make(chan *rpc.Call, 1))
+		p.setting.Store(p.send("SetCrashPoint", point))
 		return nil
 	})
 }
@@ -162,7 +160,7 @@ func (f *Fleet) Round(ctx context.Context, timeout, patience time.Duration) erro
 // all calls all clients in parallel, and returns when all have replied. It returns an error if a client takes longer
 // than the timeout. A client that takes longer than three times the timeout has failed.
 func (f *Fleet) all(ctx context.Context, timeout time.Duration, method string, arg any) error {
-	return f.each(func(i int) error {
+	return repeat.AtOnce(f.Size, func(i int) error {
 		return f.do(i, func(p *proc) error { return f.hung(p, p.call(ctx, timeout, method, arg)) })
 	})
 }
@@ -182,12 +180,8 @@ func (f *Fleet) log(p *proc, kind history.Kind, err error) {
 // CloseLockers has all clients close their lockers. The processes run until [Fleet.End], so that a connection that a
 // locker leaves open does not end with its process.
 func (f *Fleet) CloseLockers(ctx context.Context) error {
-	return f.each(func(i int) error {
-		p := f.proc(i)
-		if p == nil {
-			return nil
-		}
-		p.expect()
+	return f.started(func(p *proc) error {
+		p.ending.Store(true)
 		err := p.call(ctx, quitTimeout, "Quit", 0)
 		if err != nil && p.running() != nil {
 			return errors.Join(err, f.ended(p))
@@ -198,11 +192,7 @@ func (f *Fleet) CloseLockers(ctx context.Context) error {
 
 // End returns when the processes of clients that have closed their lockers have ended.
 func (f *Fleet) End(ctx context.Context) error {
-	return f.each(func(i int) error {
-		p := f.proc(i)
-		if p == nil {
-			return nil
-		}
+	return f.started(func(p *proc) error {
 		_ = p.in.Close() // if the process has ended, it is closed already
 		if err := p.wait(ctx, quitTimeout); err != nil {
 			return f.hung(p, err)
@@ -222,10 +212,13 @@ func (f *Fleet) ended(p *proc) error {
 }
 
 // Close kills the clients that still run.
-func (f *Fleet) Close() error {
-	return f.each(func(i int) error {
+func (f *Fleet) Close() error { return f.started((*proc).kill) }
+
+// started has the present lives of all clients do something, except of clients that have none.
+func (f *Fleet) started(do func(*proc) error) error {
+	return repeat.AtOnce(f.Size, func(i int) error {
 		if p := f.proc(i); p != nil {
-			return p.kill()
+			return do(p)
 		}
 		return nil
 	})
@@ -245,14 +238,4 @@ func (f *Fleet) do(client int, what func(*proc) error) error {
 		return fmt.Errorf("client %s does not run", traffic.Name(client))
 	}
 	return what(p)
-}
-
-func (f *Fleet) each(do func(client int) error) error {
-	errs := make([]error, f.Size)
-	var all sync.WaitGroup
-	for i := range errs {
-		all.Go(func() { errs[i] = do(i) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }

@@ -8,10 +8,12 @@ import (
 	"net/rpc"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -23,12 +25,11 @@ type proc struct {
 	in     io.Closer // its standard input
 	client *rpc.Client
 	began  atomic.Bool   // its traffic has begun
+	ending atomic.Bool   // its end is expected
 	gone   chan struct{} // closed when the process has ended
 	err    error         // how it ended; valid when gone is closed
 
-	mu      sync.Mutex
-	ending  bool      // its end is expected
-	setting *rpc.Call // sets its crash point; nil if none was set
+	setting atomic.Pointer[rpc.Call] // sets its crash point; nil if none was set
 }
 
 // errHung says that a client has not answered a command for longer than a busy machine explains.
@@ -61,8 +62,18 @@ func (p *proc) start(log *os.File) error {
 
 // call calls a method of [Remote] and waits for its reply. It returns an error if the reply comes after the timeout.
 func (p *proc) call(ctx context.Context, timeout time.Duration, method string, arg any) error {
+	return p.answer(ctx, timeout, p.send(method, arg))
+}
+
+// send calls a method of [Remote].
+func (p *proc) send(method string, arg any) *rpc.Call {
+	return p.client.Go("Client."+method, arg, new(int), make(chan *rpc.Call, 1))
+}
+
+// answer waits for the reply to a call.
+func (p *proc) answer(ctx context.Context, timeout time.Duration, call *rpc.Call) error {
+	method := strings.TrimPrefix(call.ServiceMethod, "Client.")
 	return p.within(ctx, timeout, fmt.Sprintf("answer %q", method), func(ctx context.Context) error {
-		call := p.client.Go("Client."+method, arg, new(int), make(chan *rpc.Call, 1))
 		var refused rpc.ServerError
 		select {
 		case <-call.Done:
@@ -114,12 +125,7 @@ func (p *proc) running() error {
 
 // kill ends the process at once, frozen or not, and returns when it is gone.
 func (p *proc) kill() error {
-	p.expect()
-	select {
-	case <-p.gone:
-		return nil
-	default:
-	}
+	p.ending.Store(true)
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill client %s.%d: %w", p.name, p.life, err)
 	}
@@ -138,18 +144,6 @@ func (p *proc) wait(ctx context.Context, timeout time.Duration) error {
 	})
 }
 
-func (p *proc) expect() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ending = true
-}
-
-func (p *proc) expected() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ending
-}
-
 // clearCrashPoint removes the crash point of the client. The client may freeze itself before it reads the command, so
 // clearCrashPoint thaws it until it answers.
 func (p *proc) clearCrashPoint(ctx context.Context) error {
@@ -158,33 +152,10 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 	defer thawing.Wait()
 	defer close(stop)
 	thawing.Go(func() {
-		tick := time.NewTicker(thawEvery)
-		defer tick.Stop()
-		for {
-			if thaw(p.cmd.Process) != nil {
-				return // it has ended
-			}
-			select {
-			case <-tick.C:
-			case <-stop:
-				return
-			}
-		}
+		repeat.Every(thawEvery, stop, func() { _ = thaw(p.cmd.Process) }) // it may have ended
 	})
-	p.mu.Lock()
-	setting := p.setting
-	p.setting = nil
-	p.mu.Unlock()
-	if setting != nil { // the client executes calls at once, in any order
-		err := p.within(ctx, tellTimeout, "set its crash point", func(ctx context.Context) error {
-			select {
-			case <-setting.Done:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-		if err != nil {
+	if setting := p.setting.Swap(nil); setting != nil { // the client executes calls at once, in any order
+		if err := p.answer(ctx, tellTimeout, setting); err != nil {
 			return err
 		}
 	}

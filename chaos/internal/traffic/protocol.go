@@ -2,7 +2,7 @@ package traffic
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,28 +45,13 @@ const (
 )
 
 // CrashPoint is the crash point that is set. A client crashes there once.
-type CrashPoint struct {
-	mu    sync.Mutex
-	point string
-}
+type CrashPoint struct{ point atomic.Value }
 
 // Set sets the crash point. [NoCrashPoint] removes it.
-func (c *CrashPoint) Set(point string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.point = point
-}
+func (c *CrashPoint) Set(point string) { c.point.Store(point) }
 
 // Reached reports whether point is the crash point, and removes it: only one worker crashes at it.
-func (c *CrashPoint) Reached(point string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.point != point {
-		return false
-	}
-	c.point = NoCrashPoint
-	return true
-}
+func (c *CrashPoint) Reached(point string) bool { return c.point.CompareAndSwap(point, NoCrashPoint) }
 
 // Name returns the name of a client in the history.
 func Name(client int) string { return fmt.Sprintf("c%d", client) }
