@@ -7,7 +7,6 @@ package controls
 
 import (
 	"context"
-	"errors"
 	"path"
 	"runtime"
 	"slices"
@@ -15,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
@@ -86,27 +84,20 @@ func Find(patterns ...string) []Set {
 // Try tries all controls, several at a time, and calls done with each result, one at a time. A control that could not
 // be tried has none, and is an error.
 func (s Set) Try(ctx context.Context, o scenarios.Options, done func(Result)) error {
-	errs := make([]error, len(s.Controls))
 	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(s.atOnce)
-	for i, c := range s.Controls {
-		group.Go(func() error {
-			begin := time.Now()
-			try := c.onMasters
-			if c.Within > 0 {
-				try = c.simulated
-			}
-			r, err := try(ctx, o)
-			r.After = time.Since(begin)
-			mu.Lock()
-			defer mu.Unlock()
-			if errs[i] = err; err == nil {
-				done(r)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // errs has the errors
-	return errors.Join(errs...)
+	return repeat.AtMost(s.atOnce, len(s.Controls), func(i int) error {
+		begin := time.Now()
+		try := s.Controls[i].onMasters
+		if s.Controls[i].Within > 0 {
+			try = s.Controls[i].simulated
+		}
+		r, err := try(ctx, o)
+		r.After = time.Since(begin)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			done(r)
+		}
+		return err
+	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 )
 
 // A Job is one scenario on one backend.
@@ -42,38 +42,27 @@ type Suite struct {
 // without a verdict is an error, and is not played again. What it found still counts.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
-	var all errgroup.Group
-	all.SetLimit(s.Parallelism)
 	var mu sync.Mutex
-	for i, j := range jobs {
-		all.Go(func() error {
-			if s.Parallelism > 1 { // its own output is not shown
-				s.Say("playing %s, %d of %d", j.Name(), i+1, len(jobs))
+	err := repeat.AtMost(s.Parallelism, len(jobs), func(i int) error {
+		j := jobs[i]
+		if s.Parallelism > 1 { // its own output is not shown
+			s.Say("playing %s, %d of %d", j.Name(), i+1, len(jobs))
+		}
+		out, err := s.play(ctx, j)
+		if err != nil {
+			if out.Despite = out.despite(); len(out.Despite) > 0 {
+				err = fmt.Errorf("%w\nfindings nevertheless: %s", err, strings.Join(out.Despite, "; "))
 			}
-			out, err := s.play(ctx, j)
-			if err != nil {
-				out.Despite = out.despite()
-				err = errors.Join(err, findingsError(out.Despite))
-				out.NoVerdict = err.Error()
-				err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
-			}
-			outcomes[i] = out
-			mu.Lock()
-			defer mu.Unlock()
-			s.Done(j, out)
-			return err
-		})
-	}
-	err := all.Wait()
+			out.NoVerdict = err.Error()
+			err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
+		}
+		outcomes[i] = out
+		mu.Lock()
+		defer mu.Unlock()
+		s.Done(j, out)
+		return err
+	})
 	return outcomes, errors.Join(err, ctx.Err())
-}
-
-// findingsError returns an error with the findings, or nil if there are none.
-func findingsError(lines []string) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	return errors.New("findings nevertheless: " + strings.Join(lines, "; "))
 }
 
 func (s Suite) play(ctx context.Context, j Job) (Outcome, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -72,9 +73,7 @@ func newMasters(w *simnet.Net, rates []float64) *masters {
 
 // sync has the masters save their state until over is closed.
 func (m *masters) sync(over <-chan struct{}) {
-	tick := time.NewTicker(tail / syncs)
-	defer tick.Stop()
-	for {
+	save := func() {
 		for i, master := range m.world.Masters() {
 			if master.Up() {
 				image := master.Image()
@@ -84,12 +83,9 @@ func (m *masters) sync(over <-chan struct{}) {
 				m.mu.Unlock()
 			}
 		}
-		select {
-		case <-tick.C:
-		case <-over:
-			return
-		}
 	}
+	save()
+	repeat.Every(tail/syncs, over, save)
 }
 
 func (m *masters) Masters() int { return len(m.world.Masters()) }
@@ -178,18 +174,7 @@ func (m *masters) replicate(i int, addr string) error {
 	m.follow[i] = r
 	all[i].Load(r.of.Image())
 	all[i].Reply(replyReadOnly, replicaRefuses...)
-	go func() {
-		tick := time.NewTicker(copyEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				r.copyTo(all[i])
-			case <-r.stop:
-				return
-			}
-		}
-	}()
+	go repeat.Every(copyEvery, r.stop, func() { r.copyTo(all[i]) })
 	return nil
 }
 

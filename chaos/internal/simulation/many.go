@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 )
 
 // Summary adds up the results of many schedules.
@@ -59,38 +60,30 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	b.Orders = max(b.Orders, 1)
 	start := time.Now()
 	sum := Summary{ByChecker: make(map[string][]string)}
-	all := uint64(b.N) * uint64(b.Orders)
-	hashes := make([]string, all)
-	var next atomic.Uint64
+	hashes := make([]string, b.N*b.Orders)
 	var mu sync.Mutex
-	var running sync.WaitGroup
 	lastSaid := start
-	for range runtime.GOMAXPROCS(0) {
-		running.Go(func() {
-			for ctx.Err() == nil {
-				i := next.Add(1) - 1
-				if i >= all {
-					return
-				}
-				order := b.Order + i%uint64(b.Orders)
-				r := b.Play(b.Draw(b.From+i/uint64(b.Orders)), order)
-				mu.Lock()
-				before := len(sum.Found)
-				sum.add(r, order, b.excused)
-				hashes[i] = fmt.Sprintf("%d %d %s\n", r.Schedule.Seed, order, r.Hash)
-				if n := len(sum.Found); n > before && n <= enough {
-					b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
-				}
-				if now := time.Now(); now.Sub(lastSaid) > 5*time.Second {
-					lastSaid = now
-					b.Say("%d of %d schedules after %v, %d with a violation",
-						sum.Schedules, all, now.Sub(start).Round(time.Second), len(sum.Found))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	running.Wait()
+	_ = repeat.AtMost(runtime.GOMAXPROCS(0), len(hashes), func(i int) error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		order := b.Order + uint64(i%b.Orders)
+		r := b.Play(b.Draw(b.From+uint64(i/b.Orders)), order)
+		mu.Lock()
+		defer mu.Unlock()
+		before := len(sum.Found)
+		sum.add(r, order, b.excused)
+		hashes[i] = fmt.Sprintf("%d %d %s\n", r.Schedule.Seed, order, r.Hash)
+		if n := len(sum.Found); n > before && n <= enough {
+			b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
+		}
+		if now := time.Now(); now.Sub(lastSaid) > 5*time.Second {
+			lastSaid = now
+			b.Say("%d of %d schedules after %v, %d with a violation",
+				sum.Schedules, len(hashes), now.Sub(start).Round(time.Second), len(sum.Found))
+		}
+		return nil
+	})
 	slices.SortFunc(sum.Found, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(x.Seed, y.Seed), cmp.Compare(x.Order, y.Order))
 	})
@@ -98,7 +91,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	sum.Hashes = strings.Join(hashes, "")
 	sum.Wall = time.Since(start)
 	if err := ctx.Err(); err != nil {
-		return sum, fmt.Errorf("%d of %d schedules were run: %w", sum.Schedules, all, err)
+		return sum, fmt.Errorf("%d of %d schedules were run: %w", sum.Schedules, len(hashes), err)
 	}
 	if sum.Schedules > 0 && sum.Holds < 5*int64(sum.Schedules) {
 		return sum, errors.New("hardly anybody got a lock: these schedules show nothing")

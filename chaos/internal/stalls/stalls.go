@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 )
 
 const (
@@ -28,20 +29,13 @@ func Watch(c history.Clock, atLeast time.Duration, found func(end, stall time.Du
 	var running sync.WaitGroup
 	last := c.Now()
 	running.Go(func() {
-		ticks := time.NewTicker(tick)
-		defer ticks.Stop()
-		for {
-			select {
-			case <-ticks.C:
-				now := c.Now()
-				if late := now - last - tick; late > atLeast {
-					found(now, late)
-				}
-				last = now
-			case <-over:
-				return
+		repeat.Every(tick, over, func() {
+			now := c.Now()
+			if late := now - last - tick; late > atLeast {
+				found(now, late)
 			}
-		}
+			last = now
+		})
 	})
 	return func() {
 		close(over)
