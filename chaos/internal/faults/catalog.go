@@ -55,24 +55,28 @@ const (
 // A definition is a fault: its traits, and what it does to masters or to clients.
 type definition struct {
 	Traits
-	masters func(m MasterControl) effect
-	clients func(c ClientControl) effect
+	masters func(m MasterControl) Effect
+	clients func(c ClientControl) Effect
 }
 
-// An effect injects a fault into a target and heals it. Without heal there is nothing to do.
-type effect struct {
-	available    error // nil, or why it cannot be injected
-	inject, heal func(ctx context.Context, target int) error
+// An Effect injects a fault into a target and heals it. A target is the index of a master or of a client, as the traits
+// say.
+type Effect struct {
+	// Available is nil, or says why the fault cannot be injected on this machine.
+	Available error
+	// Inject begins the fault at one healthy target. Heal ends it, and returns when the target has been set to work
+	// again. Heal also works if Inject failed halfway. A fault that is [Traits.Instant] needs none.
+	Inject, Heal func(ctx context.Context, target int) error
 }
 
 // onMasters defines a fault of masters.
-func onMasters(name string, t Traits, effect func(m MasterControl) effect, about string) definition {
+func onMasters(name string, t Traits, effect func(m MasterControl) Effect, about string) definition {
 	t.Name, t.About, t.On = name, about, Masters
 	return definition{Traits: t, masters: effect}
 }
 
 // onClients defines a fault of clients.
-func onClients(name string, t Traits, effect func(c ClientControl) effect, about string) definition {
+func onClients(name string, t Traits, effect func(c ClientControl) Effect, about string) definition {
 	t.Name, t.About, t.On = name, about, Clients
 	return definition{Traits: t, clients: effect}
 }
@@ -107,9 +111,6 @@ func (t Traits) Unnoticed() bool { return t.Forgets && !t.Restarts }
 // Reorders reports whether, after the fault, a later holder may have a smaller fencing token than an earlier one. The
 // fault breaks exclusion, or a master forgets fence counters and nothing shows it.
 func (t Traits) Reorders() bool { return t.Breaks != "" || t.Unnoticed() }
-
-// Reordering returns the faults after which a later holder may have a smaller fencing token than an earlier one.
-func Reordering() []string { return Named(Catalog(), Traits.Reorders) }
 
 // Named returns the names of those faults that are so.
 func Named(all []Traits, are func(Traits) bool) (names []string) {

@@ -18,7 +18,7 @@ const (
 )
 
 var ofClients = []definition{
-	onClients(KillClient, Traits{}, func(c ClientControl) effect { return effect{nil, c.Kill, c.Start} },
+	onClients(KillClient, Traits{}, func(c ClientControl) Effect { return Effect{nil, c.Kill, c.Start} },
 		"SIGKILL of a client process at any moment; a new one starts"),
 	onClients(KillClientHolding, Traits{}, dieAt(traffic.Holding),
 		"SIGKILL while it holds a lock"),
@@ -27,7 +27,7 @@ var ofClients = []definition{
 	onClients(KillClientReleasing, Traits{}, dieAt(traffic.Releasing),
 		"SIGKILL while it gives a lock back"),
 	onClients(FreezeClient, Traits{Outlasts: true},
-		func(c ClientControl) effect { return effect{c.CanFreeze(), c.Freeze, c.Thaw} },
+		func(c ClientControl) Effect { return Effect{c.CanFreeze(), c.Freeze, c.Thaw} },
 		"SIGSTOP for longer than a TTL; then it continues as if nothing had happened"),
 	onClients(FreezeClientHolding, Traits{Outlasts: true}, freezeHolding,
 		"SIGSTOP inside the critical section, for longer than a TTL"),
@@ -37,9 +37,9 @@ var ofClients = []definition{
 }
 
 // dieAt has a client kill itself at a crash point, which it may not have reached when it is healed.
-func dieAt(point string) func(ClientControl) effect {
-	return func(c ClientControl) effect {
-		return effect{nil, crashAt(c, point), func(ctx context.Context, client int) error {
+func dieAt(point string) func(ClientControl) Effect {
+	return func(c ClientControl) Effect {
+		return Effect{nil, crashAt(c, point), func(ctx context.Context, client int) error {
 			if err := c.Kill(ctx, client); err != nil {
 				return err
 			}
@@ -52,12 +52,12 @@ func crashAt(c ClientControl, point string) func(context.Context, int) error {
 	return func(ctx context.Context, client int) error { return c.SetCrashPoint(ctx, client, point) }
 }
 
-func freezeHolding(c ClientControl) effect {
-	return effect{c.CanFreeze(), crashAt(c, traffic.FrozenHolding), crashAt(c, traffic.NoCrashPoint)}
+func freezeHolding(c ClientControl) Effect {
+	return Effect{c.CanFreeze(), crashAt(c, traffic.FrozenHolding), crashAt(c, traffic.NoCrashPoint)}
 }
 
-func driftClient(c ClientControl) effect {
-	return effect{
+func driftClient(c ClientControl) Effect {
+	return Effect{
 		nil,
 		func(ctx context.Context, client int) error { return c.RunClock(ctx, client, DriftOf(client)) },
 		func(ctx context.Context, client int) error { return c.RunClock(ctx, client, 0) },

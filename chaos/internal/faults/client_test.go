@@ -57,7 +57,7 @@ func TestClientsAreToldWhatToDoToThemselves(t *testing.T) {
 			t.Parallel()
 			var log []string
 			f := client(t, clients{log: &log}, name)
-			require.NoError(t, f.Available())
+			require.NoError(t, f.Available)
 			require.NoError(t, f.Inject(t.Context(), 2))
 			require.NoError(t, f.Heal(t.Context(), 2))
 			assert.Equal(t, want, log)
@@ -87,7 +87,7 @@ func TestSomeClocksOfClientsGainAndSomeLose(t *testing.T) {
 
 func client(t *testing.T, c clients, name string) *faults.Fault {
 	t.Helper()
-	for _, f := range faults.OnClients(c) {
+	for _, f := range faults.Of(nil, c) {
 		if f.Name == name {
 			return f
 		}

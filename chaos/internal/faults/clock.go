@@ -44,48 +44,38 @@ var ofClock = []definition{
 }
 
 // jump sets a clock forward. It stays there: set back again, it would make keys live longer than anybody asked for.
-func jump(m MasterControl) effect {
-	return effect{m.CanMoveClocks(), func(ctx context.Context, master int) error {
+func jump(m MasterControl) Effect {
+	return Effect{m.CanMoveClocks(), func(ctx context.Context, master int) error {
 		return m.JumpClock(ctx, master, Jump)
 	}, nil}
 }
 
-func jumpBack(m MasterControl) effect {
-	b := &setBack{control: m, masters: map[int]bool{}}
-	return effect{m.CanMoveClocks(), b.inject, b.heal}
+// jumpBack remembers whose clock has been set back, so that a heal sets forward those alone.
+func jumpBack(m MasterControl) Effect {
+	var mu sync.Mutex
+	isBack := map[int]bool{}
+	set := func(back bool, d time.Duration) func(context.Context, int) error {
+		return func(ctx context.Context, master int) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if isBack[master] == back {
+				return nil
+			}
+			err := m.JumpClock(ctx, master, d)
+			if err == nil {
+				isBack[master] = back
+			}
+			return err
+		}
+	}
+	return Effect{m.CanMoveClocks(), set(true, -Jump), set(false, Jump)}
 }
 
-func runFaster(rate float64) func(MasterControl) effect {
-	return func(m MasterControl) effect {
+func runFaster(rate float64) func(MasterControl) Effect {
+	return func(m MasterControl) Effect {
 		run := func(rate float64) func(context.Context, int) error {
 			return func(ctx context.Context, master int) error { return m.RunClock(ctx, master, rate) }
 		}
-		return effect{m.CanMoveClocks(), run(rate), run(0)}
+		return Effect{m.CanMoveClocks(), run(rate), run(0)}
 	}
-}
-
-// setBack remembers whose clock has been set back, so that a heal sets forward those alone.
-type setBack struct {
-	control MasterControl
-	mu      sync.Mutex
-	masters map[int]bool
-}
-
-func (b *setBack) inject(ctx context.Context, master int) error {
-	return b.set(ctx, master, true, -Jump)
-}
-
-func (b *setBack) heal(ctx context.Context, master int) error { return b.set(ctx, master, false, Jump) }
-
-func (b *setBack) set(ctx context.Context, master int, to bool, d time.Duration) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.masters[master] == to {
-		return nil
-	}
-	err := b.control.JumpClock(ctx, master, d)
-	if err == nil {
-		b.masters[master] = to
-	}
-	return err
 }

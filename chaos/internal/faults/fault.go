@@ -1,48 +1,20 @@
 // Package faults has the faults of a run, a seeded plan of them, and the nemesis that carries the plan out.
 package faults
 
-import "context"
-
-// A Fault can be injected into a target, and healed. A target is the index of a master or of a client, as the traits
-// say.
+// A Fault can be injected into targets, and healed.
 type Fault struct {
 	Traits
-	effect
+	Effect
 }
 
-// Available returns nil, or why the fault cannot be injected on this machine.
-func (f *Fault) Available() error { return f.available }
-
-// Inject begins the fault at one healthy target.
-func (f *Fault) Inject(ctx context.Context, target int) error { return f.inject(ctx, target) }
-
-// Heal ends the fault, and returns when the target has been set to work again. It also works if Inject failed halfway.
-func (f *Fault) Heal(ctx context.Context, target int) error {
-	if f.heal == nil {
-		return nil
-	}
-	return f.heal(ctx, target)
-}
-
-// New returns a fault that the catalog lacks. Without heal there is nothing to do.
-func New(t Traits, inject, heal func(ctx context.Context, target int) error) *Fault {
-	return &Fault{t, effect{inject: inject, heal: heal}}
-}
-
-// OnMasters returns the faults of masters, in the order of the catalog.
-func OnMasters(m MasterControl) (all []*Fault) {
+// Of returns the faults of these masters and clients, in the order of the catalog. If there is no control of one of
+// them, it returns the faults of the other.
+func Of(m MasterControl, c ClientControl) (all []*Fault) {
 	for _, d := range catalog {
-		if d.masters != nil {
+		switch {
+		case d.masters != nil && m != nil:
 			all = append(all, &Fault{d.Traits, d.masters(m)})
-		}
-	}
-	return all
-}
-
-// OnClients returns the faults of clients, in the order of the catalog.
-func OnClients(c ClientControl) (all []*Fault) {
-	for _, d := range catalog {
-		if d.clients != nil {
+		case d.clients != nil && c != nil:
 			all = append(all, &Fault{d.Traits, d.clients(c)})
 		}
 	}

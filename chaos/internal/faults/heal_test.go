@@ -29,7 +29,7 @@ func TestEveryFaultIsHealedWhenTheRunIsInterrupted(t *testing.T) {
 			t.Parallel()
 			s := open(t, c.backend, options{Masters: 3, loses: c.loses})
 			for _, f := range s.nemesis.Faults {
-				if err := f.Available(); err != nil {
+				if err := f.Available; err != nil {
 					t.Logf("%s: %v", f.Name, err)
 					continue
 				}
@@ -86,7 +86,7 @@ func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
 				TTL: 500 * time.Millisecond,
 			}
 			for _, f := range s.nemesis.Faults {
-				if f.Available() == nil {
+				if f.Available == nil {
 					terms.Faults = append(terms.Faults, f.Name)
 				}
 			}

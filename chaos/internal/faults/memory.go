@@ -34,12 +34,12 @@ var ofMemory = []definition{
 }
 
 // do injects a fault by some commands and heals it by others.
-func do(heal []string, inject ...string) func(MasterControl) effect {
-	return func(m MasterControl) effect {
+func do(heal []string, inject ...string) func(MasterControl) Effect {
+	return func(m MasterControl) Effect {
 		all := func(commands []string) func(context.Context, int) error {
 			return func(ctx context.Context, master int) error { return send(ctx, m, master, commands...) }
 		}
-		return effect{nil, all(inject), all(heal)}
+		return Effect{nil, all(inject), all(heal)}
 	}
 }
 

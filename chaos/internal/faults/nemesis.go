@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/clock"
 )
 
@@ -58,7 +58,7 @@ func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 		switch {
 		case err != nil: // nothing was touched
 		case a.heal:
-			active = slices.DeleteFunc(active, func(s Step) bool { return same(s, a.step) })
+			active = slices.DeleteFunc(active, func(s Step) bool { return reflect.DeepEqual(s, a.step) })
 			err = n.Heal(ctx, a.step)
 		default:
 			if a.step.For > 0 {
@@ -79,26 +79,15 @@ func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 func timeline(steps []Step) []action {
 	var all []action
 	for _, s := range steps {
-		all = append(all, action{at: s.At, step: s})
 		if s.For > 0 {
-			all = append(all, action{at: s.At + s.For, step: s, heal: true})
+			all = append(all, action{at: s.Until(), step: s, heal: true})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b action) int {
-		rank := func(x action) int {
-			if x.heal {
-				return 0
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(rank(a), rank(b)))
-	})
+	for _, s := range steps {
+		all = append(all, action{at: s.At, step: s})
+	}
+	slices.SortStableFunc(all, func(a, b action) int { return cmp.Compare(a.at, b.at) })
 	return all
-}
-
-func same(a, b Step) bool {
-	return a.At == b.At && a.Fault == b.Fault && a.On == b.On && slices.Equal(a.Targets, b.Targets) &&
-		slices.Equal(a.Paths, b.Paths)
 }
 
 // ready returns nil if the action can begin: its fault exists, and the targets of an injection work.
@@ -122,18 +111,14 @@ func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 	}
 	n.Say("%s", s)
 	n.Log(n.event(history.Inject, s))
-	err = each(s.Targets, func(target int) error {
-		if err := f.Inject(ctx, target); err != nil {
-			return fmt.Errorf("%s at %s %d: %w", s.Fault, s.On, target, err)
-		}
-		if f.Instant {
-			return n.await(ctx, s.On, target)
+	err = repeat.AtOnce(len(s.Targets), func(i int) error {
+		if err := f.Inject(ctx, s.Targets[i]); err != nil {
+			return fmt.Errorf("%s at %s %d: %w", s.Fault, s.On, s.Targets[i], err)
 		}
 		return nil
 	})
 	if err == nil && f.Instant { // it is over
-		n.Log(n.event(history.Heal, s))
-		n.Log(n.event(history.Healthy, s))
+		return n.Heal(ctx, s)
 	}
 	return err
 }
@@ -145,11 +130,13 @@ func (n *Nemesis) Heal(ctx context.Context, s Step) error {
 		return err
 	}
 	n.Log(n.event(history.Heal, s))
-	err = each(s.Targets, func(target int) error {
-		if err := f.Heal(ctx, target); err != nil {
-			return fmt.Errorf("heal %s at %s %d: %w", s.Fault, s.On, target, err)
+	err = repeat.AtOnce(len(s.Targets), func(i int) error {
+		if !f.Instant {
+			if err := f.Heal(ctx, s.Targets[i]); err != nil {
+				return fmt.Errorf("heal %s at %s %d: %w", s.Fault, s.On, s.Targets[i], err)
+			}
 		}
-		return n.await(ctx, s.On, target)
+		return n.await(ctx, s.On, s.Targets[i])
 	})
 	if err == nil {
 		n.Log(n.event(history.Healthy, s))
@@ -185,36 +172,21 @@ func (n *Nemesis) await(ctx context.Context, on Side, target int) error {
 	}
 }
 
+// of returns the fault of a step, with an error if there is none or it is not available.
 func (n *Nemesis) of(s Step) (*Fault, error) {
 	if n.Find != nil {
 		if f := n.Find(s); f != nil {
 			return f, nil
 		}
 	}
-	return n.Fault(s.Fault)
-}
-
-// Fault returns the fault of that name, with an error if there is none or it is not available.
-func (n *Nemesis) Fault(name string) (*Fault, error) {
 	for _, f := range n.Faults {
-		if f.Name == name {
-			return f, f.Available()
+		if f.Name == s.Fault {
+			return f, f.Available
 		}
 	}
-	return nil, fmt.Errorf("no fault is called %q", name)
+	return nil, fmt.Errorf("no fault is called %q", s.Fault)
 }
 
 func (n *Nemesis) event(kind history.Kind, s Step) history.Event {
 	return history.Event{Kind: kind, Fault: s.Fault, On: string(s.On), Targets: s.Targets}
-}
-
-// each runs f for all targets at once, and returns when all have returned.
-func each(targets []int, f func(target int) error) error {
-	errs := make([]error, len(targets))
-	var g errgroup.Group
-	for i, t := range targets {
-		g.Go(func() error { errs[i] = f(t); return nil })
-	}
-	_ = g.Wait() // the errors are gathered one by one
-	return errors.Join(errs...)
 }

@@ -86,7 +86,7 @@ func (w *world) healthy(_ context.Context, _ faults.Side, m int) error {
 
 func (w *world) nemesis() *faults.Nemesis {
 	return &faults.Nemesis{
-		Faults: faults.OnMasters(w), Healthy: w.healthy, HealthTimeout: time.Second,
+		Faults: faults.Of(w, nil), Healthy: w.healthy, HealthTimeout: time.Second,
 		Log: func(e history.Event) { w.events = append(w.events, e) },
 		Say: func(string, ...any) {},
 	}

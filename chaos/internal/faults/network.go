@@ -48,16 +48,16 @@ var ofNetwork = []definition{
 		"the container is off its network: no way to it; it lives on with its data"),
 }
 
-func network(c Condition) func(MasterControl) effect {
-	return func(m MasterControl) effect { return condition(nil, m.Network, c) }
+func network(c Condition) func(MasterControl) Effect {
+	return func(m MasterControl) Effect { return condition(nil, m.Network, c) }
 }
 
-func packets(c Condition) func(MasterControl) effect {
-	return func(m MasterControl) effect { return condition(m.CanPackets(), m.Packets, c) }
+func packets(c Condition) func(MasterControl) Effect {
+	return func(m MasterControl) Effect { return condition(m.CanPackets(), m.Packets, c) }
 }
 
-func condition(available error, put func(context.Context, int, Condition) error, c Condition) effect {
-	return effect{
+func condition(available error, put func(context.Context, int, Condition) error, c Condition) Effect {
+	return Effect{
 		available,
 		func(ctx context.Context, master int) error { return put(ctx, master, c) },
 		func(ctx context.Context, master int) error { return put(ctx, master, Fine) },

@@ -180,13 +180,9 @@ func (p *planner) end() {
 // outages returns the faults that can make an outage. They silence a master and break no assumption. A kill, which is
 // worst, comes first.
 func (p *planner) outages() []Traits {
-	var outages []Traits
-	for _, t := range Catalog() {
-		if slices.Contains(p.Faults, t.Name) && t.On == Masters && t.Mute && t.Breaks == "" {
-			outages = append(outages, t)
-		}
-	}
-	return outages
+	return slices.DeleteFunc(Catalog(), func(t Traits) bool {
+		return !slices.Contains(p.Faults, t.Name) || t.On != Masters || !t.Mute || t.Breaks != ""
+	})
 }
 
 // deck returns the faults that suit the mode, shuffled.

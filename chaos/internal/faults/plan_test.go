@@ -219,7 +219,7 @@ func TestEveryFaultSaysWhatItIs(t *testing.T) {
 	}
 	w, c := newWorld(), clients{}
 	var made []string
-	for _, f := range append(faults.OnMasters(w), faults.OnClients(c)...) {
+	for _, f := range faults.Of(w, c) {
 		made = append(made, f.Name)
 	}
 	assert.Len(t, made, len(seen))

@@ -21,13 +21,13 @@ var ofProcess = []definition{
 		"SIGKILL; with appendfsync always, it comes back with all that it had"),
 	onMasters(KillMasterTail, Traits{Loses: aof.Tail, Mute: true, Restarts: true, Forgets: true}, crash(aof.Tail),
 		"SIGKILL; with appendfsync everysec, it comes back without the last second of its writes"),
-	onMasters(PauseMaster, Traits{Mute: true}, func(m MasterControl) effect { return effect{nil, m.Freeze, m.Thaw} },
+	onMasters(PauseMaster, Traits{Mute: true}, func(m MasterControl) Effect { return Effect{nil, m.Freeze, m.Thaw} },
 		"frozen: connections stay open and silent; thawed, it executes all that was sent meanwhile"),
 }
 
-func crash(loss aof.Loss) func(MasterControl) effect {
-	return func(m MasterControl) effect {
-		return effect{m.CanLose(loss), m.Kill, func(ctx context.Context, master int) error {
+func crash(loss aof.Loss) func(MasterControl) Effect {
+	return func(m MasterControl) Effect {
+		return Effect{m.CanLose(loss), m.Kill, func(ctx context.Context, master int) error {
 			if err := m.Lose(ctx, master, loss); err != nil {
 				return err
 			}

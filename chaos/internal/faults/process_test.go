@@ -77,7 +77,7 @@ func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 			s := open(t, backend.Processes, options{Masters: 1, loses: p})
 			var missing []string
 			for _, f := range s.nemesis.Faults[:3] {
-				if err := f.Available(); err != nil {
+				if err := f.Available; err != nil {
 					assert.ErrorContains(t, err, "appendfsync")
 					missing = append(missing, f.Name)
 				}

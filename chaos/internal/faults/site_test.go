@@ -70,7 +70,7 @@ func open(t *testing.T, name string, o options) *site {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
 	return &site{t: t, masters: b, inspector: inspector, nemesis: &faults.Nemesis{
-		Faults:  faults.OnMasters(b),
+		Faults:  faults.Of(b, nil),
 		Healthy: func(ctx context.Context, _ faults.Side, m int) error { return clients.Ping(ctx, m) },
 		Log:     func(history.Event) {}, Say: func(string, ...any) {}, HealthTimeout: soon,
 	}}
@@ -81,7 +81,7 @@ func (s *site) only(fault string) faults.Step {
 	s.t.Helper()
 	i := slices.IndexFunc(s.nemesis.Faults, func(f *faults.Fault) bool { return f.Name == fault })
 	require.GreaterOrEqual(s.t, i, 0, "there is no %s", fault)
-	if err := s.nemesis.Faults[i].Available(); err != nil {
+	if err := s.nemesis.Faults[i].Available; err != nil {
 		require.Empty(s.t, os.Getenv(redisbox.EnvRequire), "%v, and %s allows no skip", err, redisbox.EnvRequire)
 		s.t.Skip(err)
 	}

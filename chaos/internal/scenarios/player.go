@@ -118,10 +118,11 @@ func (p *player) open() (err error) {
 		Config: p.config(),
 	}
 	p.nemesis = &faults.Nemesis{
-		Faults: faults.OnClients(p.fleet), Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
+		Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
 	}
+	p.nemesis.Faults = faults.Of(nil, p.fleet)
 	if ours, ok := p.masters.(*backend.Backend); ok {
-		p.nemesis.Faults = slices.Concat(faults.OnMasters(ours), p.nemesis.Faults)
+		p.nemesis.Faults = faults.Of(ours, p.fleet)
 	}
 	return nil
 }
@@ -207,7 +208,7 @@ func (p *player) prepare(out *Outcome) {
 		if !slices.Contains(s.Faults, name) {
 			continue
 		}
-		err := f.Available()
+		err := f.Available
 		if err == nil {
 			available = append(available, name)
 			continue
@@ -237,7 +238,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 		Masters: p.masters.Masters(), Clients: p.fleet.Names(),
 		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(),
 		Extends:    slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive }),
-		Reordering: faults.Reordering(), Slack: Slack, Bound: s.Bound(), Grace: Grace,
+		Reordering: faults.Named(faults.Catalog(), faults.Traits.Reorders), Slack: Slack, Bound: s.Bound(), Grace: Grace,
 	}
 	var verdicts []check.Verdict
 	for _, c := range check.Catalog() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/faults"
@@ -41,42 +40,31 @@ type target struct {
 func (t target) mend() { t.path.Heal() }
 
 var extras = []extra{
-	{
-		faults.Traits{Name: RestartMaster, On: faults.Masters, Instant: true, Restarts: true, Forgets: true},
-		func(t target, _ faults.Severity) { t.Restart() }, nil,
-	},
-	{
-		faults.Traits{Name: RefuseConnections, On: faults.Masters},
-		func(t target, _ faults.Severity) { t.Refuse() }, target.Accept,
-	},
-	{
-		faults.Traits{Name: RefuseWrites, On: faults.Masters},
-		func(t target, s faults.Severity) { t.Reply(s.Reply, writes...) }, target.Recover,
-	},
-	{
-		faults.Traits{Name: EvictCounters, On: faults.Masters, Instant: true, Forgets: true},
-		func(t target, _ faults.Severity) { t.Evict(counters) }, nil,
-	},
-	{
-		faults.Traits{Name: SetClock, On: faults.Masters, Instant: true, Breaks: "no clock of a master is set"},
-		func(t target, s faults.Severity) { t.Jump(s.Shift) }, nil,
-	},
-	{
-		faults.Traits{Name: ResetConnections, On: faults.Masters, Instant: true},
-		func(t target, _ faults.Severity) { t.Reset() }, nil,
-	},
-	{
-		faults.Traits{Name: SlowPath, On: faults.Masters},
-		func(t target, s faults.Severity) { t.path.Delay(s.Delay, s.Jitter) }, target.mend,
-	},
-	{
-		faults.Traits{Name: LossyPath, On: faults.Masters},
-		func(t target, s faults.Severity) { t.path.Loss(s.Loss) }, target.mend,
-	},
+	onMaster(RestartMaster, faults.Traits{Instant: true, Restarts: true, Forgets: true},
+		func(t target, _ faults.Severity) { t.Restart() }, nil),
+	onMaster(RefuseConnections, faults.Traits{},
+		func(t target, _ faults.Severity) { t.Refuse() }, target.Accept),
+	onMaster(RefuseWrites, faults.Traits{},
+		func(t target, s faults.Severity) { t.Reply(s.Reply, writes...) }, target.Recover),
+	onMaster(EvictCounters, faults.Traits{Instant: true, Forgets: true},
+		func(t target, _ faults.Severity) { t.Evict(counters) }, nil),
+	onMaster(SetClock, faults.Traits{Instant: true, Breaks: "no clock of a master is set"},
+		func(t target, s faults.Severity) { t.Jump(s.Shift) }, nil),
+	onMaster(ResetConnections, faults.Traits{Instant: true},
+		func(t target, _ faults.Severity) { t.Reset() }, nil),
+	onMaster(SlowPath, faults.Traits{},
+		func(t target, s faults.Severity) { t.path.Delay(s.Delay, s.Jitter) }, target.mend),
+	onMaster(LossyPath, faults.Traits{},
+		func(t target, s faults.Severity) { t.path.Loss(s.Loss) }, target.mend),
 	{ // may influence nothing but the smallest fencing token
 		faults.Traits{Name: SetTimeOfDay, On: faults.Clients, Instant: true},
 		func(t target, s faults.Severity) { t.client.Clock().Step(s.Shift) }, nil,
 	},
+}
+
+func onMaster(name string, t faults.Traits, inject func(target, faults.Severity), heal func(target)) extra {
+	t.Name, t.On = name, faults.Masters
+	return extra{t, inject, heal}
 }
 
 // traitsOfExtras returns the traits of all extras.
@@ -116,19 +104,16 @@ func (r *run) fault(s faults.Step) *faults.Fault {
 				return nil
 			}
 		}
-		inject := on(func(t target) { x.inject(t, s.Severity) })
-		if x.heal == nil {
-			return faults.New(x.Traits, inject, nil)
-		}
-		return faults.New(x.Traits, inject, on(x.heal))
+		return &faults.Fault{Traits: x.Traits, Effect: faults.Effect{
+			Inject: on(func(t target) { x.inject(t, s.Severity) }), Heal: on(x.heal),
+		}}
 	case s.Paths != nil:
 		m := newMasters(r.world, r.schedule.Rates)
 		for _, client := range s.Paths {
 			m.paths = append(m.paths, r.lives[client].host)
 		}
-		n := faults.Nemesis{Faults: faults.OnMasters(m)}
-		f, _ := n.Fault(s.Fault)
-		return f
+		all := faults.Of(m, nil)
+		return all[slices.IndexFunc(all, func(f *faults.Fault) bool { return f.Name == s.Fault })]
 	default:
 		return nil
 	}
@@ -230,8 +215,6 @@ const (
 	counters = "redlock:fence:"
 	intents  = "redlock:intents:"
 )
-
-func isCounter(key string) bool { return strings.HasPrefix(key, counters) }
 
 // death reports whether a step stops a client for good.
 func (s Schedule) death(step faults.Step) bool {

@@ -18,7 +18,7 @@ import (
 const slack = time.Millisecond
 
 // reordering are the faults after which a later holder may have a smaller token than an earlier one.
-var reordering = append(faults.Reordering(), faults.Named(traitsOfExtras(), faults.Traits.Reorders)...)
+var reordering = faults.Named(append(faults.Catalog(), traitsOfExtras()...), faults.Traits.Reorders)
 
 // judge has the checkers of real masters judge the history, and then those that only virtual time allows.
 func (r *Result) judge() {

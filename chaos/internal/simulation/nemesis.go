@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,12 +15,17 @@ import (
 // ended early, because a client asked all the time.
 func (r *run) playPlan() (fine bool) {
 	m := newMasters(r.world, r.schedule.Rates)
-	nemesis := r.nemesis(m)
-	nemesis.Log = func(e history.Event) {
-		if e.Kind == history.Healthy {
-			r.note("fault", "%s %v is over", e.Fault, e.Targets)
-		}
-		r.log(e)
+	nemesis := faults.Nemesis{
+		Faults:  faults.Of(m, clients{r}),
+		Find:    r.fault,
+		Healthy: func(context.Context, faults.Side, int) error { return nil },
+		Log: func(e history.Event) {
+			if e.Kind == history.Healthy {
+				r.note("fault", "%s %v is over", e.Fault, e.Targets)
+			}
+			r.log(e)
+		},
+		Say: func(format string, args ...any) { r.note("fault", format, args...) },
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -40,16 +44,5 @@ func (r *run) playPlan() (fine bool) {
 		return true
 	case <-r.overloaded:
 		return false
-	}
-}
-
-// nemesis returns one for these masters and for the clients.
-func (r *run) nemesis(m *masters) *faults.Nemesis {
-	return &faults.Nemesis{
-		Faults:  slices.Concat(faults.OnMasters(m), faults.OnClients(clients{r})),
-		Find:    r.fault,
-		Healthy: func(context.Context, faults.Side, int) error { return nil },
-		Log:     r.log,
-		Say:     func(format string, args ...any) { r.note("fault", format, args...) },
 	}
 }
