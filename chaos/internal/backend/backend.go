@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"os"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
@@ -26,22 +25,25 @@ const (
 // Names returns the names of the backends, sorted.
 func Names() []string { return []string{Containers, Processes} }
 
-// Check returns an error if there is no backend of that name.
-func Check(name string) error {
-	if !slices.Contains(Names(), name) {
-		return fmt.Errorf("no backend is called %q: there are %q", name, Names())
-	}
-	return nil
-}
-
-// A Backend is a set of real masters that it can harm. A master keeps its addresses when it crashes and starts again.
-// Operations on different masters may overlap. Each master may have one fault at a time.
+// A Backend has the masters of a run. If they are [Backend.Ours], it can harm them. A master keeps its addresses when
+// it crashes and starts again. Operations on different masters may overlap. Each master may have one fault at a time.
 type Backend struct {
+	// URLs are the masters' URLs for clients, in order. They lead through proxies if the masters are ours, see
+	// [Backend.Network].
+	URLs []string
+	// Prefix is the beginning of all names that the run locks.
+	Prefix string
+	// Notes are remarks on the masters for the report.
+	Notes []string
+
+	direct []string // the masters' URLs for the harness, which bypass the proxies
+	mark   string   // of all that is the run's, if others use the masters at the same time
+
+	// Of masters that are ours.
 	loses     aof.Loss
-	host      host
+	host      *host
 	masters   []*master
 	inspector Inspector
-	noClocks  error // why clocks cannot be moved
 }
 
 // A server is the backend's side of one master.
@@ -59,18 +61,18 @@ type server interface {
 }
 
 // A host starts servers.
-type host interface {
+type host struct {
+	dir string // for the clocks
 	// start starts one server with args. The clock is nil if it cannot be changed.
-	start(ctx context.Context, args []string) (server, *wallclock.Clock, error)
-	// clocks and packets return nil, or why it is impossible to change the clocks of servers or to drop their packets.
-	clocks() error
-	packets() error
-	close() error
+	start func(ctx context.Context, args []string) (server, *wallclock.Clock, error)
+	// noClocks and noPackets say why it is impossible to change the clocks of servers or to drop their packets.
+	noClocks, noPackets error
 }
 
-var hosts = map[string]func(ctx context.Context) (host, error){
-	Containers: containerHost,
-	Processes:  processHost,
+// hosts prepare the host of a backend.
+var hosts = map[string]func(ctx context.Context, h *host) error{
+	Containers: onContainers,
+	Processes:  onProcesses,
 }
 
 type master struct {
@@ -86,7 +88,9 @@ func Open(ctx context.Context, name string, n int, loses aof.Loss) (*Backend, er
 	if loses != aof.Everything {
 		args = append(args, aof.Args(loses.Fsync())...)
 	}
-	b := &Backend{loses: loses, masters: make([]*master, n)}
+	b := &Backend{
+		URLs: make([]string, n), Prefix: "storm:", direct: make([]string, n), loses: loses, masters: make([]*master, n),
+	}
 	if err := b.open(ctx, name, args); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %d masters as %s: %w", n, name, err), b.Close())
 	}
@@ -94,82 +98,60 @@ func Open(ctx context.Context, name string, n int, loses aof.Loss) (*Backend, er
 }
 
 func (b *Backend) open(ctx context.Context, name string, args []string) error {
-	h, err := hosts[name](ctx)
+	dir, err := os.MkdirTemp("", "chaos-clocks-")
 	if err != nil {
 		return err
 	}
-	b.host, b.noClocks = h, h.clocks()
-	var all errgroup.Group
-	for i := range b.masters {
-		all.Go(func() error {
-			s, clock, err := h.start(ctx, args)
-			if err != nil {
-				return err
-			}
-			b.masters[i] = &master{server: s, clock: clock}
-			b.masters[i].proxy, err = proxy.New(s.Addr())
+	b.host = &host{dir: dir}
+	if err := hosts[name](ctx, b.host); err != nil {
+		return err
+	}
+	err = repeat.AtOnce(len(b.masters), func(i int) error {
+		s, clock, err := b.host.start(ctx, args)
+		if err != nil {
 			return err
-		})
-	}
-	if err := all.Wait(); err != nil {
+		}
+		b.masters[i] = &master{server: s, clock: clock}
+		b.direct[i] = "redis://" + s.Addr()
+		if b.masters[i].proxy, err = proxy.New(s.Addr()); err == nil {
+			b.URLs[i] = "redis://" + b.masters[i].proxy.Addr()
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if b.inspector, err = NewInspector(b.Direct(), ""); err != nil {
+	if b.inspector, err = b.NewInspector(); err != nil {
 		return err
 	}
-	if b.noClocks == nil {
-		b.noClocks = b.tryClocks(ctx)
+	if b.host.noClocks == nil {
+		b.host.noClocks = b.tryClocks(ctx)
 	}
 	return nil
 }
 
-// URLs returns the masters' URLs for clients, in order. They lead through proxies, see [Backend.Network].
-func (b *Backend) URLs() []string {
-	urls := make([]string, len(b.masters))
-	for i, m := range b.masters {
-		urls[i] = "redis://" + m.proxy.Addr()
-	}
-	return urls
-}
-
-// Direct returns the masters' URLs for the harness. They bypass the proxies.
-func (b *Backend) Direct() []string {
-	urls := make([]string, len(b.masters))
-	for i, m := range b.masters {
-		urls[i] = "redis://" + m.Addr()
-	}
-	return urls
-}
-
-// Prefix returns the beginning of all names that the run locks.
-func (b *Backend) Prefix() string { return "storm:" }
-
-// Notes returns remarks on the masters for the report: none.
-func (b *Backend) Notes() []string { return nil }
+// Ours reports whether the harness has started the masters, and so may harm them.
+func (b *Backend) Ours() bool { return b.host != nil }
 
 // Log returns the log of a master.
 func (b *Backend) Log(ctx context.Context, m int) (string, error) { return b.masters[m].log(ctx) }
 
 // Close removes all masters, whatever their state.
 func (b *Backend) Close() error {
-	errs := make([]error, len(b.masters))
-	var all errgroup.Group
-	for i, m := range b.masters {
-		if m == nil {
-			continue
-		}
-		all.Go(func() error {
-			if m.proxy != nil {
-				errs[i] = m.proxy.Close()
-			}
-			errs[i] = errors.Join(errs[i], m.Close())
+	err := repeat.AtOnce(len(b.masters), func(i int) error {
+		m := b.masters[i]
+		switch {
+		case m == nil:
 			return nil
-		})
-	}
-	_ = all.Wait() // errs has the errors
-	errs = append(errs, b.inspector.Close())
+		case m.proxy == nil:
+			return m.Close()
+		default:
+			return errors.Join(m.proxy.Close(), m.Close())
+		}
+	})
+	err = errors.Join(err, b.inspector.Close())
 	if b.host != nil {
-		errs = append(errs, b.host.close())
+		err = errors.Join(err, os.RemoveAll(b.host.dir))
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -16,33 +16,21 @@ import (
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
-// boxes starts masters in containers.
-type boxes struct {
-	dir     string // for the settings of clocks
-	noClock error
-}
-
-func containerHost(ctx context.Context) (host, error) {
+// onContainers has the host start masters in containers.
+func onContainers(ctx context.Context, h *host) error {
 	image, err := redisimage.Name(ctx, io.Discard)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dir, err := os.MkdirTemp("", "chaos-clocks-")
-	if err != nil {
-		return nil, err
-	}
-	return &boxes{dir: dir, noClock: redisimage.HasClock(ctx, image)}, os.Chmod(dir, 0o755)
+	h.start, h.noClocks, h.noPackets = h.container, redisimage.HasClock(ctx, image), redisbox.CanBlackHole()
+	return os.Chmod(h.dir, 0o755)
 }
 
-func (b *boxes) clocks() error  { return b.noClock }
-func (b *boxes) packets() error { return redisbox.CanBlackHole() }
-func (b *boxes) close() error   { return os.RemoveAll(b.dir) }
-
-func (b *boxes) start(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
+func (h *host) container(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
 	options := []redisbox.Option{redisbox.WithArgs(args...)}
 	var clock *wallclock.Clock
-	if b.noClock == nil {
-		dir, err := os.MkdirTemp(b.dir, "")
+	if h.noClocks == nil {
+		dir, err := os.MkdirTemp(h.dir, "")
 		if err != nil {
 			return nil, nil, err
 		}

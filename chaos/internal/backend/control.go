@@ -58,7 +58,7 @@ func (b *Backend) Packets(ctx context.Context, m int, c faults.Condition) error 
 }
 
 // CanPackets returns nil, or why the network of masters cannot be harmed.
-func (b *Backend) CanPackets() error { return b.host.packets() }
+func (b *Backend) CanPackets() error { return b.host.noPackets }
 
 // Do sends a master a command, on a direct connection.
 func (b *Backend) Do(ctx context.Context, m int, args ...any) (any, error) {
@@ -68,30 +68,25 @@ func (b *Backend) Do(ctx context.Context, m int, args ...any) (any, error) {
 // Peer returns the address of a master for other masters.
 func (b *Backend) Peer(m int) (host, port string, err error) { return b.masters[m].peer() }
 
-// NewInspector returns an inspector of the masters. The caller must close it.
-func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.Direct(), "") }
+// NewInspector returns an inspector of the masters, which sees only what belongs to the run. The caller must close it.
+func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.direct, b.mark) }
 
 // Masters returns the number of masters.
-func (b *Backend) Masters() int { return len(b.masters) }
+func (b *Backend) Masters() int { return len(b.URLs) }
 
-// JumpClock sets the wall clock of a master forward, or back, by d. A restart changes nothing about it.
+// JumpClock sets the wall clock of a master forward, or back, by d. A restart changes nothing about it. See
+// [Backend.CanMoveClocks].
 func (b *Backend) JumpClock(_ context.Context, m int, d time.Duration) error {
-	if b.noClocks != nil {
-		return b.noClocks
-	}
 	return b.masters[m].clock.Jump(d)
 }
 
 // RunClock has the wall clock of a master gain rate seconds a second from now on. 0 is the right pace.
 func (b *Backend) RunClock(_ context.Context, m int, rate float64) error {
-	if b.noClocks != nil {
-		return b.noClocks
-	}
 	return b.masters[m].clock.Run(rate)
 }
 
 // CanMoveClocks returns nil, or why the wall clocks of masters cannot be moved.
-func (b *Backend) CanMoveClocks() error { return b.noClocks }
+func (b *Backend) CanMoveClocks() error { return b.host.noClocks }
 
 // tryClocks moves a clock and looks at it: what stands between the settings and a server in a container is not for the
 // harness to know.

@@ -37,7 +37,7 @@ func TestMastersThatAreFitAreTakenAndNothingElseIsTouched(t *testing.T) {
 	g, err := backend.Take(t.Context(), redisproc.URLs(all), prefix)
 	require.NoError(t, err)
 	assert.Equal(t, 3, g.Masters())
-	assert.True(t, strings.HasPrefix(g.Prefix(), backend.PrefixBegin))
+	assert.True(t, strings.HasPrefix(g.Prefix, backend.PrefixBegin))
 	require.NoError(t, g.Close())
 
 	after, err := foreign.ClientID(t.Context()).Result()

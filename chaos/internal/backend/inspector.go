@@ -10,9 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
+	"github.com/redlock-go/redlock/clock"
 )
 
 // inspectTimeout bounds one command of the harness. The first two repetitions of a lost SYN are within it.
@@ -63,18 +64,12 @@ func (e Inspector) Ping(ctx context.Context, master int) error { return e[master
 
 // PingAll returns nil if all masters answer a command.
 func (e Inspector) PingAll(ctx context.Context) error {
-	errs := make([]error, len(e))
-	var all errgroup.Group
-	for i := range e {
-		all.Go(func() error {
-			if err := e.Ping(ctx, i); err != nil {
-				errs[i] = fmt.Errorf("master %d does not answer: %w", i, err)
-			}
-			return nil
-		})
-	}
-	_ = all.Wait() // errs has the errors
-	return errors.Join(errs...)
+	return repeat.AtOnce(len(e), func(i int) error {
+		if err := e.Ping(ctx, i); err != nil {
+			return fmt.Errorf("master %d does not answer: %w", i, err)
+		}
+		return nil
+	})
 }
 
 // Keys returns the keys of the master, sorted by name. It leaves out keys that expire during the call.
@@ -155,10 +150,8 @@ func (e Inspector) Watch(ctx context.Context, log *history.Writer, what history.
 			}
 			log.Write(seen)
 		}
-		select {
-		case <-time.After(min(max(left, 0), every)):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := clock.Sleep(ctx, clock.System, min(left, every)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -166,9 +159,5 @@ func (e Inspector) Watch(ctx context.Context, log *history.Writer, what history.
 
 // Close closes the connections.
 func (e Inspector) Close() error {
-	var errs []error
-	for _, c := range e {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+	return repeat.AtOnce(len(e), func(i int) error { return e[i].Close() })
 }

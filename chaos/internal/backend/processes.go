@@ -13,39 +13,26 @@ import (
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
-// procs starts masters as processes.
-type procs struct {
-	dir     string // of the clock library
-	noClock error
+// onProcesses has the host start masters as processes.
+func onProcesses(ctx context.Context, h *host) error {
+	h.start, h.noClocks, h.noPackets = h.process, wallclock.Build(ctx, h.preload()), errNoPackets
+	return nil
 }
 
-func processHost(ctx context.Context) (host, error) {
-	dir, err := os.MkdirTemp("", "chaos-clocks-")
-	if err != nil {
-		return nil, err
-	}
-	p := &procs{dir: dir}
-	p.noClock = wallclock.Build(ctx, p.preload())
-	return p, nil
-}
-
-func (p *procs) preload() string { return filepath.Join(p.dir, "wallclock.so") }
-
-func (p *procs) clocks() error  { return p.noClock }
-func (p *procs) packets() error { return errNoPackets }
-func (p *procs) close() error   { return os.RemoveAll(p.dir) }
+// preload is the clock library.
+func (h *host) preload() string { return filepath.Join(h.dir, "wallclock.so") }
 
 var errNoPackets = errors.New("processes share the network of this machine: only containers have one of their own")
 
-func (p *procs) start(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
+func (h *host) process(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
 	var clock *wallclock.Clock
 	s, err := redisproc.StartWith(ctx, func(dir string) (o redisproc.Options, err error) {
 		o.Args = args
-		if p.noClock == nil {
+		if h.noClocks == nil {
 			if clock, err = wallclock.New(dir); err != nil {
 				return o, err
 			}
-			o.Env = []string{"LD_PRELOAD=" + p.preload(), wallclock.EnvFile + "=" + clock.File()}
+			o.Env = []string{"LD_PRELOAD=" + h.preload(), wallclock.EnvFile + "=" + clock.File()}
 		}
 		return o, nil
 	})

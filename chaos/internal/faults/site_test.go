@@ -63,10 +63,10 @@ func open(t *testing.T, name string, o options) *site {
 	b, err := backend.Open(ctx, name, o.Masters, o.loses)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
-	clients, err := backend.NewInspector(b.URLs(), "")
+	clients, err := backend.NewInspector(b.URLs, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, clients.Close()) })
-	inspector, err := backend.NewInspector(b.Direct(), "")
+	inspector, err := b.NewInspector()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
 	return &site{t: t, masters: b, inspector: inspector, nemesis: &faults.Nemesis{
@@ -105,7 +105,7 @@ func (s *site) heal(fault string) {
 // client is one of master 0 that has a connection, and does not try again.
 func (s *site) client() *redis.Client {
 	s.t.Helper()
-	o, err := redis.ParseURL(s.masters.URLs()[0])
+	o, err := redis.ParseURL(s.masters.URLs[0])
 	require.NoError(s.t, err)
 	o.MaxRetries, o.DialerRetries, o.DisableIdentity, o.Protocol = -1, 1, true, 2
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = answer, answer, answer

@@ -27,7 +27,7 @@ type player struct {
 	Options
 	scenario  Scenario
 	seed      uint64 // of the run
-	masters   masters
+	masters   *backend.Backend
 	plan      []faults.Step
 	log       *history.Writer
 	fleet     *clients.Fleet
@@ -48,7 +48,7 @@ const (
 
 // play plays the scenario, judges the history, and saves it. It returns what it has of the history even if it could not
 // be saved.
-func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) ([]history.Event, error) {
+func play(ctx context.Context, s Scenario, o Options, out *Outcome, m *backend.Backend) ([]history.Event, error) {
 	p := &player{Options: o, scenario: s, masters: m, seed: seedOf(o.Seed, s.Name+"-"+o.Backend)}
 	if err := p.open(); err != nil {
 		return nil, err
@@ -120,9 +120,8 @@ func (p *player) open() (err error) {
 	p.nemesis = &faults.Nemesis{
 		Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
 	}
-	p.nemesis.Faults = faults.Of(nil, p.fleet)
-	if ours, ok := p.masters.(*backend.Backend); ok {
-		p.nemesis.Faults = faults.Of(ours, p.fleet)
+	if p.nemesis.Faults = faults.Of(nil, p.fleet); p.masters.Ours() {
+		p.nemesis.Faults = faults.Of(p.masters, p.fleet)
 	}
 	return nil
 }
@@ -131,7 +130,7 @@ func (p *player) open() (err error) {
 func (p *player) config() traffic.Config {
 	s := p.scenario
 	c := traffic.Config{
-		Lock: s.Lock, URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
+		Lock: s.Lock, URLs: p.masters.URLs, MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix,
 		Groups: s.Groups, Seed: p.seed, Registers: map[string]string{},
 	}
 	for kind, r := range p.registers {
@@ -180,14 +179,13 @@ func (p *player) closeAll() error {
 }
 
 func (p *player) saveLogs(ctx context.Context) {
-	ours, ok := p.masters.(*backend.Backend)
-	if !ok {
+	if !p.masters.Ours() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
-	for i := range ours.Masters() {
-		text, err := ours.Log(ctx, i)
+	for i := range p.masters.Masters() {
+		text, err := p.masters.Log(ctx, i)
 		if err != nil {
 			text += "\n(the log could not be read: " + err.Error() + ")\n"
 		}
@@ -236,7 +234,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
 	terms := check.Terms{
 		Masters: p.masters.Masters(), Clients: p.fleet.Names(),
-		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(),
+		Names: traffic.Names(p.masters.Prefix, s.Groups), Planned: p.planned(),
 		Extends:    slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive }),
 		Reordering: faults.Named(faults.Catalog(), faults.Traits.Reorders), Slack: Slack, Bound: s.Bound(), Grace: Grace,
 	}

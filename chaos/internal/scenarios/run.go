@@ -41,39 +41,15 @@ type Options struct {
 	tolerated time.Duration // the longest stall of the harness; 0: longestStall
 }
 
-// masters are the masters of a run. It may harm those that are a [backend.Backend], and has their logs.
-type masters interface {
-	// Masters returns the number of masters.
-	Masters() int
-	// NewInspector returns an inspector that sees what belongs to the run.
-	NewInspector() (backend.Inspector, error)
-	// URLs returns their URLs for clients.
-	URLs() []string
-	// Prefix returns the beginning of all names that the run locks.
-	Prefix() string
-	// Notes returns remarks on the masters for the report.
-	Notes() []string
-	Close() error
-}
-
-var (
-	_ masters = (*backend.Backend)(nil)
-	_ masters = (*backend.GivenMasters)(nil)
-)
-
 // open returns the masters of a run. They are up.
-func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
+func (o Options) open(ctx context.Context, s Scenario) (*backend.Backend, error) {
 	if o.Backend == backend.Given {
 		mark := fmt.Sprintf("%s%s-%d", backend.PrefixBegin, time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
 		o.Say("looking at %d masters; whatever this run leaves there has %q in its name", len(o.Masters), mark)
 		return backend.Take(ctx, o.Masters, mark)
 	}
 	o.Say("starting %d masters (%s)", Masters, o.Backend)
-	b, err := backend.Open(ctx, o.Backend, Masters, s.Loses)
-	if err != nil {
-		return nil, err // a nil *Backend would be masters that are not nil
-	}
-	return b, nil
+	return backend.Open(ctx, o.Backend, Masters, s.Loses)
 }
 
 // Play plays the scenario and returns the verdicts. An error means that there is no verdict: the masters could not be
@@ -91,7 +67,7 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err
 	}
-	text := out.Text(events, append(masters.Notes(), fmt.Sprintf("%d client processes", s.Clients))...)
+	text := out.Text(events, append(masters.Notes, fmt.Sprintf("%d client processes", s.Clients))...)
 	var findings []check.Finding
 	for _, v := range out.Verdicts {
 		findings = append(findings, v.Findings...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,9 +116,8 @@ func (f *flags) complete(names string) error {
 			f.scenarios = append(f.scenarios, f.adjust(s))
 		}
 	}
-	if f.backend != "" && f.backend != simulated {
-		errs = append(errs, backend.Check(f.backend))
-	}
+	refuse(!slices.Contains(append(backend.Names(), "", simulated), f.backend),
+		"no backend is called %q: there are %q", f.backend, backend.Names())
 	others := f.backend != "" || len(f.scenarios) > 0
 	refuse(len(f.masters) > 0 && others,
 		"on masters of yours the acceptance test is played, and that alone: leave -backend and -scenario out")
