@@ -80,12 +80,3 @@ var catalog = []Checker{
 
 // Catalog returns every checker, those of the lock's promises first.
 func Catalog() []Checker { return slices.Clone(catalog) }
-
-// Lookup returns the checker of that name.
-func Lookup(name string) (Checker, bool) {
-	i := slices.IndexFunc(catalog, func(c Checker) bool { return c.Name == name })
-	if i < 0 {
-		return Checker{}, false
-	}
-	return catalog[i], true
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -33,34 +34,22 @@ func Find(pattern string) ([]Scenario, error) {
 }
 
 // sound are the faults that break no assumption of the lock, of masters that keep nothing on disk.
-func sound() []string {
-	var names []string
-	for _, t := range faults.Catalog() {
-		if t.Breaks == "" && t.Loses == aof.Everything {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
+var sound = faults.Named(faults.Catalog(), func(t faults.Traits) bool {
+	return t.Breaks == "" && t.Loses == aof.Everything
+})
 
 // anything are all faults, of masters that keep nothing on disk, but for clocks of clients that drift apart: what is
 // promised under all the others rests on them.
-func anything() []string {
-	var names []string
-	for _, t := range faults.Catalog() {
-		if t.Loses == aof.Everything && t.Name != faults.DriftClient {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
+var anything = faults.Named(faults.Catalog(), func(t faults.Traits) bool {
+	return t.Loses == aof.Everything && t.Name != faults.DriftClient
+})
 
 // storms are the scenarios in which many faults meet. Those that differ from every-kind only in their traffic are left
 // to virtual time.
 func storms() []Scenario {
 	storm := func(name, about string, groups []traffic.Group) Scenario {
 		return Scenario{
-			Name: name, About: about, Groups: groups, Clients: 3, Faults: sound(), Mode: faults.Minority,
+			Name: name, About: about, Groups: groups, Clients: 3, Faults: sound, Mode: faults.Minority,
 			Storm: 25 * time.Second, Virtual: true,
 		}
 	}
@@ -69,9 +58,11 @@ func storms() []Scenario {
 	everything := Scenario{
 		Name:   "everything",
 		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
-		Groups: traffic.FencedMutexes, Clients: 3, Faults: anything(), Mode: faults.Everything,
-		Storm:    30 * time.Second,
-		Promises: Promises{Exclusion: Open, Liveness: Open, Fencing: Given("the clients' clocks agree")},
+		Groups: traffic.FencedMutexes, Clients: 3, Faults: anything, Mode: faults.Everything,
+		Storm: 30 * time.Second,
+		Promises: Promises{
+			check.ByExclusion: Open, check.ByLiveness: Open, check.ByFencing: Given(clocksAgree),
+		},
 	}
 	majority := storm("majority", "a majority or all of the masters fail at once, again and again", traffic.FencedMutexes)
 	majority.Virtual, majority.Mode = false, faults.Majority
@@ -103,32 +94,23 @@ func probe() []traffic.Group {
 	}
 	long := traffic.Hold{Usual: traffic.Span{Least: ttl / 2, Below: 2 * ttl}}
 	over := traffic.Hold{Usual: traffic.Span{Least: 8 * ttl / 5}}
-	return []traffic.Group{
-		{Names: []string{"kept"}, TTL: ttl, Keepalive: true, Hold: short, Rest: rest},
-		{Names: []string{"brief"}, TTL: traffic.ShortTTL, Hold: short, Rest: rest},
-		{
-			Names: []string{"fenced"}, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Rest: rest,
-			Register: history.Fenced,
-		},
-		{
-			Names: []string{"fenced-over"}, TTL: ttl, Careless: true, Fencing: true, Hold: over, Rest: rest,
-			Register: history.Fenced,
-		},
-		{Names: []string{"trusting"}, TTL: ttl, Hold: short, Rest: rest, Register: history.Trusting},
+	return rested([]traffic.Group{
+		{Names: []string{"kept"}, TTL: ttl, Keepalive: true, Hold: short},
+		{Names: []string{"brief"}, TTL: traffic.ShortTTL, Hold: short},
+		{Names: []string{"fenced"}, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Register: history.Fenced},
+		{Names: []string{"fenced-over"}, TTL: ttl, Careless: true, Fencing: true, Hold: over, Register: history.Fenced},
+		{Names: []string{"trusting"}, TTL: ttl, Hold: short, Register: history.Trusting},
 		{
 			Names: []string{"doc"}, Mode: traffic.ReadersWriters, Writers: 0.4, TTL: ttl, Keepalive: true,
-			Fencing: true, Hold: short, Rest: rest,
+			Fencing: true, Hold: short,
 		},
+		{Names: []string{"pool"}, Mode: kinds.Semaphore, Slots: 2, TTL: ttl, Keepalive: true, Fencing: true, Hold: long},
+		{Names: []string{"job"}, MinHold: ttl, TTL: ttl, Keepalive: true, Hold: short},
 		{
-			Names: []string{"pool"}, Mode: kinds.Semaphore, Slots: 2, TTL: ttl, Keepalive: true, Fencing: true, Hold: long,
-			Rest: rest,
-		},
-		{Names: []string{"job"}, MinHold: ttl, TTL: ttl, Keepalive: true, Hold: short, Rest: rest},
-		{
-			Names: []string{"leader"}, Mode: kinds.Leader, TTL: ttl, Careless: true, Fencing: true, Hold: over, Rest: rest,
+			Names: []string{"leader"}, Mode: kinds.Leader, TTL: ttl, Careless: true, Fencing: true, Hold: over,
 			Register: history.Fenced,
 		},
-	}
+	})
 }
 
 // Conditions of promises. docs/fencing.md, "When counters are lost", describes all but the last.
@@ -151,21 +133,21 @@ func byFault() []Scenario {
 		}
 		s.Promises = Promises{}
 		if t.Mute || t.Restarts {
-			s.Promises[Liveness] = Given(oneReturn)
+			s.Promises[check.ByLiveness] = Given(oneReturn)
 		}
 		if t.Restarts && t.Forgets {
-			s.Promises[Fencing] = Given(clocksInWindow)
+			s.Promises[check.ByFencing] = Given(clocksInWindow)
 		}
 		if t.Breaks != "" {
 			s.Mode = faults.Majority
-			s.Promises[Exclusion], s.Promises[Slots], s.Promises[MinHold] = Broken, Open, Open
-			s.Promises[Fencing] = Given(clocksAgree)
+			s.Promises[check.ByExclusion], s.Promises[check.BySlots], s.Promises[check.ByMinHold] = Broken, Open, Open
+			s.Promises[check.ByFencing] = Given(clocksAgree)
 			if t.Forgets {
-				s.Promises[Fencing] = Given(clocksAgree + ", and " + noOldReader)
+				s.Promises[check.ByFencing] = Given(clocksAgree + ", and " + noOldReader)
 			}
 		}
 		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too
-			s.Promises[Exclusion] = Open
+			s.Promises[check.ByExclusion] = Open
 		}
 		all = append(all, s)
 	}
@@ -175,25 +157,17 @@ func byFault() []Scenario {
 // Acceptance is the scenario for masters that are the user's: all kinds of traffic, clients that die, freeze, and whose
 // clocks drift, and nothing that would need control of a master. It is none of All.
 func Acceptance() Scenario {
-	s := Scenario{
+	return Scenario{
 		Name:   "acceptance",
 		About:  "every kind of lock on masters of the user's; clients die, freeze and drift, and no master is harmed",
-		Groups: unharmed(), Clients: 3, Mode: faults.Minority, Storm: 30 * time.Second,
+		Groups: rested(slices.DeleteFunc(slices.Clone(traffic.Everything), outlives)), Clients: 3, Mode: faults.Minority,
+		Storm:  30 * time.Second,
+		Faults: faults.Named(faults.Catalog(), func(t faults.Traits) bool { return t.On == faults.Clients }),
 	}
-	for _, t := range faults.Catalog() {
-		if t.On == faults.Clients {
-			s.Faults = append(s.Faults, t.Name)
-		}
-	}
-	return s
 }
 
-// unharmed is all traffic but what is there to outlive the crash of a master.
-func unharmed() []traffic.Group {
-	return rested(slices.DeleteFunc(
-		slices.Clone(traffic.Everything), func(g traffic.Group) bool { return g.TTL > traffic.TTL },
-	))
-}
+// outlives reports whether a group is there to outlive the crash of a master.
+func outlives(g traffic.Group) bool { return g.TTL > traffic.TTL }
 
 // rested returns the groups with rests, so that others can use the masters, and this machine has time to run the
 // processes that a loss concerns.

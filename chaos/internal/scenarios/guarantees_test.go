@@ -52,7 +52,7 @@ func table() string {
 			if columns[p] == nil {
 				said = append(said, p)
 			}
-			columns[p] = append(columns[p], string(c))
+			columns[p] = append(columns[p], c)
 		}
 		sentences := []string{}
 		for _, p := range said {

@@ -47,7 +47,7 @@ func (o Outcome) Wrong() []string {
 	wrong := slices.Clone(o.Despite)
 	for _, v := range o.Verdicts {
 		if !v.Held() && o.Scenario.promises(v.Checker) {
-			wrong = append(wrong, v.Checker+": "+why(v))
+			wrong = append(wrong, v.Checker+": "+v.Findings[0].Text)
 		}
 	}
 	for _, c := range o.unseen() {
@@ -58,9 +58,9 @@ func (o Outcome) Wrong() []string {
 
 // unseen returns the columns that the scenario says are broken, and that were not seen broken by the checker that the
 // column is named after. The other checkers may find something else.
-func (o Outcome) unseen() (all []Column) {
+func (o Outcome) unseen() (all []string) {
 	for _, c := range Columns() {
-		if o.Scenario.Promises.of(c) == Broken && len(o.Verdict(string(c)).Findings) == 0 {
+		if o.Scenario.Promises.of(c) == Broken && len(o.Verdict(c).Findings) == 0 {
 			all = append(all, c)
 		}
 	}
@@ -92,33 +92,23 @@ func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {
 		c := columnOf(v.Checker)
-		lasts := c != "" && c != Liveness || v.Checker == check.ByClients
+		lasts := c != "" && c != check.ByLiveness || v.Checker == check.ByClients
 		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && lasts {
-			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Folder))
+			found = append(found, fmt.Sprintf(
+				"%s: %s (in a run whose harness broke: %s)", v.Checker, v.Findings[0].Text, o.Folder,
+			))
 		}
 	}
 	return found
 }
 
-// Failed returns an error if the run has no verdict: the harness itself failed, or a checker that had to find nothing
-// did so only because it could not decide. A failed client (see [check.Clients]) is a verdict on the lock.
+// Failed returns an error if the run has no verdict, because the harness itself failed. A failed client (see
+// [check.Clients]) is a verdict on the lock.
 func (o Outcome) Failed() error {
 	if broke := o.Verdict(check.ByHarness); !broke.Held() && o.Verdict(check.ByClients).Held() {
-		return fmt.Errorf("the harness itself failed: %s", why(broke))
-	}
-	for _, v := range o.Verdicts {
-		if v.Undecided != "" && len(v.Findings) == 0 && o.Scenario.promises(v.Checker) {
-			return fmt.Errorf("%s could not decide: %s", v.Checker, v.Undecided)
-		}
+		return fmt.Errorf("the harness itself failed: %s", broke.Findings[0].Text)
 	}
 	return nil
-}
-
-func why(v check.Verdict) string {
-	if len(v.Findings) > 0 {
-		return v.Findings[0].Text
-	}
-	return "undecided: " + v.Undecided
 }
 
 // mostFindings is the number of findings of one checker that the text shows. The history has all of them.
@@ -133,9 +123,6 @@ func (o Outcome) Text(events []history.Event, notes ...string) string {
 	}
 	for _, v := range o.Verdicts {
 		fmt.Fprintf(&b, "%-15s %-10s %s\n", v.Checker, o.result(v), v.Looked)
-		if v.Undecided != "" {
-			fmt.Fprintf(&b, "    undecided: %s\n", v.Undecided)
-		}
 		for i, f := range v.Findings {
 			if i == mostFindings {
 				fmt.Fprintf(&b, "    … and %d more\n", len(v.Findings)-i)
@@ -171,17 +158,12 @@ func (o Outcome) Text(events []history.Event, notes ...string) string {
 // result says in a few words what a verdict means for the run, which does not fail if a check does not hold that the
 // scenario does not promise.
 func (o Outcome) result(v check.Verdict) string {
-	excused := !o.Scenario.promises(v.Checker)
 	switch {
 	case v.Held():
 		return "held"
-	case len(v.Findings) > 0 && excused:
-		return "broken, not promised under these faults"
-	case len(v.Findings) > 0:
+	case o.Scenario.promises(v.Checker):
 		return "VIOLATED"
-	case excused:
-		return "undecided, not promised under these faults"
 	default:
-		return "UNDECIDED"
+		return "broken, not promised under these faults"
 	}
 }

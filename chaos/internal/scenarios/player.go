@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,7 +200,7 @@ func (p *player) saveLogs(ctx context.Context) {
 // prepare draws the plan from the faults that are available.
 func (p *player) prepare(out *Outcome) {
 	s := p.scenario
-	var available, reasons []string
+	var available []string
 	missing := map[string][]string{} // faults, by the reason
 	for _, f := range p.nemesis.Faults {
 		name := f.Name
@@ -211,12 +212,9 @@ func (p *player) prepare(out *Outcome) {
 			available = append(available, name)
 			continue
 		}
-		if missing[err.Error()] == nil {
-			reasons = append(reasons, err.Error())
-		}
 		missing[err.Error()] = append(missing[err.Error()], name)
 	}
-	for _, why := range reasons {
+	for _, why := range slices.Sorted(maps.Keys(missing)) {
 		out.Without = append(out.Without, fmt.Sprintf("without %s: %s", strings.Join(missing[why], ", "), why))
 		p.Say("%s", out.Without[len(out.Without)-1])
 	}

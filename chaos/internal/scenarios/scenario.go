@@ -43,28 +43,24 @@ type Scenario struct {
 	Promises Promises
 }
 
-// Column is one of the promises of the lock, named after its main checker.
-type Column string
-
-// The columns of the table of guarantees.
-const (
-	Exclusion    Column = check.ByExclusion
-	Slots        Column = check.BySlots
-	MinHold      Column = check.ByMinHold
-	Fencing      Column = check.ByFencing
-	LossNotified Column = check.ByLossNotified
-	Liveness     Column = check.ByLiveness
-)
-
-// Columns returns all columns.
-func Columns() []Column {
-	return []Column{Exclusion, Slots, MinHold, Fencing, LossNotified, Liveness}
+// Columns returns the columns of the table of guarantees: the promises of the lock, named after their main checkers.
+func Columns() (all []string) {
+	for _, c := range check.Catalog() {
+		if c.Of == c.Name {
+			all = append(all, c.Name)
+		}
+	}
+	return all
 }
 
-// columnOf returns the column that a checker judges. A checker without a column must never find anything.
-func columnOf(checker string) Column {
-	c, _ := check.Lookup(checker)
-	return Column(c.Of)
+// columnOf returns the column that a checker judges; "" for a checker that must never find anything.
+func columnOf(checker string) string {
+	for _, c := range check.Catalog() {
+		if c.Name == checker {
+			return c.Of
+		}
+	}
+	return ""
 }
 
 // A Promise says to what extent a column holds under the faults of a scenario, in the words of the table of guarantees.
@@ -88,9 +84,9 @@ func Given(assumption string) Promise { return keptGiven + Promise(assumption) }
 func (p Promise) conditional() bool { return strings.HasPrefix(string(p), string(keptGiven)) }
 
 // Promises has the promise of each column. A column that is missing must hold.
-type Promises map[Column]Promise
+type Promises map[string]Promise
 
-func (p Promises) of(c Column) Promise { return cmp.Or(p[c], Kept) }
+func (p Promises) of(column string) Promise { return cmp.Or(p[column], Kept) }
 
 // maxTTL returns the longest TTL of the traffic, or the longest minimum hold if it is longer.
 func (s Scenario) maxTTL() time.Duration {

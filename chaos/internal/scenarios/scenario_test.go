@@ -61,14 +61,13 @@ func TestFindTakesPatterns(t *testing.T) {
 func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 	t.Parallel()
 	var (
-		found     = []check.Finding{{Text: "two at once"}}
-		held      = check.Verdict{Checker: "exclusion"}
-		violated  = check.Verdict{Checker: "exclusion", Findings: found}
-		undecided = check.Verdict{Checker: "residue", Undecided: "no time"}
-		register  = check.Verdict{Checker: "register", Findings: found}
-		residue   = check.Verdict{Checker: "residue", Findings: found}
-		promise   = func(p scenarios.Promise) scenarios.Promises {
-			return scenarios.Promises{scenarios.Exclusion: p}
+		found    = []check.Finding{{Text: "two at once"}}
+		held     = check.Verdict{Checker: "exclusion"}
+		violated = check.Verdict{Checker: "exclusion", Findings: found}
+		register = check.Verdict{Checker: "register", Findings: found}
+		residue  = check.Verdict{Checker: "residue", Findings: found}
+		promise  = func(p scenarios.Promise) scenarios.Promises {
+			return scenarios.Promises{check.ByExclusion: p}
 		}
 	)
 	for name, tt := range map[string]struct {
@@ -78,14 +77,13 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 	}{
 		"kept, and held":                     {nil, []check.Verdict{held}, ""},
 		"kept, and violated":                 {nil, []check.Verdict{violated}, "two at once"},
-		"kept, and undecided":                {nil, []check.Verdict{held, undecided}, "no time"},
 		"kept given something, and violated": {promise(scenarios.Given("luck")), []check.Verdict{violated}, "two at once"},
 		"open, and held":                     {promise(scenarios.Open), []check.Verdict{held}, ""},
 		"open, and violated":                 {promise(scenarios.Open), []check.Verdict{violated}, ""},
 		"not promised, and seen broken":      {promise(scenarios.Broken), []check.Verdict{violated}, ""},
 		"not promised, and not seen broken":  {promise(scenarios.Broken), []check.Verdict{held}, "was not seen broken"},
 		"fencing, seen broken by what a register took alone": {
-			scenarios.Promises{scenarios.Fencing: scenarios.Broken},
+			scenarios.Promises{check.ByFencing: scenarios.Broken},
 			[]check.Verdict{held, register},
 			"fencing is said not to be promised, and was not seen broken",
 		},
@@ -105,10 +103,9 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		})
 	}
 	assert.False(t, scenarios.Outcome{}.Good(), "a run that checked nothing")
-	for _, c := range scenarios.Columns() {
-		checker, _ := check.Lookup(string(c))
-		assert.Equal(t, string(c), checker.Of, "what is said to be broken must be seen by the checker of that name")
-	}
+	assert.Equal(
+		t, []string{"exclusion", "slots", "minimum hold", "fencing", "loss notified", "liveness"}, scenarios.Columns(),
+	)
 }
 
 func TestTheTextOfAnOutcomeHasTheProof(t *testing.T) {
@@ -131,8 +128,8 @@ func TestTheTextOfAnOutcomeHasTheProof(t *testing.T) {
 		"      0.000000 acquired c1.2/3/4 \"n\" token t until 1.000000\n")
 	assert.Contains(t, text, "… and 2 more\n")
 	assert.Contains(t, text, "\nFAIL\n")
-	o.Scenario.Promises = scenarios.Promises{scenarios.Exclusion: scenarios.Open}
+	o.Scenario.Promises = scenarios.Promises{check.ByExclusion: scenarios.Open}
 	assert.Contains(t, o.Text(nil), "exclusion       broken, not promised under these faults 7 holds\n")
-	o.Scenario.Promises = scenarios.Promises{scenarios.Slots: scenarios.Broken}
+	o.Scenario.Promises = scenarios.Promises{check.BySlots: scenarios.Broken}
 	assert.Contains(t, o.Text(nil), "slots           NOT BROKEN")
 }

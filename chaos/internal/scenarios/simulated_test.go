@@ -69,7 +69,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			wrong: "exclusion is said not to be promised, and was not seen broken",
 		},
 		"what is promised all the same must hold": {
-			scenario: "only-clock-forward", promises: scenarios.Promises{scenarios.Exclusion: scenarios.Kept},
+			scenario: "only-clock-forward", promises: scenarios.Promises{check.ByExclusion: scenarios.Kept},
 			wrong: "exclusion: in ",
 		},
 		"counters that are evicted":    {scenario: "only-evict-locks"},

@@ -26,8 +26,6 @@ var (
 	late     = check.Verdict{Checker: "liveness", Findings: []check.Finding{{Text: "never came to the calm"}}}
 	broke    = check.Verdict{Checker: "harness", Findings: []check.Finding{{Text: "no answer from master 2"}}}
 	failed   = check.Verdict{Checker: "clients", Findings: []check.Finding{{Text: "client c1.0 ended by itself"}}}
-
-	undecided = check.Verdict{Checker: "residue", Undecided: "no lock was refused"}
 )
 
 // stub is a suite that plays nothing, and what it was asked for.
@@ -164,9 +162,6 @@ var stumbles = map[string]func() ([]check.Verdict, error){
 	"no masters":                             func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
 	"the harness broke":                      func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
 	"it broke, and no client came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
-	"a checker could not decide": func() ([]check.Verdict, error) {
-		return []check.Verdict{held, undecided}, nil
-	},
 }
 
 // A panic or a hang in a client process is the lock's, also if the harness broke on it.
@@ -223,7 +218,7 @@ func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
 		"nothing":                        {found: []check.Verdict{held, broke}},
 		"what follows from the breaking": {found: []check.Verdict{late, broke}},
 		"what is not promised": {
-			found: []check.Verdict{violated, broke}, promises: scenarios.Promises{scenarios.Exclusion: scenarios.Open},
+			found: []check.Verdict{violated, broke}, promises: scenarios.Promises{check.ByExclusion: scenarios.Open},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

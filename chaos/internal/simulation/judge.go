@@ -76,9 +76,6 @@ var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
 // find records the findings of a verdict. If the faults break exclusion, the findings of byKeys are excused. A finding
 // about a token that passedOn explains is none.
 func (r *Result) find(v check.Verdict) {
-	if v.Undecided != "" {
-		r.Found = append(r.Found, foundAt(r.Took, v.Checker, v.Checker, v.Undecided))
-	}
 	for _, f := range v.Findings {
 		if v.Checker != check.ByFencing || !r.passedOn(f) {
 			excused := slices.Contains(byKeys, v.Checker) && !r.Schedule.excludes()

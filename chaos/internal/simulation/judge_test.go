@@ -166,13 +166,6 @@ func TestASmallerTermOfAnEarlierCampaignIsExcused(t *testing.T) {
 	}
 }
 
-func TestAnUndecidedVerdictIsAFinding(t *testing.T) {
-	t.Parallel()
-	r := &Result{}
-	r.find(check.Verdict{Checker: check.ByFencing, Undecided: `"a" not decided`})
-	assert.Equal(t, []string{check.ByFencing}, r.By())
-}
-
 func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
