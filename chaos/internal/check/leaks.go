@@ -21,7 +21,7 @@ func Leaks(events []history.Event, t Terms) Verdict {
 		return v
 	}
 	last := map[string]int{}
-	quit := map[life]history.Event{}
+	quit := map[history.ID]history.Event{}
 	for _, e := range events {
 		if e.Client == "" {
 			continue
@@ -37,7 +37,7 @@ func Leaks(events []history.Event, t Terms) Verdict {
 		}
 	}
 	for _, c := range t.Clients {
-		if _, ok := quit[life{c, last[c]}]; !ok {
+		if _, ok := quit[history.ID{Client: c, Life: last[c]}]; !ok {
 			v.find("", nil, "%s.%d never closed its locker, or did not live to say what was left of it", c, last[c])
 		}
 	}
@@ -55,11 +55,10 @@ func Leaks(events []history.Event, t Terms) Verdict {
 		}
 		final := seen[len(seen)-1]
 		late := slices.IndexFunc(seen, func(e history.Event) bool { return e.T >= back[m]+t.Grace && open(e) })
-		switch {
-		case late >= 0:
+		if late >= 0 {
 			final = seen[late]
-			fallthrough
-		case open(final):
+		}
+		if open(final) {
 			v.find("", []history.Event{final},
 				"master %d has %d connections of clients and the subscriptions [%s], %s after all of them closed",
 				m, final.Connections, strings.Join(final.Channels, ", "), secs(final.T-back[m]))

@@ -8,13 +8,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// A life is one process of a client. A client that is killed starts a new one.
-type life struct {
-	client string
-	number int
-}
-
-func lifeOf(id history.ID) life { return life{id.Client, id.Life} }
+// lifeOf returns the process of a client. A client that is killed starts a new one.
+func lifeOf(id history.ID) history.ID { return history.ID{Client: id.Client, Life: id.Life} }
 
 // freezeClient is the fault that freezes a client process at once. One that freezes itself at a crash point notices the
 // stall when it thaws.
@@ -39,15 +34,15 @@ func merge(spans []span) []span {
 
 // lives says when the processes of clients ran, according to a history.
 type lives struct {
-	stalls map[life][]span        // in which the process did not run
-	last   map[life]time.Duration // time of the last line that the process wrote
+	stalls map[history.ID][]span        // in which the process did not run
+	last   map[history.ID]time.Duration // time of the last line that the process wrote
 }
 
 // livesOf derives when processes did not run: from the stalls that they noticed themselves, and from the faults that
 // froze them. A process that never thawed has written nothing since, so nothing of it is judged. clients are the names
 // of the clients; the targets of client faults are indices into it.
 func livesOf(events []history.Event, clients []string) lives {
-	l := lives{stalls: map[life][]span{}, last: map[life]time.Duration{}}
+	l := lives{stalls: map[history.ID][]span{}, last: map[history.ID]time.Duration{}}
 	for _, e := range events {
 		if e.Client != "" && e.Register == "" { // a register may write about a client that is gone
 			l.last[lifeOf(e.ID())] = e.T
@@ -64,13 +59,13 @@ func livesOf(events []history.Event, clients []string) lives {
 		}
 	}
 	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
-		l.stalls[of] = merge(append(l.stalls[of], frozen[of.client]...))
+		l.stalls[of] = merge(append(l.stalls[of], frozen[of.Client]...))
 	}
 	return l
 }
 
 // ran returns how long the process ran between two times.
-func (l lives) ran(of life, from, to time.Duration) time.Duration {
+func (l lives) ran(of history.ID, from, to time.Duration) time.Duration {
 	ran := to - from
 	for _, s := range l.stalls[of] { // which do not overlap
 		ran -= max(0, min(s.to, to)-max(s.from, from))

@@ -76,18 +76,14 @@ func nested(v *Verdict, n nameHolds, unoverlapped map[history.ID]bool) {
 // acquisition that never returned lasts until its worker, perhaps in its client's next life, asks again.
 func alone(events []history.Event) map[history.ID]bool {
 	type ownership struct{ name, owner string }
-	type worker struct {
-		client string
-		number int
-	}
 	type asking struct {
 		who      history.ID
 		from, to time.Duration
 	}
 	asked := map[ownership][]*asking{}
-	open := map[worker]*asking{}
+	open := map[history.ID]*asking{}
 	for _, e := range events {
-		w := worker{e.Client, e.Worker}
+		w := history.ID{Client: e.Client, Worker: e.Worker}
 		switch e.Kind {
 		case history.Invoked, history.Acquired, history.Refused:
 			if o := open[w]; o != nil {
