@@ -42,11 +42,10 @@ func InVirtualTime(dir string) ([]string, error) {
 		if !strings.HasPrefix(name, "Test") || name == "TestMain" {
 			continue
 		}
-		all := reached(calls, name)
-		has := func(list []string) bool {
-			return slices.ContainsFunc(list, func(f string) bool { return slices.Contains(all, f) })
-		}
-		if has(bubbles) && !has(sockets) {
+		all := map[string]bool{}
+		reach(calls, name, all)
+		has := func(function string) bool { return all[function] }
+		if slices.ContainsFunc(bubbles, has) && !slices.ContainsFunc(sockets, has) {
 			tests = append(tests, name)
 		}
 	}
@@ -71,19 +70,13 @@ func mentioned(body ast.Node) (all []string) {
 	return all
 }
 
-// reached returns all functions that a function reaches through those of its package.
-func reached(calls map[string][]string, from string) (all []string) {
-	seen := map[string]bool{}
-	var visit func(string)
-	visit = func(name string) {
-		if !seen[name] {
-			seen[name] = true
-			all = append(all, name)
-			for _, next := range calls[name] {
-				visit(next)
-			}
-		}
+// reach adds a function to all, and those that it reaches through those of its package.
+func reach(calls map[string][]string, from string, all map[string]bool) {
+	if all[from] {
+		return
 	}
-	visit(from)
-	return all
+	all[from] = true
+	for _, next := range calls[from] {
+		reach(calls, next, all)
+	}
 }

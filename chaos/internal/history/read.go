@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -62,16 +61,12 @@ func readFile(path string) ([]Event, error) {
 
 // Save writes events to one file.
 func Save(path string, events []Event) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	buf := bufio.NewWriter(f)
-	enc := json.NewEncoder(buf)
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
 	for _, e := range events {
 		if err := enc.Encode(e); err != nil {
-			return errors.Join(err, f.Close())
+			return err
 		}
 	}
-	return errors.Join(buf.Flush(), f.Close())
+	return os.WriteFile(path, lines.Bytes(), 0o644)
 }

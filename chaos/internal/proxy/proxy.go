@@ -33,10 +33,8 @@ type Proxy struct {
 	patience  time.Duration // for a change
 }
 
-const (
-	// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine.
-	changeTimeout = 20 * time.Second
-)
+// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine.
+const changeTimeout = 20 * time.Second
 
 // New starts a proxy on a loopback port, in condition [faults.Fine]. The caller must close it.
 func New(upstream string) (*Proxy, error) {

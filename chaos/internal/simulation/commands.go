@@ -30,11 +30,9 @@ func (l labels) learn(e simnet.Event) {
 // of returns the label of the script that a command runs, or "" if it runs none.
 func (l labels) of(e simnet.Event) string {
 	switch {
-	case len(e.Args) < 2:
-		return ""
-	case strings.EqualFold(e.Args[0], "EVAL"):
+	case len(e.Args) > 1 && strings.EqualFold(e.Args[0], "EVAL"):
 		return l[digest(e.Args[1])]
-	case strings.EqualFold(e.Args[0], "EVALSHA"):
+	case len(e.Args) > 1 && strings.EqualFold(e.Args[0], "EVALSHA"):
 		return l[e.Args[1]]
 	default:
 		return ""

@@ -23,19 +23,6 @@ func (c *command) steps(sets []controls.Set) (steps []step) {
 	return steps
 }
 
-// onlyControls runs the controls that the command line names.
-func (c *command) onlyControls(ctx context.Context) (bool, error) {
-	all := true
-	for _, s := range c.steps(controls.Find(c.flags.controls...)) {
-		caught, err := s.do(ctx)
-		if err != nil {
-			return false, err
-		}
-		all = all && caught
-	}
-	return all, nil
-}
-
 // reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
 func (c *command) reportControl(one controls.Result) bool {
 	if one.Caught {

@@ -1,12 +1,10 @@
 package suite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
@@ -14,17 +12,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/picture"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
-
-// opening returns what opens the player of exact runs when it is first needed.
-func (c *command) opening(ctx context.Context) func() (*exact.Player, error) {
-	return sync.OnceValues(func() (*exact.Player, error) {
-		p, err := exact.Open(ctx, c.say)
-		if err == nil {
-			c.say("exact runs: program %s", p.Program)
-		}
-		return p, err
-	})
-}
 
 // playing returns what plays schedules exactly.
 func (c *command) playing(lock string) (simulation.Play, error) {

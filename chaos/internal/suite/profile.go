@@ -53,7 +53,11 @@ func (c *command) all(ctx context.Context, steps []step) (good bool, err error) 
 			continue
 		}
 		good = good && ok
-		c.say("%s: %s after %v", s.name, verdict(ok), took)
+		not := ""
+		if !ok {
+			not = "NOT "
+		}
+		c.say("%s: %sas it should be after %v", s.name, not, took)
 	}
 	return good && err == nil, err
 }
@@ -161,11 +165,4 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism in
 		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, redisbox.EnvRequire)
 	}
 	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
-}
-
-func verdict(ok bool) string {
-	if ok {
-		return "as it should be"
-	}
-	return "NOT as it should be"
 }

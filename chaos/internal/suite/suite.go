@@ -12,10 +12,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
@@ -84,7 +86,7 @@ type command struct {
 	virtual int  // schedules of scenarios that were played in virtual time
 	wrong   bool // a scenario was not as promised, or a control was not caught
 
-	exactly func() (*exact.Player, error)
+	exactly func() (*exact.Player, error) // opens the player of exact runs when it is first needed
 }
 
 func (c *command) run(ctx context.Context) (ok bool, err error) {
@@ -102,7 +104,13 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	}
 	c.out = io.MultiWriter(c.out, verdicts)
 	c.say("seed %d; reports go to %s", f.seed, c.dir)
-	c.exactly = c.opening(ctx)
+	c.exactly = sync.OnceValues(func() (*exact.Player, error) {
+		p, err := exact.Open(ctx, c.say)
+		if err == nil {
+			c.say("exact runs: program %s", p.Program)
+		}
+		return p, err
+	})
 	defer func() {
 		if err != nil {
 			fmt.Fprintf(c.out, "no verdict: %v\n", err)
@@ -119,7 +127,7 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	case len(f.masters) > 0:
 		return c.play(ctx, []scenarios.Job{{Scenario: f.adjust(scenarios.Acceptance()), Backend: backend.Given}}, 1)
 	case len(f.controls) > 0:
-		return c.onlyControls(ctx)
+		return c.all(ctx, c.steps(controls.Find(f.controls...)))
 	case len(f.tests) > 0:
 		return c.tests(ctx)
 	case f.exact && f.schedules*f.orders == 1:
