@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/internal/seam"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // Lock is our own lock, broken from outside.
@@ -36,10 +37,10 @@ var All = append(rewrittenLocks,
 	wrapped("elapsed not subtracted", countFromAnswer),
 	wrapped("no release after failure", keepLeftovers),
 	with("restart guard off", redlock.WithoutRestartGuard()),
-	wrapped("duplicate servers allowed", separateTwins),
-	wrapped("healing counted at once", countHealed),
+	voting("duplicate servers allowed", separateTwins),
+	voting("healing counted at once", countHealed),
 	wrapped("fencing without write-back", skipRaise),
-	wrapped("keepalive that ignores votes", extendAlways),
+	voting("keepalive that ignores votes", extendAlways),
 	wrapped("lock handed over and released", releaseHandedOver),
 	with("keepalive that does not extend", redlock.WithoutKeepalive()),
 	held("release before the deadline", releaseLost),
@@ -95,6 +96,10 @@ func asking(name string, ask func(*kinds.Request)) Lock {
 
 func held(name string, hold func(*redlock.Locker, *redlock.Lock) kinds.Lock) Lock {
 	return wrapped(name, func(w *Wrapping) { w.Hold = hold })
+}
+
+func voting(name string, vote func(master int, c *wire.Call, v *wire.Vote)) Lock {
+	return wrapped(name, func(w *Wrapping) { w.vote = vote })
 }
 
 func wrapped(name string, wrap func(*Wrapping)) Lock { return Lock{Name: name, wrap: wrap} }

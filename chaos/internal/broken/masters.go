@@ -25,30 +25,24 @@ func keepLeftovers(w *Wrapping) {
 }
 
 // separateTwins gives one server another run id at each of its addresses.
-func separateTwins(w *Wrapping) {
-	w.vote = func(master int, _ *wire.Call, v *wire.Vote) {
-		if v.Server != nil {
-			server := *v.Server
-			server.RunID += string(rune('a' + master))
-			v.Server = &server
-		}
+func separateTwins(master int, _ *wire.Call, v *wire.Vote) {
+	if v.Server != nil {
+		server := *v.Server
+		server.RunID += string(rune('a' + master))
+		v.Server = &server
 	}
 }
 
 // countHealed turns the vote of a master that got a missing key back into a grant.
-func countHealed(w *Wrapping) {
-	w.vote = func(_ int, _ *wire.Call, v *wire.Vote) {
-		if v.Healed {
-			v.Verdict = wire.Granted
-		}
+func countHealed(_ int, _ *wire.Call, v *wire.Vote) {
+	if v.Healed {
+		v.Verdict = wire.Granted
 	}
 }
 
 // extendAlways grants every extension, whatever the masters answer, and also if they do not.
-func extendAlways(w *Wrapping) {
-	w.vote = func(_ int, c *wire.Call, v *wire.Vote) {
-		if c.Op.Name == "extend" {
-			*v = wire.Vote{Verdict: wire.Granted, Server: v.Server}
-		}
+func extendAlways(_ int, c *wire.Call, v *wire.Vote) {
+	if c.Op.Name == "extend" {
+		*v = wire.Vote{Verdict: wire.Granted, Server: v.Server}
 	}
 }
