@@ -47,8 +47,10 @@ type Interval struct {
 }
 
 // Intervals returns the intervals of all holders, in the order of the acquisitions.
-func Intervals(events []history.Event) (all []Interval) {
-	for _, h := range holds(events) {
+func Intervals(events []history.Event) []Interval { return beliefs(holds(events)) }
+
+func beliefs(of []*hold) (all []Interval) {
+	for _, h := range of {
 		all = append(all, h.beliefs...)
 	}
 	return all
@@ -196,13 +198,6 @@ func byName(all []*hold) []nameHolds {
 		names = append(names, nameHolds{name, of[name]})
 	}
 	return names
-}
-
-func (n nameHolds) beliefs() (all []Interval) {
-	for _, h := range n.holds {
-		all = append(all, h.beliefs...)
-	}
-	return all
 }
 
 func askedAt(h *hold) time.Duration    { return h.asked.T }

@@ -18,7 +18,7 @@ func Exclusion(events []history.Event) Verdict {
 	all := holds(events)
 	names := byName(all)
 	for _, n := range names {
-		overlaps(&v, n.name, n.beliefs())
+		overlaps(&v, n.name, beliefs(n.holds))
 		interrupted(&v, n)
 	}
 	v.Looked = fmt.Sprintf("%d holds of %d names", len(all), len(names))
@@ -50,7 +50,7 @@ func interrupted(v *Verdict, n nameHolds) {
 		}
 		for i := 1; i < len(h.beliefs) && !reads(h); i++ {
 			from, to := h.beliefs[i-1], h.beliefs[i]
-			for _, o := range n.beliefs() {
+			for _, o := range beliefs(n.holds) {
 				if o.Begin >= from.End && o.End <= to.Begin && groupOf(o.hold) != groupOf(h) {
 					v.find(n.name, []history.Event{*from.to, *o.from, *o.to, *to.from},
 						"%q: %s held it again from %s on, although %s had held it from %s to %s", n.name, who(h.who),
@@ -63,7 +63,7 @@ func interrupted(v *Verdict, n nameHolds) {
 
 // within finds the beliefs in which h was asked for and returned.
 func within(v *Verdict, n nameHolds, h *hold) {
-	for _, o := range n.beliefs() {
+	for _, o := range beliefs(n.holds) {
 		if o.Begin <= h.asked.T && h.acquired.T < o.End && groupOf(o.hold) != groupOf(h) {
 			v.find(n.name, []history.Event{*o.from, *h.asked, *h.acquired, *o.to},
 				"%q: %s got it, until %s, while it was held by %s from %s to %s", n.name, who(h.who),

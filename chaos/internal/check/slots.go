@@ -23,11 +23,11 @@ func Slots(events []history.Event) Verdict {
 	names := byName(all)
 	full := 0
 	for _, n := range names {
-		most, slots := sweep(&v, n.name, n.beliefs())
+		most, slots := sweep(&v, n.name, beliefs(n.holds))
 		if most >= slots {
 			full++
 		}
-		shared(&v, n.name, n.beliefs())
+		shared(&v, n.name, beliefs(n.holds))
 	}
 	v.Looked = fmt.Sprintf("%d permits of %d semaphores; %d semaphores had all slots taken at some time",
 		len(all), len(names), full)
