@@ -19,11 +19,7 @@ import (
 // lockerOver is a Locker over masters that have just been started, and are not restarted.
 func lockerOver(t *testing.T, masters []*redisproc.Server, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
-	urls := make([]string, len(masters))
-	for i, m := range masters {
-		urls[i] = m.URL()
-	}
-	return openAt(t, urls, append([]redlock.Option{redlock.WithoutRestartGuard()}, opts...)...)
+	return openAt(t, redisproc.URLs(masters), append([]redlock.Option{redlock.WithoutRestartGuard()}, opts...)...)
 }
 
 // free waits until no master holds the name. An Unlock of ours returns at the majority.
@@ -78,65 +74,6 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 			unlock(t, l)
 			free(t, masters, name)
 		}
-	})
-}
-
-// A peer lets its lock expire, and continues as if it held it, while it is ours.
-func TestAPeerThatIsLateDoesNotHarmOurLock(t *testing.T) {
-	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
-		ours := lockerOver(t, masters)
-		_, taken := p.tryLock(t, "late", ttl/4)
-		require.True(t, taken)
-		l := lock(t, ours, "late") // waits for the TTL's end
-
-		assert.False(t, p.extend(t, "late"))
-		assert.False(t, p.unlock(t, "late"))
-		require.NoError(t, l.Extend(t.Context()))
-		votes, token := holders(t, ours, "late")
-		assert.Equal(t, len(masters), votes)
-		assert.Equal(t, l.Token(), token)
-		unlock(t, l)
-	})
-}
-
-// Our lock is lost, and we find out while it is a peer's: neither the keepalive, nor the release after the loss, nor
-// Unlock does anything to it.
-func TestOurLateLockDoesNotHarmAPeers(t *testing.T) {
-	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
-		ours := lockerOver(t, masters)
-		l := lock(t, ours, "late")
-		var value string
-		eventually(t, patience, func() error { // the keepalive may put it back once
-			for _, m := range masters {
-				require.NoError(t, client(t, m).Del(t.Context(), "late").Err())
-			}
-			var taken bool
-			if value, taken = p.tryLock(t, "late", long); !taken {
-				return fmt.Errorf("the peer did not get it")
-			}
-			return nil
-		})
-
-		select {
-		case <-l.Context().Done():
-		case <-time.After(ttl):
-			t.Fatal("the loss went unnoticed")
-		}
-		require.ErrorIs(t, l.Err(), redlock.ErrLost)
-		require.ErrorIs(t, l.Unlock(t.Context()), redlock.ErrLost)
-		require.NoError(t, ours.Close(), "everything of ours is over")
-
-		has := 0
-		for _, m := range masters {
-			c := client(t, m)
-			if c.Get(t.Context(), "late").Val() == value {
-				has++
-				assert.Greater(t, c.PTTL(t.Context(), "late").Val(), ttl, "not shortened to ours")
-			}
-		}
-		assert.Greater(t, has, len(masters)/2)
-		assert.True(t, p.extend(t, "late"))
-		assert.True(t, p.unlock(t, "late"))
 	})
 }
 
@@ -200,17 +137,6 @@ func warm(t *testing.T, p peer) {
 	_, taken := p.tryLock(t, "warm", long)
 	require.True(t, taken)
 	require.True(t, p.unlock(t, "warm"))
-}
-
-// A peer that uses one of the five does not have a majority of them: the same masters are meant.
-func TestAPeerOverOneOfOurFiveDoesNotExclude(t *testing.T) {
-	masters := redisproc.ForTest(t, 5)
-	p := openRedsync()(t, masters[:1])
-	_, taken := p.tryLock(t, "partly", long)
-	require.True(t, taken)
-	l, err := lockerOver(t, masters).TryLock(t.Context(), "partly")
-	require.NoError(t, err, "two holders: the one of one master, and the one of four")
-	unlock(t, l)
 }
 
 // What docs/masters.md says not to use, because it breaks in.

@@ -199,8 +199,7 @@ func TestEveryKindWithTwoOfFiveKilled(t *testing.T) {
 func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 	masters := masters(t)
 	frozen := masters[2]
-	opts := []redlock.Option{redlock.WithTTL(long), redlock.WithoutRestartGuard()}
-	ours, others := open(t, masters, opts...), open(t, masters, opts...)
+	ours, others := openLong(t, masters), openLong(t, masters)
 	warm := one("warm") // connected, with all scripts
 	each(t, warm, "lock", take(ours))
 	each(t, warm, "keep out", keepOut(others))
@@ -214,40 +213,36 @@ func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 		{"extend", extend},
 		{"unlock", giveBack},
 	}
-	for from := range steps {
-		for to := range steps {
-			if to != from && (from != 0 || to != len(steps)-1) {
-				continue // frozen during one operation, or from the first to the last
+	// Frozen during one operation, or from the first to the last.
+	for _, during := range []struct{ from, to int }{{0, 0}, {1, 1}, {2, 2}, {0, 2}} {
+		t.Run(fmt.Sprintf("from %s to %s", steps[during.from].name, steps[during.to].name), func(t *testing.T) {
+			locks := one(fmt.Sprintf("from:%d:to:%d", during.from, during.to))
+			least := disagree(t, locks, masters[0], masters[1], masters[3])
+			for i, step := range steps {
+				if i == during.from {
+					requireQuiet(t, frozen)
+					ask(t, frozen, "CONFIG", "RESETSTAT")
+					all(t, (*redisbox.Master).Freeze, frozen)
+				}
+				each(t, locks, step.name, step.do)
+				if step.name == "extend" {
+					each(t, locks, "keep out", keepOut(others))
+				}
+				if i == during.to {
+					time.Sleep(outlast)
+					all(t, (*redisbox.Master).Thaw, frozen)
+					eventually(t, settled, func() error {
+						if stats := ask(t, frozen, "INFO", "commandstats").(string); !strings.Contains(stats, "cmdstat_evalsha:") {
+							return fmt.Errorf("the control: nothing was in its buffer when it woke: %s", stats)
+						}
+						return nil
+					})
+				}
 			}
-			t.Run(fmt.Sprintf("from %s to %s", steps[from].name, steps[to].name), func(t *testing.T) {
-				locks := one(fmt.Sprintf("from:%d:to:%d", from, to))
-				least := disagree(t, locks, masters[0], masters[1], masters[3])
-				for i, step := range steps {
-					if i == from {
-						requireQuiet(t, frozen)
-						ask(t, frozen, "CONFIG", "RESETSTAT")
-						all(t, (*redisbox.Master).Freeze, frozen)
-					}
-					each(t, locks, step.name, step.do)
-					if step.name == "extend" {
-						each(t, locks, "keep out", keepOut(others))
-					}
-					if i == to {
-						time.Sleep(outlast)
-						all(t, (*redisbox.Master).Thaw, frozen)
-						eventually(t, settled, func() error {
-							if stats := ask(t, frozen, "INFO", "commandstats").(string); !strings.Contains(stats, "cmdstat_evalsha:") {
-								return fmt.Errorf("the control: nothing was in its buffer when it woke: %s", stats)
-							}
-							return nil
-						})
-					}
-				}
-				for _, h := range locks {
-					requireFence(t, h, least)
-				}
-			})
-		}
+			for _, h := range locks {
+				requireFence(t, h, least)
+			}
+		})
 	}
 	requireOnlyFences(t, masters...)
 }
@@ -256,8 +251,7 @@ func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 // could not be done is made up for when the third one wakes.
 func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 	masters := masters(t)
-	opts := []redlock.Option{redlock.WithTTL(long), redlock.WithoutRestartGuard()}
-	ours := open(t, masters, opts...)
+	ours := openLong(t, masters)
 	held := one("held")
 	each(t, held, "lock", take(ours, redlock.WithoutKeepalive()))
 	all(t, (*redisbox.Master).Kill, masters[0], masters[1])
@@ -272,64 +266,14 @@ func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 			return nil
 		}
 	}
-	for _, step := range []struct {
-		name string
-		do   func(context.Context, *holding) error
-	}{
-		{"lock another", none(func(ctx context.Context, h *holding) error {
-			_, err := h.try(ctx, ours, "another:"+h.name)
-			return err
-		})},
-		{"extend", none(extend)},
-		{"be held still", func(_ context.Context, h *holding) error { return h.lock.Err() }},
-		{"unlock", none(giveBack)},
-	} {
-		each(t, held, step.name, step.do)
-	}
+	each(t, held, "lock another", none(func(ctx context.Context, h *holding) error {
+		_, err := h.try(ctx, ours, "another:"+h.name)
+		return err
+	}))
+	each(t, held, "extend", none(extend))
+	each(t, held, "be held still", func(_ context.Context, h *holding) error { return h.lock.Err() })
+	each(t, held, "unlock", none(giveBack))
 	time.Sleep(outlast)
 	all(t, (*redisbox.Master).Thaw, masters[2])
 	requireOnlyFences(t, masters[2:]...)
-}
-
-// A writer that waits for a reader leaves its intent on every master, the frozen one too. When it gives up nothing
-// of that is left, and readers come in again.
-func TestAWriterThatGaveUpLeavesNothing(t *testing.T) {
-	masters := masters(t)
-	opts := []redlock.Option{redlock.WithTTL(long), redlock.WithoutRestartGuard()}
-	ours, others := open(t, masters, opts...), open(t, masters, opts...)
-	reader, err := ours.RW("doc").TryRLock(t.Context(), redlock.WithFencing())
-	require.NoError(t, err)
-	_, err = others.RW("doc").TryLock(t.Context())
-	require.ErrorIs(t, err, redlock.ErrHeld)
-
-	all(t, (*redisbox.Master).Freeze, masters[4])
-	gaveUp := make(chan error, 1)
-	ctx, giveUp := context.WithCancel(t.Context())
-	go func() {
-		_, err := others.RW("doc").Lock(ctx)
-		gaveUp <- err
-	}()
-	eventually(t, patience, func() error {
-		l, err := ours.RW("doc").TryRLock(t.Context())
-		if err == nil {
-			unlock(t, l)
-			return errors.New("the control: the writer keeps no reader out")
-		}
-		return nil
-	})
-	time.Sleep(outlast)
-	giveUp()
-	err = <-gaveUp
-	require.ErrorIs(t, err, redlock.ErrHeld)
-	require.ErrorIs(t, err, context.Canceled)
-	eventually(t, settled, func() error {
-		l, err := ours.RW("doc").TryRLock(t.Context())
-		if err == nil {
-			unlock(t, l)
-		}
-		return err
-	})
-	unlock(t, reader)
-	all(t, (*redisbox.Master).Thaw, masters[4])
-	requireOnlyFences(t, masters...)
 }

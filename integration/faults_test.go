@@ -54,10 +54,8 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 				fault.needs(t)
 			}
 			masters := masters(t)
-			opts := []redlock.Option{ // the three that are left may be slow on a busy machine
-				redlock.WithTTL(long), redlock.WithNodeTimeout(2 * nodeTimeout), redlock.WithoutRestartGuard(),
-			}
-			ours, others := open(t, masters, opts...), open(t, masters, opts...)
+			slow := redlock.WithNodeTimeout(2 * nodeTimeout) // as the three that are left may be on a busy machine
+			ours, others := openLong(t, masters, slow), openLong(t, masters, slow)
 			use(t, ours, others, "during")
 			before := lock(t, ours, "before")
 			for _, m := range masters {

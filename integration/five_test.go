@@ -60,6 +60,12 @@ func open(t *testing.T, masters []*redisbox.Master, opts ...redlock.Option) *red
 	return openAt(t, redisbox.URLs(masters), opts...)
 }
 
+// openLong returns a Locker whose locks do not end during the test, and which needs no restart window.
+func openLong(t *testing.T, masters []*redisbox.Master, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	return open(t, masters, append([]redlock.Option{redlock.WithTTL(long), redlock.WithoutRestartGuard()}, opts...)...)
+}
+
 func openAt(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
 	opts = append([]redlock.Option{
@@ -186,3 +192,54 @@ func holders(t *testing.T, locker *redlock.Locker, name string) (votes int, toke
 	require.Len(t, seen.Holders, 1, "%+v", seen)
 	return seen.Holders[0].Votes, seen.Holders[0].Token
 }
+
+// takes takes a lock.
+type takes = func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error)
+
+// A kind is a way to hold a name.
+type kind struct {
+	name string
+	is   string // as HeldError and Inspect call it
+	lock func(l *redlock.Locker, name string) takes
+	opts []redlock.LockOption
+}
+
+// kinds are all of them, each without fencing and with it.
+func kinds() (all []kind) {
+	for _, k := range []kind{
+		{name: "mutex", is: "mutex", lock: func(l *redlock.Locker, name string) takes {
+			return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+				return l.TryLock(ctx, name, opts...)
+			}
+		}},
+		{name: "mutex of several", is: "mutex", lock: func(l *redlock.Locker, name string) takes {
+			return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+				return l.TryLockAll(ctx, []string{name, name + ":also"}, opts...)
+			}
+		}},
+		{name: "reader", is: "reader", lock: func(l *redlock.Locker, name string) takes { return l.RW(name).TryRLock }},
+		{name: "writer", is: "writer", lock: func(l *redlock.Locker, name string) takes { return l.RW(name).TryLock }},
+		{name: "reentrant", is: "reentrant", lock: func(l *redlock.Locker, name string) takes {
+			return l.Reentrant(name, "worker-17").TryLock
+		}},
+	} {
+		fenced := k
+		fenced.name += " with fencing"
+		fenced.opts = []redlock.LockOption{redlock.WithFencing()}
+		all = append(all, k, fenced)
+	}
+	return all
+}
+
+// try takes a name in one round.
+func (k kind) try(
+	ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+) (*redlock.Lock, error) {
+	return k.lock(l, name)(ctx, append(opts, k.opts...)...)
+}
+
+// fenced: its locks have fencing tokens.
+func (k kind) fenced() bool { return len(k.opts) > 0 }
+
+// plain: it is taken with nothing but SET NX PX.
+func (k kind) plain() bool { return k.name == "mutex" }

@@ -63,7 +63,7 @@ func TestLifeOfALock(t *testing.T) {
 // can end the wait, and returns when it listens on every master. got is closed when it has the lock.
 func wait(t *testing.T, masters []*redisbox.Master, name string) (got chan *redlock.Lock) {
 	t.Helper()
-	waiter := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard(), redlock.WithRetry(long, long))
+	waiter := openLong(t, masters, redlock.WithRetry(long, long))
 	got = make(chan *redlock.Lock, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	var done sync.WaitGroup
@@ -76,14 +76,20 @@ func wait(t *testing.T, masters []*redisbox.Master, name string) (got chan *redl
 			close(got)
 		}
 	})
-	eventually(t, patience, func() error { return every(t, masters, func(l left) bool { return l.channels == 1 }) })
+	for _, m := range masters {
+		eventually(t, patience, func() error {
+			if n := len(ask(t, m, "PUBSUB", "CHANNELS", "*").([]any)); n != 1 {
+				return fmt.Errorf("%s has %d channels", m, n)
+			}
+			return nil
+		})
+	}
 	return got
 }
 
 func TestAReleaseWakesTheWaiter(t *testing.T) {
 	masters := masters(t)
-	holder := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())
-	l := lock(t, holder, "woken")
+	l := lock(t, openLong(t, masters), "woken")
 	got := wait(t, masters, "woken")
 
 	unlock(t, l)
@@ -99,8 +105,7 @@ func TestAReleaseWakesTheWaiter(t *testing.T) {
 // The control of the test above: the waiter does not notice a silent release, so it was not polling there.
 func TestADeletedKeyWakesNoWaiter(t *testing.T) {
 	masters := masters(t)
-	holder := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())
-	lock(t, holder, "asleep", redlock.WithoutKeepalive())
+	lock(t, openLong(t, masters), "asleep", redlock.WithoutKeepalive())
 	got := wait(t, masters, "asleep")
 	for _, m := range masters {
 		ask(t, m, "DEL", "asleep")
@@ -110,53 +115,4 @@ func TestADeletedKeyWakesNoWaiter(t *testing.T) {
 		t.Fatal("the waiter found out without a message")
 	case <-time.After(long / 15):
 	}
-}
-
-// After Close nothing of a Locker is left on the masters: not what it held, no subscription, no connection.
-func TestCloseLeavesNothingOnTheMasters(t *testing.T) {
-	masters := masters(t)
-	holder := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())
-	l := lock(t, holder, "ours")
-	for i := range 10 {
-		lock(t, holder, fmt.Sprintf("ours:%d", i))
-	}
-	locker := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard(), redlock.WithRetry(long, long))
-	waited := make(chan error, 1)
-	go func() {
-		_, err := locker.Lock(t.Context(), "ours")
-		waited <- err
-	}()
-	// The control: there is something to clear up on every one of them.
-	eventually(t, patience, func() error {
-		return every(t, masters, func(l left) bool { return l.keys == 11 && l.clients > 2 && l.channels == 1 })
-	})
-
-	require.NoError(t, locker.Close())
-	assert.ErrorIs(t, <-waited, redlock.ErrClosed)
-	require.NoError(t, holder.Close())
-	assert.ErrorIs(t, l.Err(), redlock.ErrClosed)
-
-	eventually(t, settled, func() error {
-		return every(t, masters, func(l left) bool { return l == left{clients: 1} }) // the one that asks
-	})
-}
-
-// left is what a master has of its clients.
-type left struct{ keys, clients, channels int }
-
-// every returns an error that shows what a master has if that is not as it should be.
-func every(t *testing.T, masters []*redisbox.Master, should func(left) bool) error {
-	t.Helper()
-	for _, m := range masters {
-		clients := ask(t, m, "CLIENT", "LIST").(string)
-		has := left{
-			keys:     int(ask(t, m, "DBSIZE").(int64)),
-			clients:  strings.Count(clients, "\n"),
-			channels: len(ask(t, m, "PUBSUB", "CHANNELS", "*").([]any)),
-		}
-		if !should(has) {
-			return fmt.Errorf("%s has %+v:\n%s", m, has, clients)
-		}
-	}
-	return nil
 }

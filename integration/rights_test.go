@@ -64,12 +64,7 @@ func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) 
 	t.Helper()
 	var lockers [2]*redlock.Locker
 	for i := range lockers {
-		locker, err := redlock.Open(
-			urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithMaxTTL(largest),
-		)
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
-		lockers[i] = locker
+		lockers[i] = openAt(t, urls)
 	}
 	ctx := within(t, patience)
 	held, err := lockers[0].Lock(ctx, name)
@@ -100,9 +95,8 @@ func liveKinds(t *testing.T, lockers [2]*redlock.Locker, name string) error {
 	}
 	brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	if _, err := lockers[1].RW(name).Lock(brief); !errors.Is(
-		err, redlock.ErrHeld,
-	) { // leaves its intent, and takes it back
+	_, err = lockers[1].RW(name).Lock(brief) // leaves its intent, and takes it back
+	if !errors.Is(err, redlock.ErrHeld) {
 		return err
 	}
 	errs := []error{writer.Unlock(ctx)}
@@ -164,4 +158,70 @@ func TestFewerRightsAreNoticed(t *testing.T) {
 		urls := restricted(t, masters, "elsewhere", rights(t)...)
 		require.ErrorContains(t, live(t, urls, masters, "other"), "NOPERM")
 	})
+}
+
+// The step that fails first without a right.
+const (
+	nothing   = ""
+	toAcquire = "acquire"
+	toKeep    = "keep"
+	toRelease = "release"
+)
+
+// kindsByRight has the step that fails first without a right, by the kind of lock. Kinds that are not listed work. See
+// docs/masters.md.
+var kindsByRight = map[string]map[string]string{
+	"set":     {"mutex": toAcquire},
+	"del":     {"mutex": toRelease},
+	"pttl":    {"reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire},
+	"type":    {"reader": toKeep, "writer": toKeep, "reentrant": toKeep, "semaphore": toKeep},
+	"zscore":  {"reader": toKeep, "writer": toKeep, "reentrant": toKeep, "semaphore": toRelease},
+	"pexpire": {"mutex": toKeep},
+	"zadd":    {"reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire, "semaphore": toAcquire},
+}
+
+// outcome acquires, keeps and releases a lock. It returns the first step that failed, and its error.
+func outcome(ctx context.Context, acquire takes) (string, error) {
+	lk, err := acquire(ctx)
+	if err != nil {
+		return toAcquire, err
+	}
+	select {
+	case <-lk.Context().Done():
+		err := lk.Err()
+		_ = lk.Unlock(ctx)
+		return toKeep, err
+	case <-time.After(ttl + ttl/10): // an extension has been needed by then
+	}
+	if err := lk.Unlock(ctx); err != nil {
+		return toRelease, err
+	}
+	return nothing, nil
+}
+
+func TestWhatEachKindCannotDoWithoutARight(t *testing.T) {
+	masters := masters(t)
+	for right, failing := range kindsByRight {
+		t.Run("without "+right, func(t *testing.T) {
+			t.Parallel()
+			l := openAt(t, restricted(t, masters, "kinds-no-"+right, append(rights(t), "-"+right)...))
+			name := "orders:kinds:" + right
+			acquire := map[string]takes{"semaphore": l.Semaphore(name+":semaphore", 2).TryAcquire}
+			for _, k := range kinds() {
+				if !k.fenced() && k.name == k.is {
+					acquire[k.name] = k.lock(l, name+":"+k.name)
+				}
+			}
+			for kind, acquire := range acquire {
+				t.Run(kind, func(t *testing.T) {
+					t.Parallel()
+					failed, err := outcome(within(t, patience), acquire)
+					assert.Equal(t, failing[kind], failed, "%v", err)
+					if failed != nothing {
+						require.Regexp(t, "NOPERM|can't run this command", err.Error())
+					}
+				})
+			}
+		})
+	}
 }
