@@ -29,9 +29,9 @@ func (q *Quorum) Acquire(
 	}, terms.Timeout, about)
 	r.decider.first = first
 	r.Op, l.begun = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
-	won := false
+	kept := false
 	defer func() {
-		if !won { // also if the OnVote callback panics
+		if !kept { // also if the OnVote callback panics
 			l.Release(false, nil)
 		}
 	}()
@@ -44,7 +44,7 @@ func (q *Quorum) Acquire(
 	if err := l.settle(ctx, r, failures); err != nil {
 		return nil, err
 	}
-	won = true
+	kept = true
 	return l, nil
 }
 

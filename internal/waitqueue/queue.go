@@ -291,8 +291,9 @@ func (q *queue) published(h *Hold, subscribers int, released time.Time) {
 	if q.subscription != nil {
 		subscribers-- // the queue's own one
 	}
-	q.cooldown.others = max(0, subscribers)
-	q.beginCooldown(h.cohort, released)
+	if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
+		q.beginCooldown(h.cohort, released)
+	}
 	q.advance()
 }
 

@@ -43,3 +43,13 @@ func TestRounds(t *testing.T) {
 		assert.Equal(t, tt.rounds, rounds(tt.width, tt.others), "%+v", tt)
 	}
 }
+
+// A count of subscribers begins a cooldown only if it shows other processes.
+func TestACountWithoutOthersBeginsNoCooldown(t *testing.T) {
+	t.Parallel()
+	q := &queue{all: New(Config{}), width: 1, holds: 1}
+	q.published(&Hold{}, 0, start)
+	assert.Equal(t, cooldown{}, q.cooldown)
+	q.published(&Hold{}, 1, start)
+	assert.Equal(t, cooldown{others: 1, until: start.Add(minCooldown)}, q.cooldown)
+}

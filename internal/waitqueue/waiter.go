@@ -100,8 +100,9 @@ func (w *Waiter) ask() {
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
 func (w *Waiter) Leave() { w.handle(func(q *queue) { q.leave(w) }) }
 
-// Failed records why an attempt of the waiter failed. denied reports whether the masters denied the attempt. If not,
-// Failed publishes a release that was silent: waiters in other processes would get no message otherwise.
+// Failed records why an attempt of the waiter, which is no TryLock, failed. denied reports whether the masters denied
+// the attempt. If not, Failed publishes a release that was silent: waiters in other processes would get no message
+// otherwise.
 func (w *Waiter) Failed(err error, denied bool) {
 	w.handle(func(q *queue) { q.failed(w, err, denied) })
 }

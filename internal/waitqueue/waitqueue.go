@@ -128,9 +128,11 @@ func (qs *Queues) handle(f func()) {
 // locked calls f with the mutex held, and returns the effects of the event.
 func (qs *Queues) locked(f func()) (e effects) {
 	qs.mu.Lock()
-	defer qs.mu.Unlock()
+	defer func() {
+		e, qs.effects = qs.effects, effects{} // also if f panics
+		qs.mu.Unlock()
+	}()
 	f()
-	e, qs.effects = qs.effects, effects{}
 	return e
 }
 

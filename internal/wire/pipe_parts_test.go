@@ -172,6 +172,7 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		"a suspect master":         func(p *core) { p.state.health.fail(errBroken, at(9)) },
 		"a batch is being written": func(p *core) { p.conn.writer = p.conn.link },
 		"a PING is outstanding":    func(p *core) { p.state.calls.written = nil; p.state.calls.ping(at(9)) },
+		"a successor waits":        func(p *core) { p.conn.successor = fakeLink{} }, // so the connection is closed
 		"a closed pipe":            func(p *core) { p.closing.closed = true },
 	} {
 		p := newCore(fakeLink{stream: true})

@@ -80,7 +80,7 @@ func (co *core) scheduleNext(fx *effects) {
 func (co *core) mayStream() bool {
 	c := &co.state.calls
 	return len(c.written) > 0 && len(c.queue) > 0 && !c.pinging() && co.state.health.suspect == nil &&
-		co.conn.writer == nil && !co.closing.closed
+		co.conn.writer == nil && co.conn.successor == nil && !co.closing.closed
 }
 
 // nextAhead decides whether a batch is sent while replies to earlier ones are outstanding.
