@@ -94,6 +94,20 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 		`they restarted within the restart window, and may vote in \S+\n$`, young.stderr.String())
 }
 
+func TestRunWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	for _, m := range masters[:3] {
+		m.Stop()
+	}
+	for _, flag := range []string{"--try", "--wait=300ms"} {
+		got := redlock(t, masters, "run", flag, "name", "--", "echo", "must not run")
+		got.fails(t, 69, "no majority of the masters answered", "connection refused", "redlock status")
+	}
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n, "what the minority granted is released")
+}
+
 func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
