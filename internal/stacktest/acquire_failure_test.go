@@ -269,28 +269,3 @@ func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 		})
 	}
 }
-
-// This holds from the first lock on, without the guard, too.
-func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
-	inWorld(t, 2, func(t *testing.T, w *world) {
-		w.Alias("10.9.9.9:6379", 1)
-		urls := append(w.URLs(), "redis://10.9.9.9:6379")
-
-		w.Master(0).Crash()
-		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithoutRestartGuard())
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum, "one server is no majority of three")
-		synctest.Wait()
-		assert.Zero(t, w.keys())
-		w.Master(0).Restart()
-		time.Sleep(time.Minute)
-
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		assert.Equal(t, 2, w.holders("x", lk.Token()), "two servers are")
-		require.NoError(t, lk.Extend(t.Context()))
-		w.Master(0).Wipe()
-		require.Error(t, lk.Extend(t.Context()), "one server is no majority for an extension")
-		_ = lk.Unlock(t.Context())
-	})
-}

@@ -104,27 +104,6 @@ func counted(m *simnet.Master, name string) string {
 	return last
 }
 
-// An attempt within the restart window cannot succeed. If it counted all the same, with a slow clock, a reader would
-// take that for what the last writer left.
-func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		ahead := w.locker(t, "ahead", redlock.WithFencing(), redlock.WithoutKeepalive())
-		slow := w.locker(t, "slow", redlock.WithFencing())
-		w.Host("ahead").Clock().SetAhead(4 * time.Second) // less than half the window
-		before, err := ahead.RW("x").TryLock(t.Context())
-		require.NoError(t, err)
-		each(w.Masters(), (*simnet.Master).Restart)
-		for range 3 { // the first finds that the connections have ended
-			_, err = slow.RW("x").TryLock(t.Context())
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			time.Sleep(time.Second)
-		}
-		assert.Zero(t, w.keys(), "nothing was counted")
-		time.Sleep(2 * ttl)
-		assert.Greater(t, rlock(t, slow, "x").Fence(), before.Fence())
-	})
-}
-
 func TestCountersEndADayAfterTheirLastLock(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithTTL(time.Hour))
@@ -191,29 +170,5 @@ func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
 		}
 		each(w.Masters(), func(m *simnet.Master) { m.Redis().Del(kind.FenceKey("x")) }) // as the error says
 		assert.NotZero(t, fenced(t, l, "x").Fence())
-	})
-}
-
-// Only the write-back carries it from one to the next.
-func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		for i, m := range w.Masters() {
-			count(m, "x", []string{"5", "9000000000000000", "7", "8", "8000000000000000"}[i])
-		}
-		var last uint64
-		for _, away := range [][]int{{0, 2}, {1, 3}, {2, 4}, {1, 4}, {0, 1}, {3, 4}} {
-			for _, i := range away {
-				w.Master(i).BlackHole()
-			}
-			lk := fenced(t, l, "x")
-			assert.Greater(t, lk.Fence(), last, "without %v", away)
-			last = lk.Fence()
-			unlock(t, lk)
-			for _, i := range away {
-				w.Master(i).Heal()
-			}
-			time.Sleep(2 * time.Second)
-		}
 	})
 }

@@ -198,7 +198,7 @@ func TestOneMasterThatRepliesNonsense(t *testing.T) {
 			require.Error(t, err, nonsense)
 			_, err = l.Reentrant("x", "me").TryLock(t.Context())
 			require.Error(t, err, nonsense)
-			for _, wait := range []call{byMutex, byWriter, queued["several"].wait} {
+			for _, wait := range []call{byMutex, byWriter, bySeveral} {
 				_, err := wait(within(t, time.Second), l, 0)
 				require.ErrorIs(t, err, context.DeadlineExceeded, nonsense)
 			}
@@ -207,44 +207,6 @@ func TestOneMasterThatRepliesNonsense(t *testing.T) {
 			require.NoError(t, err)
 			unlock(t, lk)
 		})
-	}
-}
-
-// A silent or refusing minority makes no call of any kind slower.
-func TestNoKindWaitsForAMinority(t *testing.T) {
-	t.Parallel()
-	const way = 10 * time.Millisecond
-	for fault, do := range map[string]func(m *simnet.Master){
-		"frozen": (*simnet.Master).Freeze, "down": (*simnet.Master).Crash,
-		"cut off": func(m *simnet.Master) { m.BlackHole() },
-	} {
-		for _, k := range permitless {
-			bubble(t, 5, func(t *testing.T, w *world) {
-				for i := range 5 {
-					w.Master(i).Delay(way, 0)
-				}
-				ours := w.locker(t, "us")
-				timed := func(what string, f func() error) {
-					t.Helper()
-					began := time.Now()
-					require.NoError(t, f(), "%s: %s", k.name, what)
-					assert.LessOrEqual(t, time.Since(began), 4*way, "%s: %s, two masters %s", k.name, what, fault)
-				}
-				require.NoError(t, lock(t, ours, "x").Unlock(t.Context())) // connects
-				time.Sleep(2 * way)
-				do(w.Master(1))
-				do(w.Master(3))
-				for range 3 {
-					var l *redlock.Lock
-					timed("lock", func() (err error) {
-						l, err = k.try(t.Context(), ours)
-						return err
-					})
-					timed("extend", func() error { return l.Extend(t.Context()) })
-					timed("unlock", func() error { return l.Unlock(t.Context()) })
-				}
-			})
-		}
 	}
 }
 

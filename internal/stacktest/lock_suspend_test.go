@@ -69,55 +69,6 @@ func TestALockThatEndedDuringASuspensionIsLost(t *testing.T) {
 	}
 }
 
-// TestAnExtensionIsNotSentAfterASuspension has an extension wait behind another request when the machine is suspended.
-// Its deadline is on a clock that stands still meanwhile. Sent after that, it would restore an old fencing token, which
-// the next holder that may share it would get.
-func TestAnExtensionIsNotSentAfterASuspension(t *testing.T) {
-	t.Parallel()
-	for name, acquire := range map[string]func(*redlock.Locker) (*redlock.Lock, error){
-		"reader": func(l *redlock.Locker) (*redlock.Lock, error) { return l.RW("x").TryRLock(context.Background()) },
-		"owner": func(l *redlock.Locker) (*redlock.Lock, error) {
-			return l.Reentrant("x", "me").TryLock(context.Background())
-		},
-	} {
-		subWorld(t, name, 3, func(t *testing.T, w *world) {
-			old, other := w.locker(t, "old", redlock.WithFencing()), w.locker(t, "other", redlock.WithFencing())
-			w.distance("old", 3*time.Millisecond)
-			first, err := acquire(old)
-			require.NoError(t, err)
-			time.Sleep(500 * time.Millisecond)
-			go func() { _, _ = old.Inspect(t.Context(), "y") }()
-			time.Sleep(time.Millisecond)
-			go func() { _ = first.Extend(t.Context()) }()
-			time.Sleep(time.Millisecond)
-			for i := range w.Masters() {
-				w.Host("old").To(i).Cut(simnet.FromMaster)
-			}
-			w.Host("old").Suspend()
-			time.Sleep(ttl)
-			writer, err := other.RW("x").TryLock(t.Context())
-			require.NoError(t, err)
-			unlock(t, writer)
-			synctest.Wait()
-			for i, m := range w.Masters() {
-				m.Reset()
-				m.Restart()
-				w.Host("old").To(i).Heal()
-			}
-			time.Sleep(8 * time.Second)
-			w.Host("old").Resume()
-			time.Sleep(time.Second)
-			require.ErrorIs(t, first.Err(), redlock.ErrLost)
-			assert.Zero(t, w.keys(), "nothing is restored")
-			time.Sleep(ttl)
-			second, err := acquire(w.locker(t, "next", redlock.WithFencing()))
-			require.NoError(t, err)
-			assert.Greater(t, second.Fence(), writer.Fence())
-			unlock(t, second)
-		})
-	}
-}
-
 // The alarm notices a suspension within a second of its end.
 func TestTheContextEndsWithinASecondOfASuspension(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -2,7 +2,6 @@ package stacktest_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,37 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
-
-// In virtual time: all masters refuse the releases of an idle Locker for a TTL. It was 4,790 commands a second.
-func TestRefusedReleasesOfAnIdleLockerCostAFewCommandsASecond(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
-		const n = 1000
-		var locks []*redlock.Lock
-		for i := range n {
-			locks = append(locks, lock(t, l, fmt.Sprint(i)))
-		}
-		synctest.Wait()
-		for _, m := range w.Masters() {
-			m.Reply("NOPERM this user has no permissions to run the 'evalsha' command", "EVALSHA")
-		}
-		for _, lk := range locks {
-			require.ErrorIs(t, lk.Unlock(context.Background()), redlock.ErrNoQuorum)
-		}
-		w.forget()
-		time.Sleep(2 * ttl)
-		assert.LessOrEqual(t, len(w.asked()), 3*2*int(2*ttl/time.Second))
-		assert.Len(t, log.lines("refuses releases"), 3, "once for each master")
-		began := time.Now()
-		_, err := l.Lock(within(t, time.Minute), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, err, "evalsha' command")
-		assert.GreaterOrEqual(t, len(redlock.NodeErrors(err)), 2, err.Error())
-		assert.Zero(t, time.Since(began))
-		assert.Zero(t, w.keys())
-	})
-}
 
 // A master that begins to refuse scripts is named in the log once for the releases and once for the locks, and so is
 // the end of that.
@@ -71,20 +39,6 @@ func TestTheLogNamesAMasterThatRefusesScripts(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, log.lines("executes releases again"), 1)
 		assert.Len(t, log.lines("allows scripts again"), 1)
-	})
-}
-
-// What a script says of one name, whatever the name is, does not keep the master from being asked for others.
-func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		const name = "unknown command"
-		l := w.locker(t, "a")
-		w.warm(t, l)
-		each(w.Masters(), func(m *simnet.Master) { m.Set(kind.FenceKey(name), "foreign", 0) })
-		_, err := l.TryLock(t.Context(), name, redlock.WithFencing())
-		require.ErrorContains(t, err, "is no fence")
-		synctest.Wait()
-		unlock(t, lock(t, l, "x"))
 	})
 }
 

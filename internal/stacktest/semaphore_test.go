@@ -2,7 +2,6 @@ package stacktest_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -90,69 +89,6 @@ func countAcquires(n *int) *redlock.Trace {
 	}}
 }
 
-// share counts the permits of one process.
-type share struct {
-	mu      sync.Mutex
-	permits int
-	longest time.Duration // the longest wait
-}
-
-// waited records a wait, also that of a call that failed.
-func (s *share) waited(wait time.Duration, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.longest = max(s.longest, wait)
-	if err == nil {
-		s.permits++
-	}
-}
-
-// A process that is further from the masters than another gets permits, too, while both want all of them.
-func TestAFarProcessGetsPermits(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		far   time.Duration // its round trip; that of the near one is 0.1 ms
-		slots int
-		least int // of the far process's permits, in hundredths of the near one's
-	}{{2 * time.Millisecond, 1, 25}, {2 * time.Millisecond, 3, 25}, {10 * time.Millisecond, 2, 5}} {
-		subWorld(t, fmt.Sprint(tt.far, ", ", tt.slots), 3, func(t *testing.T, w *world) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			var near, far share
-			var all sync.WaitGroup
-			wantPermits(ctx, t, &all, w, "near", 100*time.Microsecond, 3*tt.slots, tt.slots, &near)
-			wantPermits(ctx, t, &all, w, "far", tt.far, 3*tt.slots, tt.slots, &far)
-			all.Wait()
-			assert.GreaterOrEqual(t, 100*far.permits, tt.least*near.permits, "%d, %d", near.permits, far.permits)
-			assert.Less(t, far.longest, 2*time.Second)
-		})
-	}
-}
-
-// wantPermits has callers acquire permits and hold them for 5 ms, again and again until ctx ends.
-func wantPermits(
-	ctx context.Context, t *testing.T, all *sync.WaitGroup, w *world, host string, trip time.Duration,
-	callers, slots int, s *share,
-) {
-	t.Helper()
-	l := w.locker(t, host, redlock.WithoutHandOver())
-	w.distance(host, trip/2)
-	for range callers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				began := time.Now()
-				permit, err := l.Semaphore("x", slots).Acquire(ctx)
-				s.waited(time.Since(began), err)
-				if err != nil {
-					return // ctx has ended
-				}
-				time.Sleep(5 * time.Millisecond)
-				assert.NoError(t, permit.Unlock(context.WithoutCancel(ctx)))
-			}
-		})
-	}
-}
-
 // The first majority of the answers need not show that a majority has another number.
 func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -173,30 +109,4 @@ func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
 		assert.Equal(t, redlock.SlotsError{Name: "x", Want: 1, Have: 3}, *slots)
 		require.NotErrorIs(t, err, redlock.ErrHeld)
 	})
-}
-
-// Processes that never wait for long do not keep another one out.
-func TestAProcessMoreThanSlotsGetsPermits(t *testing.T) {
-	t.Parallel()
-	for _, slots := range []int{2, 4} {
-		bubble(t, 3, func(t *testing.T, w *world) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			shares := make([]share, slots+1)
-			var all sync.WaitGroup
-			for i := range shares {
-				wantPermits(ctx, t, &all, w, fmt.Sprint("host-", i), time.Millisecond, 1, slots, &shares[i])
-			}
-			all.Wait()
-			sum := 0
-			for i := range shares {
-				sum += shares[i].permits
-			}
-			for i := range shares {
-				least := sum / (slots + 1) / 4
-				assert.GreaterOrEqual(t, shares[i].permits, least, "of %d permits, %d slots", sum, slots)
-				assert.Less(t, shares[i].longest, 2*time.Second)
-			}
-		})
-	}
 }

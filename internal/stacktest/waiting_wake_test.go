@@ -104,7 +104,7 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 	}
 	for name, c := range map[string]call{
 		"mutex": byMutex, "reader": byReader, "writer": byWriter, "owner": byOwner, "permit": byOnlyPermit,
-		"several": queued["several"].wait,
+		"several": bySeveral,
 		"fenced": func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
 			return l.Lock(ctx, "x", redlock.WithFencing())
 		},

@@ -18,6 +18,7 @@ const (
 	words72       = resp.Error("NOPERM ACL failure in script: User me has no permissions to run the 'del' command")
 	noDel         = resp.Error("ERR Unknown Redis command called from script")
 	noKey         = resp.Error("NOPERM this user has no permissions to access one of the keys used as arguments")
+	foreignFence  = resp.Error("WRONGTYPE redlock:fence:unknown command is no fence")
 	noKeyInScript = resp.Error("ERR The user executing the script can't access at least one of the keys mentioned")
 )
 
@@ -45,6 +46,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		"a key":                 {anyCall(durable), noKey, false, false, false},
 		"a key in a script":     {anyCall(durable), noKeyInScript, false, false, false},
 		"another error":         {anyCall(durable), errBroken, false, false, false},
+		"a name like a refusal": {anyCall(durable), foreignFence, false, false, false},
 	} {
 		var rs rights
 		found := rs.learn(c.call, c.err, at(9))
