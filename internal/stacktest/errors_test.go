@@ -58,8 +58,7 @@ func manyNames(n int) []string {
 	return all
 }
 
-// texts make every other error of every method than textsAfter. Its text and what it matches are in
-// testdata/errors.txt.
+// texts make the other errors of every method. The text of each and what it matches are in testdata/errors.txt.
 var texts = map[string]func(s fixture) error{
 	"Open, no masters": func(fixture) error {
 		return errorOf(redlock.Open(nil))

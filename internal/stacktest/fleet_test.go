@@ -206,9 +206,7 @@ func (w *world) reaching(t *testing.T, list, reached []int, opts ...redlock.Opti
 
 // twoHolders has a client of the old list lock on the masters old and disappear in the middle of the change, does a
 // step, and has a client of the new list lock on the masters next. It returns whether both have the lock then.
-func (c change) twoHolders(
-	t *testing.T, old, next []int, step func(w *world), opts ...redlock.Option,
-) (two bool) {
+func (c change) twoHolders(t *testing.T, old, next []int, step func(w *world), opts ...redlock.Option) (two bool) {
 	t.Helper()
 	bubble(t, migrating, func(t *testing.T, w *world) {
 		w.stop(without([]int{0, 1, 2, 3, 4, 5}, slices.Concat(c.from, without(c.to, c.off))))

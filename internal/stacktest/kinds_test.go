@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -205,103 +204,99 @@ func TestLockAllIsAllOrNothing(t *testing.T) {
 	})
 }
 
-func TestAMinHoldKeepsTheName(t *testing.T) {
+func TestASemaphoreHasNPermits(t *testing.T) {
 	t.Parallel()
-	const d = 8 * time.Second
-	for _, k := range kinds {
-		if k.name == "reader" {
-			continue
-		}
-		for _, end := range []string{"Unlock", "Unlock and Close", "Close"} {
-			bubble(t, 5, func(t *testing.T, w *world) {
-				a, b := w.locker(t, "a"), w.locker(t, "b")
-				lk, err := k.try(t.Context(), a, redlock.WithMinHold(d), redlock.WithFencing())
-				require.NoError(t, err, k.name)
-				acquired := time.Now()
-				time.Sleep(3 * time.Second)
-				if end != "Close" {
-					unlock(t, lk)
-				}
-				if end != "Unlock" {
-					require.NoError(t, a.Close())
-				}
-				_, err = k.try(t.Context(), b)
-				require.ErrorIs(t, err, redlock.ErrHeld, k.name)
-				assert.True(t, strings.HasPrefix(holder(t, b, "x").Token, "min-hold:"))
-				out := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
-				got := granted(t, out, d)
-				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", k.name, end)
-				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond, "%s, %s", k.name, end)
-				unlock(t, got)
-			})
-		}
+	for _, n := range []int{1, 3, 5} {
+		bubble(t, n, func(t *testing.T, w *world) {
+			lockers := []*redlock.Locker{w.locker(t, "a"), w.locker(t, "b")}
+			ctx := t.Context()
+			var permits []*redlock.Lock
+			for i := range 3 {
+				p, err := lockers[i%2].Semaphore("x", 3).TryAcquire(ctx)
+				require.NoError(t, err, "permit %d", i)
+				permits = append(permits, p)
+			}
+			for _, l := range lockers {
+				_, err := l.Semaphore("x", 3).TryAcquire(ctx)
+				assert.EqualValues(t, "semaphore", heldError(t, err).Kind)
+				_, err = l.TryLock(ctx, "x")
+				require.ErrorIs(t, err, redlock.ErrHeld, "one name is one lock")
+				_, err = l.RW("x").TryRLock(ctx)
+				require.ErrorIs(t, err, redlock.ErrHeld)
+			}
+			h := inspect(t, lockers[0], "x")
+			assert.EqualValues(t, "semaphore", h.Kind)
+			assert.Equal(t, 3, h.Slots)
+			slots := []int{}
+			for _, holder := range h.Holders {
+				slots = append(slots, holder.Slot)
+			}
+			assert.ElementsMatch(t, []int{1, 2, 3}, slots)
+			for _, p := range permits {
+				unlock(t, p)
+			}
+			time.Sleep(10 * time.Millisecond) // Unlock returns at the majority
+			assert.Zero(t, w.keys(), "no key stays")
+			unlock(t, lock(t, lockers[1], "x"))
+		})
 	}
 }
 
-// A job that never ran must be able to run elsewhere.
-func TestALockThatNoCallerGotKeepsNoMinHold(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
-			AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { panic("the caller's") },
-		}))
-		assert.Panics(t, func() { _, _ = a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second)) })
-		time.Sleep(10 * time.Millisecond)
-		unlock(t, lock(t, w.locker(t, "b"), "x"))
-	})
-}
-
-// Nor does one that is granted just when its Locker begins to close: its caller gets ErrClosed.
-func TestALockThatAClosedLockerGotKeepsNoMinHold(t *testing.T) {
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		c := &closingClock{Clock: w.Host("a").Clock()}
-		a := w.locker(t, "a", redlock.WithClock(c), redlock.WithTrace(&redlock.Trace{
-			Vote: func(context.Context, redlock.VoteEvent) { c.armed.Store(true) },
-		}))
-		c.locker = a
-		_, err := a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second))
-		require.ErrorIs(t, err, redlock.ErrClosed)
-		time.Sleep(10 * time.Millisecond)
-		unlock(t, lock(t, w.locker(t, "b"), "x"))
-	})
-}
-
-// closingClock is a clock that begins to close a Locker when it is read for the first time since it was armed.
-type closingClock struct {
-	clock.Clock
-	locker *redlock.Locker
-	armed  atomic.Bool
-}
-
-func (c *closingClock) Now() time.Time {
-	if c.armed.CompareAndSwap(true, false) {
-		go func() { _ = c.locker.Close() }()
-		<-c.locker.Closed()
-	}
-	return c.Clock.Now()
-}
-
-// TestAMinHoldLastsOnFastMasters has the clocks of all masters gain less than half of the drift budget.
-func TestAMinHoldLastsOnFastMasters(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		const d = 9 * time.Second
-		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithRetry(time.Millisecond, time.Millisecond))
-		each(w.Masters(), func(m *simnet.Master) { m.Rate(1.004) })
-		job := lock(t, a, "x", redlock.WithMinHold(d))
-		acquired := time.Now()
-		unlock(t, job)
-		time.Sleep(d - 100*time.Millisecond)
-		got := granted(t, locking(t.Context(), b, "x"), 2*d)
-		require.GreaterOrEqual(t, time.Since(acquired), d)
+func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		acquires := 0
+		a, b := w.locker(t, "a"), w.locker(t, "b", redlock.WithTrace(countAcquires(&acquires)))
+		var permits []*redlock.Lock
+		for range 4 {
+			p, err := a.Semaphore("x", 4).Acquire(t.Context())
+			require.NoError(t, err)
+			permits = append(permits, p)
+		}
+		out := inBackground(func() (*redlock.Lock, error) {
+			return b.Semaphore("x", 4).Acquire(t.Context(), redlock.WithRetry(time.Minute, time.Hour))
+		})
+		waiting(t, out)
+		time.Sleep(3 * time.Second)
+		waiting(t, out)
+		acquires = 0
+		unlock(t, permits[2])
+		got := granted(t, out, 20*time.Millisecond)
+		synctest.Wait()
+		assert.LessOrEqual(t, acquires, 5, "the message has the slot: one round")
 		unlock(t, got)
 	})
 }
 
-func TestAfterItsMinHoldALockIsReleasedAtOnce(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
+// countAcquires counts the votes on acquisitions. The caller reads the number when no goroutine asks.
+func countAcquires(n *int) *redlock.Trace {
+	var mu sync.Mutex
+	return &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Op == "acquire" {
+			*n++
+		}
+	}}
+}
+
+// The first majority of the answers need not show that a majority has another number.
+func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
 		a := w.locker(t, "a")
-		lk := lock(t, a, "x", redlock.WithMinHold(5*time.Second))
-		time.Sleep(20 * time.Second) // extended meanwhile
-		unlock(t, lk)
-		unlock(t, lock(t, a, "x"))
+		w.warm(t, a)
+		for i, m := range w.Masters() {
+			permit := "redlock:semaphore:3:1:b:0123456789abcdef0123456789abcdef"
+			if i > 2 {
+				permit = "redlock:semaphore:1:1:gone:0123456789abcdef0123456789abcdef"
+			}
+			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), permit)
+			require.NoError(t, err)
+		}
+		each(w.some(1, 3), func(m *simnet.Master) { m.Delay(20*time.Millisecond, 0) })
+		_, err := a.Semaphore("x", 1).TryAcquire(t.Context())
+		var slots *redlock.SlotsError
+		require.ErrorAs(t, err, &slots)
+		assert.Equal(t, redlock.SlotsError{Name: "x", Want: 1, Have: 3}, *slots)
+		require.NotErrorIs(t, err, redlock.ErrHeld)
 	})
 }

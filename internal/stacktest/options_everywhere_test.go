@@ -14,6 +14,8 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testcert"
 )
 
 // way is a way to get a lock on name. It calls use while it has the lock, and returns the first error. The lock of some
@@ -275,4 +277,29 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestATLSConfigurationOfALocker(t *testing.T) {
+	t.Parallel()
+	_, err := redlock.Open([]string{"rediss://10.0.0.1"}, redlock.WithTLSConfig(nil))
+	require.ErrorContains(t, err, "redlock: TLS configuration nil")
+
+	ca := testcert.New(t)
+	config := ca.Trusting()
+	option := redlock.WithTLSConfig(config)
+	config.RootCAs = nil // it was copied
+	cert, key, authority := ca.Files(ca.Valid())
+	urls := redisproc.TLSURLs(redisproc.ForTLSTest(t, 2, cert, key, authority))
+	urls = append(urls, redisproc.ForTest(t, 1)[0].URL())
+	urls[1] = strings.Replace(urls[1], "rediss", "REDISS", 1)
+	l, err := redlock.Open(urls, option, redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	unlock(t, lock(t, l, "x"))
+	nodes, err := l.Nodes(t.Context())
+	require.NoError(t, err)
+	for _, n := range nodes {
+		assert.True(t, n.Reachable, "%v", n.Err)
+	}
+	assert.Empty(t, config.ServerName)
 }

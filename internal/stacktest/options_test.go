@@ -178,14 +178,6 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 	})
 }
 
-func TestOpenAndNewSendNothing(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		w.locker(t, "a")
-		time.Sleep(time.Hour)
-		w.undialed(t)
-	})
-}
-
 func TestNewRefusesMastersThatAreNilOrOfAnotherLocker(t *testing.T) {
 	inWorld(t, 1, func(t *testing.T, w *world) {
 		_, err := redlock.New([]*node.Node{nil})

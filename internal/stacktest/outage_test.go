@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,5 +229,22 @@ func TestARefusedExtensionSaysWhy(t *testing.T) {
 		require.Len(t, said, 2)
 		assert.Contains(t, said[1], reason)
 		w.Heal()
+	})
+}
+
+// A call that waits says so within two seconds, although its first attempt takes a second to connect.
+func TestAnOutageIsLoggedWhileConnecting(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log strings.Builder
+		l := w.locker(t, "here", redlock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		each(w.Masters(), func(m *simnet.Master) { m.BlackHole() })
+		ctx, cancel := context.WithCancel(t.Context())
+		out := locking(ctx, l, "x")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		cancel()
+		require.Error(t, (<-out).err)
+		require.NoError(t, l.Close())
+		assert.Contains(t, log.String(), "waiting, since no majority of the masters answers")
 	})
 }

@@ -1,98 +1,25 @@
 package stacktest_test
 
 import (
+	"context"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // patient waits by messages and TTLs alone: its backoff is longer than any test.
 var patient = redlock.WithRetry(time.Hour, time.Hour)
-
-// Ten Lockers want one name, over a slow network.
-func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		n     int
-		fault func(w *world, i int)
-		most  time.Duration
-	}{
-		{"three masters", 3, nil, time.Second},
-		{"five masters", 5, nil, time.Second},
-		{"one is down", 5, func(w *world, i int) { w.Master(i).Crash() }, time.Second},
-		// If it is the first node, these take 1.7 s on average, and at most 2.03 s in 320 runs.
-		{"one is frozen", 5, func(w *world, i int) { w.Master(i).Freeze() }, 4 * time.Second},
-		{"one is cut off", 5, func(w *world, i int) { w.Master(i).BlackHole() }, 4 * time.Second},
-		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
-		{
-			"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") },
-			2 * time.Second,
-		},
-	} {
-		cycles, first := int64(100), firstNode("x", tt.n)
-		faulty := map[string]int{"": -1}
-		if tt.fault != nil {
-			cycles, faulty = 40, map[string]int{": the first node": first, ": another": (first + 1) % tt.n}
-		}
-		for which, i := range faulty {
-			subWorld(t, tt.name+which, tt.n, func(t *testing.T, w *world) {
-				each(w.Masters(), func(m *simnet.Master) { m.Delay(500*time.Microsecond, 500*time.Microsecond) })
-				if tt.fault != nil {
-					tt.fault(w, i)
-				}
-				took := contend(t, w, 10, cycles)
-				t.Logf("%d cycles in %v, %d commands", cycles, took, len(w.asked()))
-				assert.Less(t, took, tt.most)
-				if tt.fault == nil {
-					for _, m := range w.some(1, tt.n) {
-						other := w.Master((first + m.Index()) % tt.n)
-						assert.Less(
-							t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"),
-							"most attempts end with the first; without one it would be as many",
-						)
-					}
-				}
-			})
-		}
-	}
-}
-
-// contend has so many Lockers, each of a process of its own, lock x until they have done so often enough together, and
-// returns how long that took.
-func contend(t *testing.T, w *world, lockers int, cycles int64, opts ...redlock.Option) time.Duration {
-	t.Helper()
-	var done, holders atomic.Int64
-	var wg sync.WaitGroup
-	began := time.Now()
-	for i := range lockers {
-		l := w.locker(t, fmt.Sprintf("host-%d", i), opts...)
-		wg.Go(func() {
-			for done.Load() < cycles {
-				lk, err := l.Lock(t.Context(), "x")
-				if !assert.NoError(t, err) {
-					return
-				}
-				assert.Equal(t, int64(1), holders.Add(1), "holders at once")
-				time.Sleep(time.Millisecond)
-				holders.Add(-1)
-				assert.NoError(t, lk.Unlock(t.Context()))
-				done.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	return time.Since(began)
-}
 
 // Only release messages wake the waiters, and every release is followed by the next holder at once.
 func TestNoWakeUpIsLost(t *testing.T) {
@@ -189,9 +116,207 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-// firstNode returns which of n masters contenders for a name ask first.
-func firstNode(name string, n int) int {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return int(h.Sum64() % uint64(n))
+// wake is a test in which the Locker a has x, or a majority of the masters has granted it x, and b waits for it.
+type wake struct {
+	*world
+	t    *testing.T
+	a, b *redlock.Locker
+}
+
+// late makes the answers to a so late.
+func (w *wake) late(d time.Duration) {
+	for i := range w.Masters() {
+		w.Host("a").To(i).DelayWay(simnet.FromMaster, d, 0)
+	}
+}
+
+// asks has a ask for x until its context ends.
+func (w *wake) asks(c call, late time.Duration) (ends func()) {
+	w.late(late)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	out := inBackground(func() (*redlock.Lock, error) { return c(ctx, w.a, 0) })
+	return func() {
+		cancel()
+		require.ErrorIs(w.t, (<-out).err, context.Canceled)
+	}
+}
+
+// Whatever ends what a has or was granted, b learns of it at once, although its back-off and the TTL are long.
+func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		begin func(w *wake) (end func())
+		runs  time.Duration // from begin to end
+		free  time.Duration // how long the name stays taken after the end
+	}{
+		"an Unlock": {begin: func(w *wake) func() {
+			lk := lock(w.t, w.a, "x")
+			return func() { unlock(w.t, lk) }
+		}},
+		"an Unlock with a minimum hold": {begin: func(w *wake) func() {
+			lk := lock(w.t, w.a, "x", redlock.WithMinHold(3*time.Second))
+			return func() { unlock(w.t, lk) }
+		}, runs: time.Second, free: 2 * time.Second},
+		"an Unlock of a permit with a minimum hold": {begin: func(w *wake) func() {
+			lk, err := w.a.Semaphore("x", 1).TryAcquire(w.t.Context(), redlock.WithMinHold(3*time.Second))
+			require.NoError(w.t, err)
+			return func() { unlock(w.t, lk) }
+		}, runs: time.Second, free: 2 * time.Second},
+		"Close": {begin: func(w *wake) func() {
+			lock(w.t, w.a, "x")
+			return func() { require.NoError(w.t, w.a.Close()) }
+		}},
+		"Close while the masters are asked": {begin: func(w *wake) func() {
+			w.late(400 * time.Millisecond)
+			out := locking(w.t.Context(), w.a, "x")
+			return func() {
+				go func() { _ = w.a.Close() }()
+				require.ErrorIs(w.t, (<-out).err, redlock.ErrClosed)
+			}
+		}},
+		"votes after the node timeout": {begin: func(w *wake) func() {
+			w.asks(byMutex, timeout+100*time.Millisecond)
+			return func() {}
+		}, runs: timeout},
+		"a hook that panics": {begin: func(w *wake) func() {
+			stop := make(chan struct{})
+			trace := &redlock.Trace{AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { <-stop; panic("hook") }}
+			l := w.locker(w.t, "a", redlock.WithTrace(trace))
+			go func() {
+				defer func() { _ = recover() }()
+				_, _ = l.Lock(w.t.Context(), "x")
+			}()
+			synctest.Wait()
+			return func() { close(stop) }
+		}},
+		"a silent release, whose next waiter gives up": {begin: func(w *wake) func() {
+			first, err := w.a.RW("x").Lock(w.t.Context())
+			require.NoError(w.t, err)
+			ctx, cancel := context.WithCancel(w.t.Context())
+			next := inBackground(func() (*redlock.Lock, error) { return w.a.RW("x").Lock(ctx) })
+			return func() {
+				w.late(200 * time.Millisecond)
+				go func() { assert.NoError(w.t, first.Unlock(context.Background())) }()
+				time.Sleep(100 * time.Millisecond)
+				cancel()
+				require.ErrorIs(w.t, (<-next).err, context.Canceled)
+			}
+		}},
+	}
+	for name, c := range map[string]call{
+		"mutex": byMutex, "reader": byReader, "writer": byWriter, "owner": byOwner, "permit": byOnlyPermit,
+		"several": bySeveral,
+		"fenced": func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+			return l.Lock(ctx, "x", redlock.WithFencing())
+		},
+	} {
+		tt := cases["an Unlock"]
+		tt.begin = func(w *wake) func() {
+			lk, err := c(w.t.Context(), w.a, 0) // all masters have the scripts then
+			require.NoError(w.t, err)
+			unlock(w.t, lk)
+			synctest.Wait()
+			return w.asks(c, 400*time.Millisecond)
+		}
+		tt.runs = 300 * time.Millisecond
+		cases["a caller that gives up, "+name] = tt
+	}
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, 3, func(t *testing.T, world *world) {
+				never := redlock.WithRetry(time.Minute, time.Minute)
+				w := &wake{world, t, world.locker(t, "a", never), world.locker(t, "b", never)}
+				w.warm(t, w.a)
+				w.warm(t, w.b)
+				began := time.Now()
+				end := tt.begin(w)
+				time.Sleep(10 * time.Millisecond)
+				out := locking(t.Context(), w.b, "x")
+				time.Sleep(tt.runs - time.Since(began))
+				waiting(t, out)
+				ended := time.Now()
+				end()
+				unlock(t, granted(t, out, time.Minute))
+				assert.Less(t, time.Since(ended)-tt.free, timeout)
+			})
+		})
+	}
+}
+
+// A waiter must try again once a majority of the masters has released the name and has said so, whichever other
+// messages came before. A message that does not belong to the release may wake it too early. That attempt is denied,
+// and the messages that are then left are not a majority any more.
+func TestAnEarlyMessageDoesNotHideARelease(t *testing.T) {
+	t.Parallel()
+	const lag = 300 * time.Millisecond
+	for _, tt := range []struct {
+		name    string
+		masters int
+		release []int // the masters on which the name is released; the others are down
+		slow    int   // the master that is slow; -1: none
+	}{
+		{"three masters, one down", 3, []int{0, 1}, -1},
+		{"five masters, two down", 5, []int{0, 1, 2}, -1},
+		{"five masters, two down, one slow", 5, []int{0, 1, 2}, 0},
+	} {
+		for _, order := range orders(tt.release) {
+			for early := range 1 << len(order) {
+				subWorld(t, fmt.Sprintf("%s, early %b, order %v", tt.name, early, order), tt.masters, func(t *testing.T, w *world) {
+					b := w.locker(t, "b", patient)
+					w.foreign("x", time.Hour)
+					out := locking(t.Context(), b, "x")
+					time.Sleep(time.Minute)
+					for _, m := range w.some(len(order), tt.masters) {
+						m.Crash()
+					}
+					if tt.slow >= 0 {
+						w.Host("b").To(tt.slow).Delay(lag/2, 0)
+					}
+					for i, m := range order {
+						if early&(1<<i) != 0 {
+							w.Master(m).Del("another", kind.Channel("x"), "")
+						}
+					}
+					time.Sleep(2 * time.Second)
+					waiting(t, out, "the name is held")
+					for _, m := range order {
+						w.Master(m).Del("x", kind.Channel("x"), "")
+						time.Sleep(20 * time.Millisecond)
+					}
+					unlock(t, granted(t, out, 5*lag))
+				})
+			}
+		}
+	}
+}
+
+// orders returns every order of some masters.
+func orders(masters []int) (all [][]int) {
+	if len(masters) == 0 {
+		return [][]int{nil}
+	}
+	for i, first := range masters {
+		rest := append(append([]int(nil), masters[:i]...), masters[i+1:]...)
+		for _, order := range orders(rest) {
+			all = append(all, append([]int{first}, order...))
+		}
+	}
+	return all
+}
+
+// A waiter that was denied asks one master before the others, so that contenders do not split the vote.
+func TestAWaiterAsksOneMasterFirst(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		w.foreign("x", time.Hour)
+		_, err := w.locker(t, "a").Lock(within(t, time.Minute), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		asked := make([]int, 5) // by master
+		for _, set := range w.sets() {
+			asked[set.Master]++
+		}
+		slices.Sort(asked)
+		assert.LessOrEqual(t, asked[3], 1, "others only in the first attempt")
+		assert.Greater(t, asked[4], 10)
+	})
 }
