@@ -57,21 +57,23 @@ func TestClocksOfMasters(t *testing.T) {
 	type testCase struct {
 		title, why string
 		severity   doctor.Severity
-		change     func(*wallclock.Clock) error
+		before     func(*wallclock.Clock) error // the examination
+		during     func(*wallclock.Clock) error
 	}
+	unchanged := func(*wallclock.Clock) error { return nil }
 	testmain.Each(t, map[string]testCase{
 		"fast": {
 			"the clock drifts beyond the budget", `it gains (19|20)\d{3} ppm .*, 1\.[89] of the drift budget|2\.0 of`,
-			doctor.Danger, func(c *wallclock.Clock) error { return c.Run(0.02) },
+			doctor.Danger, func(c *wallclock.Clock) error { return c.Run(0.02) }, unchanged,
 		},
 		"slow": {
 			"the clock drifts", `it gains -7\d{3} ppm`,
-			doctor.Warning, func(c *wallclock.Clock) error { return c.Run(-0.0075) },
+			doctor.Warning, func(c *wallclock.Clock) error { return c.Run(-0.0075) }, unchanged,
 		},
 		"back": {
 			"the clock stepped", `steps during the examination: 1, the first by -(29|30)\dms`,
-			doctor.Danger, func(c *wallclock.Clock) error {
-				time.Sleep(5 * time.Second) // during the examination
+			doctor.Danger, unchanged, func(c *wallclock.Clock) error {
+				time.Sleep(5 * time.Second)
 				return c.Jump(-300 * time.Millisecond)
 			},
 		},
@@ -79,7 +81,8 @@ func TestClocksOfMasters(t *testing.T) {
 		server, own := clocked(t)
 		changed := make(chan error, 1)
 		locker := open(t, []string{server.URL()})
-		go func() { changed <- c.change(own) }()
+		require.NoError(t, c.before(own))
+		go func() { changed <- c.during(own) }()
 		report, err := examined(doctor.Examine(t.Context(), locker))
 		require.NoError(t, err)
 		require.NoError(t, <-changed)
