@@ -64,7 +64,8 @@ func TestClocksOfMasters(t *testing.T) {
 	unchanged := func(*wallclock.Clock) error { return nil }
 	testmain.Each(t, map[string]testCase{
 		"fast": {
-			"the clock drifts beyond the budget", `it gains (1[5-9]|2[0-4])\d{3} ppm .*, (1\.[5-9]|2\.[0-4]) of the drift budget`,
+			"the clock drifts beyond the budget",
+			`it gains (1[5-9]|2[0-4])\d{3} ppm .*, (1\.[5-9]|2\.[0-4]) of the drift budget`,
 			doctor.Danger, func(c *wallclock.Clock) error { return c.Run(0.02) }, unchanged,
 		},
 		"slow": {

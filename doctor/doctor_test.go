@@ -212,7 +212,7 @@ func TestALockBehindEmptyPages(t *testing.T) {
 	assert.Empty(t, titled(report, "not all keys were looked at"))
 }
 
-// What other programs keep is no lock, and nobody is told to delete it.
+// What other programs keep is no lock, and no finding says to delete it.
 func TestOtherProgramsData(t *testing.T) {
 	t.Parallel()
 	server := redisproc.ForTest(t, 1)[0]

@@ -97,7 +97,7 @@ func TestTheWaitingLine(t *testing.T) {
 		sight{4, held(by("b:2", -1)), nil, "held by b:2, without an end"},
 		sight{5, redlock.Holding{}, redlock.ErrNoQuorum, "no majority of the masters answers"},
 		sight{6, held(by("b:2", -1)), nil, "held by b:2, without an end"}, // it may have been another meanwhile
-		// Nobody extends a minimum hold.
+		// No caller extends a minimum hold.
 		sight{6.5, held(by("min-hold:b:2", 9)), nil, "held by the minimum hold of b:2, 9.0s left"},
 		sight{7, redlock.Holding{}, nil, "free, or between two holders"},
 		sight{7.5, split, nil, "held on 1 of 2 masters, no majority by one holder"},

@@ -42,14 +42,15 @@ type queue struct {
 
 // count adds n to the counts of the callers that are in the state of w.
 func (q *queue) count(w *Waiter, n int32) {
-	switch {
-	case w.state == yielding:
+	switch w.state {
+	case yielding:
 		q.yields += n
-	case w.state == waiting && w.Try:
-		q.tries += n
-		fallthrough
-	case w.state == waiting:
+	case waiting:
 		q.waits += n
+		if w.Try {
+			q.tries += n
+		}
+	default: // not counted
 	}
 }
 
