@@ -32,7 +32,7 @@ func NewScripts(rewrite func(name, text string) string) *Scripts {
 		{&s.mutex.fenced, "mutex_fenced", "mutex_fenced common fence mutex_acquire"},
 		{&s.mutex.acquire, "mutex_acquire", "common fence mutex_acquire"},
 		{&s.mutex.raise, "mutex_raise", "common fence mutex_common mutex_raise"},
-		{&s.mutex.extend, "mutex_extend", "mutex_renew common fence mutex_common mutex_extend"},
+		{&s.mutex.extend, "mutex_extend", "common fence mutex_common mutex_extend"},
 		{&s.mutex.release, "mutex_release", "mutex_release"},
 		{&s.mutex.keep, "mutex_keep", "mutex_keep"},
 		{&s.mutex.probe, "mutex_probe", "common entries mutex_probe"},
