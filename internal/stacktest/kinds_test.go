@@ -160,6 +160,27 @@ func TestAnOwnerLocksAgainAnywhere(t *testing.T) {
 	})
 }
 
+// A caller learns from the probe of another one that its owner has the lock by now, in another process.
+func TestAnOwnerThatWaitsSharesALockOfAnotherProcess(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		w.foreign("x", time.Hour)
+		reentering := func(owner string) <-chan attempt {
+			return inBackground(func() (*redlock.Lock, error) { return a.Reentrant("x", owner).Lock(t.Context()) })
+		}
+		you := reentering("you")
+		waiting(t, you)
+		me := reentering("me")
+		waiting(t, me)
+		each(w.Masters(), func(m *simnet.Master) { m.Redis().Del("x") }) // no message tells a waiter
+		elsewhere := reenter(t, b, "x", "me")
+		unlock(t, granted(t, me, 5*time.Second))
+		waiting(t, you)
+		unlock(t, elsewhere)
+		unlock(t, granted(t, you, 5*time.Second))
+	})
+}
+
 func rlock(t testing.TB, l *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lk, err := l.RW(name).TryRLock(t.Context(), opts...)
