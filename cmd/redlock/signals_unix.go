@@ -48,7 +48,8 @@ func endsWait(s os.Signal) bool {
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
 
 // suspend stops this process's whole group, as the terminal would have done, and returns when the group is resumed. The
-// kernel does not stop an orphaned group, which no shell could resume: suspend then returns after a moment.
+// kernel does not stop an orphaned group, which no shell could resume: suspend then returns after 2 s. A busy machine
+// may need a while to stop this process. If suspend returned before, the user would have to resume it twice.
 func (s *caught) suspend() {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, unix.SIGCONT)
@@ -57,7 +58,7 @@ func (s *caught) suspend() {
 	_ = unix.Kill(0, unix.SIGTSTP)
 	select {
 	case <-resumed:
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(2 * time.Second):
 		s.resume.Store(false)
 	}
 }
