@@ -1,196 +1,148 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/handmade"
 )
 
-func TestExclusionHolds(t *testing.T) {
+func TestExclusion(t *testing.T) {
 	t.Parallel()
-	tests := map[string]*builder{
-		"one after the other": new(builder).
-			acquired(10, "a", 1, 1000).unlocks(50, "a", 1).
-			acquired(51, "b", 1, 1050).unlocks(90, "b", 1),
-		"the next begins as the last ends": new(builder).
-			acquired(10, "a", 1, 1000).add(50, history.ReleaseCalled, "a", 1, nil).
-			acquired(50, "b", 1, 1050),
-		"acquired while the unlock is still on its way": new(builder).
-			acquired(10, "a", 1, 1000).add(50, history.ReleaseCalled, "a", 1, nil).
-			acquired(52, "b", 1, 1050).add(60, history.Released, "a", 1, nil),
-		"a belief ends by its deadline, though the frozen holder unlocks late": new(builder).
-			acquired(10, "a", 1, 1000).
-			acquired(1001, "b", 1, 2000).unlocks(1500, "a", 1),
-		"a killed holder's belief ends by its deadline": new(builder).
-			acquired(10, "a", 1, 1000).acquired(1001, "b", 1, 2000),
-		"notified of a loss, unlocked, and only then another's": new(builder).
-			acquired(10, "a", 1, 1000).lost(400, "a", 1).unlocks(401, "a", 1).
-			acquired(402, "b", 1, 1400),
-		"notified of a loss, and another's from the deadline on": new(builder).
-			acquired(10, "a", 1, 1000).lost(400, "a", 1).
-			acquired(1000, "b", 1, 2000).unlocks(1500, "a", 1),
-		"an extension that the killed holder did not live to learn of": new(builder).
-			acquired(10, "a", 1, 1000).
-			acquired(1001, "b", 1, 2000),
-		"thawed to find a newer deadline, after which the next one came": new(builder).
-			acquired(10, "a", 1, 1000).extended(1200, "a", 1, 1300).
-			acquired(1301, "b", 1, 2000),
-		"unlocked at once, in the moment in which the next one begins": new(builder).
-			acquired(10, "a", 1, 1000).unlocks(10, "a", 1).acquired(10, "b", 1, 1000),
-		"unlocked at once, in the moment in which the one before ends": new(builder).
-			acquired(10, "a", 1, 1000).unlocks(50, "a", 1).acquired(50, "b", 1, 1050).unlocks(50, "b", 1),
-		"acquired after its deadline": new(builder).
-			acquired(10, "a", 1, 1000).acquired(500, "b", 1, 500).unlocks(500, "b", 1),
-		"two names": new(builder).
-			acquired(10, "a", 1, 1000).acquired(20, "b", 1, 1000).named("invoices"),
-		"an acquisition that never returned": new(builder).
-			acquired(10, "a", 1, 1000).add(20, history.Invoked, "b", 1, nil),
-	}
-	for name, s := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := check.Exclusion(s.events)
-			assert.True(t, v.Held(), "%v", v.Findings)
-		})
-	}
-}
+	rows{
+		"one after the other":                           {"a holds 10-50; b holds 51-90", ""},
+		"the next begins as the last ends":              {"a holds 10-50; b holds 50-90", ""},
+		"acquired while the unlock is still on its way": {"a gets 10-1000; a calls 50; b gets 52-1050; a returns 60", ""},
+		"a belief ends by its deadline, though the frozen holder unlocks late": {
+			"a gets 10-1000; b gets 1001-2000; a unlocks 1500", "",
+		},
+		"a killed holder's belief ends by its deadline": {"a gets 10-1000; b gets 1000-2000", ""},
+		"notified of a loss, unlocked, and then another": {
+			"a gets 10-1000; a lost 400; a unlocks 401; b gets 402-1400", "",
+		},
+		"notified of a loss, and another from the deadline on": {
+			"a gets 10-1000; a lost 400; b gets 1000-2000; a unlocks 1500", "",
+		},
+		"thawed to find a newer deadline, after which the next one came": {
+			"a gets 10-1000; a extends 1200-1300; b gets 1301-2000", "",
+		},
+		"unlocked at once, in the moment in which the next one begins": {"a holds 10-10; b gets 10-1000", ""},
+		"unlocked at once, in the moment in which the one before ends": {"a holds 10-50; b holds 50-50", ""},
+		"acquired after its deadline":                                  {"a gets 10-1000; b gets 500-500; b unlocks 500", ""},
+		"acquired after its deadline, asked for before the other began": {
+			"b holds 70-120; a keeps 100-50", "",
+		},
+		"two names":                          {"a gets 10-1000; b gets 20-1000 name=invoices", ""},
+		"an acquisition that never returned": {"a gets 10-1000; b asks 20", ""},
 
-func TestExclusionCatches(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		builder *builder
-		says    string
-	}{
-		"an overlap of a millisecond": {
-			new(builder).acquired(10, "a", 1, 1000).unlocks(51, "a", 1).acquired(50, "b", 1, 1050),
-			"for 1ms",
-		},
-		"an overlap of a nanosecond": {
-			new(builder).acquired(10, "a", 1, 1000).unlocks(50.000001, "a", 1).acquired(50, "b", 1, 1050),
-			"for 1ns",
-		},
-		"acquired before a killed holder's deadline": {
-			new(builder).acquired(10, "a", 1, 1000).acquired(999, "b", 1, 2000),
-			"for 1ms",
-		},
+		"an overlap of a millisecond":                {"a holds 10-51; b gets 50-1050", "for 1ms"},
+		"an overlap of a nanosecond":                 {"a holds 10-50.000001; b gets 50-1050", "for 1ns"},
+		"acquired before a killed holder's deadline": {"a gets 10-1000; b gets 999-2000", "for 1ms"},
 		"acquired before the deadline that a killed holder knew it had won": {
-			new(builder).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1330).acquired(1001, "b", 1, 2000),
-			"for 329ms",
+			"a gets 10-1000; a extends 340-1330; b gets 1001-2000", "for 329ms",
 		},
 		"the holder was notified only when another had it": {
-			new(builder).acquired(10, "a", 1, 1000).acquired(300, "b", 1, 1300).lost(310, "a", 1).unlocks(310, "a", 1),
-			"for 10ms",
+			"a gets 10-1000; b gets 300-1300; a lost 310; a unlocks 310", "for 10ms",
 		},
-		"notified of a loss, but another's before the deadline": {
-			new(builder).acquired(10, "a", 1, 1000).lost(999, "a", 1).acquired(999.5, "b", 1, 2000).unlocks(1600, "a", 1),
-			"for 500µs",
+		"notified of a loss, but another before the deadline": {
+			"a gets 10-1000; a lost 999; b gets 999.5-2000; a unlocks 1600", "for 500µs",
 		},
 		"brought back after its deadline, while another held it": {
-			new(builder).acquired(10, "a", 1, 1000).acquired(1005, "b", 1, 2000).unlocks(1300, "b", 1).
-				extended(1100, "a", 1, 2100),
-			"for 200ms",
+			"a gets 10-1000; b holds 1005-1300; a extends 1100-2100", "for 200ms",
 		},
-		"unlocked at once, within another's": {
-			new(builder).acquired(10, "a", 1, 1000).acquired(500, "b", 1, 1500).unlocks(500, "b", 1),
-			"for 0s",
+		"brought back after its deadline, when another has had it": {
+			"a gets 10-50; b holds 51-55; a extends 60-100; a unlocks 90",
+			"a.0/worker 0/op 1 held it again from 0.060 s on, although b.0",
 		},
-		"the same process twice": {
-			new(builder).acquired(10, "a", 1, 1000).acquired(20, "a", 2, 1000),
-			"for 980ms",
+		"acquired after its deadline, within another's time": {
+			"a keeps 10-1000; b keeps 500-400 asked=300", "b.0/worker 0/op 1 got it, until 0.400 s, while it was held by a.0",
 		},
+		"unlocked at once, within another's": {"a gets 10-1000; b holds 500-500", "for 0s"},
+		"the same process twice":             {"a gets 10-1000; a gets 20-1000 op=2", "for 980ms"},
+		"another life of the same client":    {"a gets 10-1000; a gets 500-1500 life=1", "a.1/worker 0/op 1"},
 		"a short one inside a long one, which the one before does not touch": {
-			new(builder).acquired(10, "a", 1, 5000).unlocks(4000, "a", 1).
-				acquired(20, "b", 1, 1000).unlocks(30, "b", 1).
-				acquired(3000, "c", 1, 4000).unlocks(3001, "c", 1),
-			"c.0/worker 0/op 1",
+			"a holds 10-4000; b holds 20-30; c holds 3000-3001", "b.0/worker 0/op 1 | c.0/worker 0/op 1",
 		},
 		"a shorter deadline does not undo what was believed": {
-			new(builder).acquired(10, "a", 1, 1000).extended(500, "a", 1, 400).acquired(450, "b", 1, 1400).unlocks(460, "b", 1),
-			"for 10ms",
+			"a gets 10-1000; a extends 500-400; b holds 450-460", "for 10ms",
 		},
-		"an unlock whose call is not in the history": {
-			new(builder).kept(0, 10, 1000, "a", 1).add(900, history.Released, "a", 1, nil).held(20, 30, 800, "b", 1),
-			"for 770ms",
-		},
+		"an unlock whose call is not in the history": {"a keeps 10-1000; a returns 900; b holds 30-800", "for 770ms"},
 		"an unlock whose call is not in the history, until it returned": {
-			new(builder).kept(0, 10, 1000, "a", 1).add(500, history.Released, "a", 1, nil).held(20, 400, 800, "b", 1),
-			"from 0.010 s to 0.500 s",
+			"a keeps 10-1000; a returns 500; b holds 400-800", "from 0.010 s to 0.500 s",
 		},
-		"another life of the same client": {
-			new(builder).acquired(10, "a", 1, 1000).
-				add(500, history.Acquired, "a", 1, func(e *history.Event) { e.Life, e.Until, e.Token = 1, at(1500), "t" }),
-			"a.1/worker 0/op 1",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := check.Exclusion(tt.builder.events)
-			require.False(t, v.Held())
-			last := v.Findings[len(v.Findings)-1]
-			assert.Contains(t, last.Text, tt.says)
-			assert.Equal(t, lockName, last.Name)
-			assert.NotEmpty(t, last.Events)
-		})
-	}
+	}.judgedBy(t, check.Exclusion)
 }
 
-func TestWellFormedRefusesWhatNoClientWrites(t *testing.T) {
+func TestKindsOfLocksShareWhatTheyMayAndNoMore(t *testing.T) {
 	t.Parallel()
-	asked := func() *builder { return new(builder).add(0.5, history.Invoked, "a", 1, nil) }
-	held := func() *builder { return new(builder).kept(0, 1, 9, "a", 1) }
-	tests := map[string]struct {
-		events []history.Event
-		says   string
-	}{
-		"out of order": {
-			[]history.Event{{T: 2, Kind: history.Invoked}, {T: 1, Kind: history.Invoked}}, "not in the order",
+	rows{
+		"readers":                   {"a holds 10-100 reader; b holds 20-90 reader", ""},
+		"a writer after readers":    {"a holds 10-100 reader; b holds 101-190 writer", ""},
+		"holds of one owner":        {"a holds 10-100 owner=o; b holds 30-120 owner=o", ""},
+		"one owner after the other": {"a holds 10-100 owner=o; b holds 101-120 owner=p", ""},
+		"several, and another name": {"a holds 10-100 names=x,y; b holds 10-100", ""},
+		"several, then one of them": {"a holds 10-100 names=orders,y; b holds 101-190", ""},
+		"two names at once by two":  {"a holds 10-100 names=x,y; b holds 10-100 names=v,w", ""},
+		"permits of one number":     {"a holds 10-100 slots=2; b holds 20-90 slots=2", ""},
+		"a mutex after a permit":    {"a holds 10-100 slots=3; b holds 101-190", ""},
+
+		"a reader while a writer holds": {"a holds 10-100 writer; b holds 20-90 reader", "for 70ms"},
+		"a writer while the longest of many readers holds": {
+			"a holds 5-200 reader; b holds 10-20 reader; c holds 30-90 writer", "reader a.0",
 		},
-		"asked for twice":              {asked().add(1, history.Invoked, "a", 1, nil).events, "asked twice"},
-		"acquired but never asked for": {new(builder).acquired(1, "a", 1, 5).events, "which it never asked for"},
-		"acquired before asked for": {
-			new(builder).acquired(1, "a", 1, 5).add(2, history.Invoked, "a", 1, nil).events, "which it never asked for",
+		"readers while a mutex is held": {
+			"a holds 10-100; b holds 20-200 reader; c holds 50-90 reader", "reader b.0 | reader c.0",
 		},
-		"acquired twice":              {held().acquired(6, "a", 1, 9).events, "acquired twice"},
-		"without a deadline":          {asked().acquired(1, "a", 1, 0).events, "without a deadline"},
-		"extended but never acquired": {asked().extended(1, "a", 1, 9).events, "never acquired"},
-		"lost but never acquired":     {asked().lost(1, "a", 1).events, "never acquired"},
-		"unlocked but never acquired": {asked().unlocks(1, "a", 1).events, "never acquired"},
-		"extended before acquired":    {asked().extended(1, "a", 1, 9).acquired(2, "a", 1, 9).events, "never acquired"},
-		"unlocked, and never called":  {held().add(3, history.Released, "a", 1, nil).events, "never called"},
-		"unlocked before the call": {
-			held().add(3, history.Released, "a", 1, nil).add(4, history.ReleaseCalled, "a", 1, nil).events, "never called",
+		"a mutex while a reader holds":    {"a holds 10-100 reader; b holds 20-90", "for 70ms"},
+		"two writers":                     {"a holds 10-100 writer; b holds 20-90 writer", "for 70ms"},
+		"two owners":                      {"a holds 10-100 owner=o; b holds 20-90 owner=p", "for 70ms"},
+		"two without an owner":            {"a holds 10-100 owner=; b holds 20-90 owner=", "for 70ms"},
+		"an owner while a mutex is held":  {"a holds 10-100 owner=o; b holds 20-90", "for 70ms"},
+		"one of several":                  {"a holds 10-100 names=x,orders; b holds 20-90", `"orders" was held by two`},
+		"several that have one shared":    {"a holds 10-100 names=x,y; b holds 20-90 names=y,z", `"y" was held by two`},
+		"a mutex while a permit is held":  {"a holds 10-100 slots=3; b holds 20-90", "for 70ms"},
+		"a reader while a permit is held": {"a holds 10-100 slots=3; b holds 20-90 reader", "for 70ms"},
+		"permits of two numbers of slots": {"a holds 10-100 slots=3; b holds 20-90 slots=2", "for 70ms"},
+		"a mutex while the longer permit is held": {
+			"a holds 10-100 slots=3; b holds 20-90 slots=3; c holds 95-99", "semaphore a.0",
 		},
-		"unlock called twice": {
-			held().unlocks(3, "a", 1).add(4, history.ReleaseCalled, "a", 1, nil).events, "called its unlock twice",
-		},
-		"unlock returned twice": {held().unlocks(3, "a", 1).add(4, history.Released, "a", 1, nil).events, "returned twice"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := check.WellFormed(tt.events)
-			require.False(t, v.Held())
-			assert.Contains(t, v.Findings[0].Text, tt.says)
-		})
-	}
+	}.judgedBy(t, check.Exclusion)
 }
 
-func TestWellFormedAcceptsAWorkingClient(t *testing.T) {
+func TestWellFormed(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]*builder{
-		"lost": new(builder).kept(0, 10, 1000, "a", 1).extended(340, "a", 1, 1300).lost(1200, "a", 1).
-			unlocks(1201, "a", 1),
-		"lost in the unlock": new(builder).held(0, 10, 500, "a", 1).lost(500.2, "a", 1),
-		"refused":            new(builder).refused(0, 10, "a", 1),
-		"killed, asking":     new(builder).add(1, history.Invoked, "a", 1, nil),
-		"killed, holding":    new(builder).kept(0, 10, 1000, "a", 1),
-		"killed, unlocking":  new(builder).kept(0, 10, 1000, "a", 1).add(500, history.ReleaseCalled, "a", 1, nil),
-	} {
-		assert.Empty(t, check.WellFormed(s.events).Findings, name)
-	}
+	const held = "a keeps 1-9; "
+	rows{
+		"lost":               {"a keeps 10-1000; a extends 340-1300; a lost 1200; a unlocks 1201", ""},
+		"lost in the unlock": {"a holds 10-500; a lost 500.2", ""},
+		"refused":            {"a refused 10", ""},
+		"killed, asking":     {"a asks 1", ""},
+		"killed, holding":    {"a keeps 10-1000", ""},
+		"killed, unlocking":  {"a keeps 10-1000; a calls 500", ""},
+
+		"asked for twice":             {"a asks 0; a asks 1", "asked twice"},
+		"acquired, never asked for":   {"a gets 1-5", "which it never asked for"},
+		"acquired before asked for":   {"a gets 1-5; a asks 2", "which it never asked for"},
+		"acquired twice":              {held + "a gets 6-9", "acquired twice"},
+		"without a deadline":          {"a keeps 1", "without a deadline"},
+		"extended but never acquired": {"a asks 0; a extends 1-9", "never acquired"},
+		"lost but never acquired":     {"a asks 0; a lost 1", "never acquired"},
+		"unlocked but never acquired": {"a asks 0; a calls 1", "never acquired"},
+		"returned but never acquired": {"a asks 0; a returns 1", "never acquired"},
+		"extended before acquired":    {"a keeps 2-9; a extends 1-9", "never acquired"},
+		"unlocked, and never called":  {held + "a returns 3", "never called"},
+		"unlocked before the call":    {held + "a returns 3; a calls 4", "never called"},
+		"unlock called twice":         {held + "a unlocks 3; a calls 4", "called its unlock twice"},
+		"unlock returned twice":       {held + "a unlocks 3; a returns 4", "returned twice"},
+	}.judgedBy(t, check.WellFormed)
+
+	events := handmade.History("a asks 1; b asks 2")
+	slices.Reverse(events)
+	v := check.WellFormed(events)
+	require.Len(t, v.Findings, 1)
+	assert.Contains(t, v.Findings[0].Text, "not in the order")
 }

@@ -4,130 +4,49 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-func (s *builder) stalled(ms float64, client string, length float64) *builder {
-	return s.add(ms, history.Stalled, client, 0, func(e *history.Event) { e.Name, e.Stall = "", at(length) })
-}
-
-func (s *builder) onClient(ms float64, kind history.Kind, client int) *builder {
-	s.fault(ms, kind, "freeze-client", client)
-	for i := range s.events {
-		if s.events[i].Fault == "freeze-client" {
-			s.events[i].On = "clients"
-		}
-	}
-	return s
-}
-
-// quits is the last line of a process.
-func (s *builder) quits(ms float64, client string) *builder {
-	return s.add(ms, history.Quitting, client, 0, nil)
-}
-
-func TestTold(t *testing.T) {
+func TestLossNotified(t *testing.T) {
 	t.Parallel()
-	const slack = 20 * time.Millisecond
-	tests := map[string]struct {
-		builder *builder
-		says    string // "" if it holds
-	}{
-		"unlocked before Until": {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1), ""},
-		"notified before Until, unlocked after": {
-			new(builder).kept(0, 10, 1000, "a", 1).lost(999, "a", 1).unlocks(1500, "a", 1), "",
-		},
-		"notified with all the slack there is": {new(builder).kept(0, 10, 1000, "a", 1).lost(1020, "a", 1), ""},
-		"notified a moment later": {
-			new(builder).kept(0, 10, 1000, "a", 1).lost(1020.001, "a", 1), "was notified of the loss only at 1.020 s",
-		},
-		"notified of the Until before the last": {
-			new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2020, "a", 1), "",
-		},
-		"notified long after the last Until": {
-			new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2021, "a", 1), "believed until 2.000 s",
-		},
-		"unlocked of its own accord, late": {
-			new(builder).kept(0, 10, 1000, "a", 1).unlocks(1021, "a", 1), "was not notified of a loss",
-		},
-		"an extension learned in time": {
-			new(builder).kept(0, 10, 1000, "a", 1).extended(1010, "a", 1, 2000).unlocks(1500, "a", 1), "",
-		},
+	const (
+		held   = "a keeps 10-1000; "
+		frozen = held + "freeze-client injected 500 clients=0; freeze-client healed 1700 clients=0; "
+	)
+	rows{
+		"unlocked before Until":                 {held + "a unlocks 900", ""},
+		"notified before Until, unlocked after": {held + "a lost 999; a unlocks 1500", ""},
+		"notified with all the slack there is":  {held + "a lost 1020", ""},
+		"notified a moment later":               {held + "a lost 1020.001", "was notified of the loss only at 1.020 s"},
+		"notified of the Until before the last": {held + "a extends 500-2000; a lost 2020", ""},
+		"notified long after the last Until":    {held + "a extends 500-2000; a lost 2021", "believed until 2.000 s"},
+		"unlocked of its own accord, late":      {held + "a unlocks 1021", "was not notified of a loss"},
+		"an extension learned in time":          {held + "a extends 1010-2000; a unlocks 1500", ""},
 		"an extension learned late": {
-			new(builder).kept(0, 10, 1000, "a", 1).extended(1100, "a", 1, 2000).unlocks(1500, "a", 1),
-			"learned of an extension only at",
+			held + "a extends 1100-2000; a unlocks 1500", "learned of an extension only at",
 		},
-		"killed before Until": {new(builder).kept(0, 10, 1000, "a", 1), ""},
-		"its process runs on, not notified": {
-			new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "a"), "its process ran until 1.100 s",
-		},
-		"killed, and a register writes what it still received": {
-			new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Written, "a", 1, func(e *history.Event) {
-				e.Register = history.Trusting
-			}), "",
-		},
-		"another process runs on": {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "b"), ""},
-		"another life runs on": {
-			new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Quitting, "a", 0, func(e *history.Event) { e.Life = 1 }),
-			"",
-		},
-		"frozen over its Until, notified soon": {
-			new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).
-				lost(1715, "a", 1),
-			"",
-		},
-		"frozen over its Until, notified late": {
-			new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).
-				lost(1721, "a", 1),
-			"ran for 21ms",
-		},
+		"notified after it had unlocked":                       {held + "a unlocks 900; a lost 1300", ""},
+		"killed before Until":                                  {held, ""},
+		"its process runs on, not notified":                    {held + "a quits 1100", "its process ran until 1.100 s"},
+		"killed, and a register writes what it still received": {held + "a writes 1100", ""},
+		"another process runs on":                              {held + "b quits 1100", ""},
+		"another life runs on":                                 {held + "a quits 1100 life=1", ""},
+
+		"frozen over its Until, notified soon": {frozen + "a lost 1715", ""},
+		"frozen over its Until, notified late": {frozen + "a lost 1721", "ran for 21ms"},
 		"another client frozen": {
-			new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 1).onClient(1700, history.Heal, 1).
-				lost(1715, "a", 1),
-			"ran for 715ms",
+			held + "freeze-client injected 500 clients=1; freeze-client healed 1700 clients=1; a lost 1715", "ran for 715ms",
 		},
 		"frozen before its Until only": {
-			new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(990, history.Heal, 0).
-				lost(1030, "a", 1),
-			"ran for 30ms",
+			held + "freeze-client injected 500 clients=0; freeze-client healed 990 clients=0; a lost 1030", "ran for 30ms",
 		},
-		"frozen to the end": {
-			new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).phase(3000, history.Calm), "",
-		},
-		"stalled, and notified late": {
-			new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1311, "a", 1),
-			"ran for 21ms in between, allowed are 20ms",
-		},
-		"the process noticed that it stood": {
-			new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1305, "a", 1), "",
-		},
+		"frozen to the end":                   {held + "freeze-client injected 500 clients=0; calm begins 3000", ""},
+		"stalled, and notified late":          {held + "a stalls 1010-1300; a lost 1311", "ran for 21ms in between"},
+		"the process noticed that it stood":   {held + "a stalls 1010-1300; a lost 1305", ""},
+		"another process noticed that it did": {held + "b stalls 1010-1300; a lost 1305", "ran for 305ms"},
 		"a stall counts once": {
-			new(builder).kept(0, 10, 1000, "a", 1).onClient(1000, history.Inject, 0).onClient(1300, history.Heal, 0).
-				stalled(1300, "a", 300).lost(1321, "a", 1),
+			held + "freeze-client injected 1000 clients=0; freeze-client healed 1300 clients=0; a stalls 1000-1300; a lost 1321",
 			"ran for 21ms",
 		},
-		"another process noticed that it did": {
-			new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms",
-		},
-		"notified after it had unlocked": {
-			new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1).lost(1300, "a", 1), "",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := check.LossNotified(tt.builder.events, check.Terms{Clients: []string{"a", "b"}, Slack: slack})
-			if tt.says == "" {
-				assert.Empty(t, v.Findings)
-				return
-			}
-			require.Len(t, v.Findings, 1)
-			assert.Contains(t, v.Findings[0].Text, tt.says)
-			assert.NotEmpty(t, v.Findings[0].Events)
-		})
-	}
+	}.judgedBy(t, on(check.Terms{Clients: []string{"a", "b"}, Slack: 20 * time.Millisecond}, check.LossNotified))
 }

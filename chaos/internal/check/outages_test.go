@@ -7,26 +7,19 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/handmade"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
 func TestOutagesEndWithTheLastOfTheirKind(t *testing.T) {
 	t.Parallel()
-	at := func(second int, kind history.Kind, fault string, targets ...int) history.Event {
-		return history.Event{
-			T: time.Duration(second) * time.Second, Kind: kind, Fault: fault, On: "masters", Targets: targets,
-		}
-	}
-	events := []history.Event{
-		at(1, history.Inject, "cut", 0, 1), at(2, history.Inject, "cut", 0), at(3, history.Inject, "kill", 0),
-		at(4, history.Heal, "cut", 0, 1), at(5, history.Healthy, "cut", 0), at(6, history.Healthy, "cut", 1),
-		at(7, history.Healthy, "cut", 0), at(8, history.Inject, "cut", 0),
-		{T: 9 * time.Second, Kind: history.Phase},
-	}
-	outage := func(fault string, target, from, to int, open bool) check.Outage {
+	events := handmade.History(`
+		cut injected 1 on=0,1; cut injected 2 on=0; kill injected 3 on=0; cut healed 4 on=0,1; cut healthy 5 on=0;
+		cut healthy 6 on=1; cut healthy 7 on=0; cut injected 8 on=0; calm begins 9`)
+	outage := func(fault string, target, from, to time.Duration, open bool) check.Outage {
 		return check.Outage{
-			On: "masters", Fault: fault, Target: target, From: time.Duration(from) * time.Second,
-			To: time.Duration(to) * time.Second, Open: open,
+			On: "masters", Fault: fault, Target: int(target),
+			From: from * time.Millisecond, To: to * time.Millisecond, Open: open,
 		}
 	}
 	assert.Equal(t, []check.Outage{

@@ -1,102 +1,103 @@
 package check_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-const (
-	masters = 3
-	grace   = 2 * time.Second
-)
-
-// settled is a run in which master 1 was frozen, and thawed at 1000 ms. All was settled at 1100 ms.
-func settled() *builder {
-	return new(builder).phase(0, history.Storm).fault(10, history.Inject, "pause", 1).
-		fault(1000, history.Heal, "pause", 1).fault(1090, history.Healthy, "pause", 1).phase(1100, history.Settled)
+// looks has three masters inspected, which have no keys.
+func looks(ms int) string {
+	return fmt.Sprintf("keys seen %d on=0; keys seen %d on=1; keys seen %d on=2; ", ms, ms, ms)
 }
 
-func looked(s *builder, ms float64) *builder {
-	for m := range masters {
-		s.keys(ms, m)
-	}
-	return s
-}
-
-func TestResidueHolds(t *testing.T) {
+// Master 1 is frozen until 1090. All is settled at 1100, so that from 3100 on no key may be left.
+func TestResidue(t *testing.T) {
 	t.Parallel()
-	ghost := history.Key{Name: lockName, Token: "a:token", Left: 5 * time.Second}
-	tests := map[string]*builder{
-		"fencing counters that end": looked(settled(), 3100).
-			keys(3101, 1, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}),
-		"nothing left":                    looked(settled(), 3100),
-		"a ghost that is gone in time":    looked(settled().keys(3099, 1, ghost), 3100),
-		"more looks, and nothing in them": looked(looked(settled(), 3100), 3200),
-	}
-	for name, s := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := check.Residue(s.events, check.Terms{Masters: masters, Grace: grace})
-			assert.True(t, v.Held(), "%v", v.Findings)
-		})
-	}
-}
+	const settled = "storm begins 0; pause lasts 10-1090 on=1; settled begins 1100; "
+	rows{
+		"nothing left":                    {settled + looks(3100), ""},
+		"a ghost that is gone in time":    {settled + "keys seen 3099 on=1 left=orders ends=5s; " + looks(3100), ""},
+		"more looks, and nothing in them": {settled + looks(3100) + looks(3200), ""},
+		"fencing counters that end": {
+			settled + looks(3100) + "keys seen 3101 on=1 left=redlock:fence:{orders} ends=1h", "",
+		},
 
-func TestResidueCatches(t *testing.T) {
-	t.Parallel()
-	ghost := history.Key{Name: lockName, Token: "a:token", Left: 3900 * time.Millisecond}
-	eternal := history.Key{Name: lockName, Token: "1", Left: -1}
-	tests := map[string]struct {
-		builder *builder
-		says    string
-	}{
 		"a ghost on the master that was frozen": {
-			looked(settled().keys(3100, 1, ghost), 3101),
+			settled + looks(3101) + "keys seen 3100 on=1 left=orders ends=3900",
 			`master 1 still holds "orders" (token "a:token", for 3.9s)`,
 		},
 		"a ghost that shows up after a clean look": {
-			looked(settled(), 3100).keys(3200, 2, ghost), "master 2 still holds",
+			settled + looks(3100) + "keys seen 3200 on=2 left=orders ends=3900", "master 2 still holds",
 		},
 		"a fencing counter without an end": {
-			looked(settled().keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: -1}), 3101),
+			settled + looks(3101) + "keys seen 3100 left=redlock:fence:{orders}",
 			`master 0 still holds "redlock:fence:{orders}"`,
 		},
-		"a lock and a fencing counter": {
-			looked(
-				settled().keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101,
-			),
+		"a fencing counter and a lock": {
+			settled + looks(3101) + "keys seen 3100 left=redlock:fence:{orders} ends=1h left=orders ends=3900",
 			`master 0 still holds "orders"`,
 		},
 		"the intent of a writer": {
-			looked(settled().keys(3100, 0, history.Key{Name: "redlock:intents:{orders}", Left: time.Hour}), 3101),
+			settled + looks(3101) + "keys seen 3100 left=redlock:intents:{orders} ends=1h",
 			`master 0 still holds "redlock:intents:{orders}"`,
 		},
-		"a key without a TTL": {
-			looked(settled().keys(3100, 0, eternal), 3101), "no TTL",
-		},
+		"a key without a TTL": {settled + looks(3101) + "keys seen 3100 left=orders", "no TTL"},
 		"a look that came too early to count": {
-			looked(settled(), 3099), "master 0 was not inspected",
+			settled + looks(3099), "master 0 was not inspected | master 1 was not inspected | master 2 was not inspected",
 		},
 		"a master that was not inspected": {
-			settled().keys(3100, 0).keys(3100, 1), "master 2 was not inspected",
+			settled + "keys seen 3100 on=0; keys seen 3100 on=1", "master 2 was not inspected",
 		},
 		"a master that returned later than the others, looked at too early": {
-			looked(settled().fault(1500, history.Healthy, "pause", 2), 3400), "master 2 was not inspected",
+			settled + "pause healthy 1500 on=2; " + looks(3400), "master 2 was not inspected",
 		},
-		"a run that never settled": {new(builder).phase(0, history.Storm), "never settled"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := check.Residue(tt.builder.events, check.Terms{Masters: masters, Grace: grace})
-			require.False(t, v.Held())
-			assert.Contains(t, v.Findings[0].Text, tt.says)
-		})
-	}
+		"a run that never settled": {"storm begins 0", "never settled"},
+	}.judgedBy(t, on(check.Terms{Masters: 3, Grace: 2 * time.Second}, check.Residue))
+}
+
+// The clients have closed their lockers at 1000, so that from 3000 on nothing of them may be left at the two masters.
+func TestLeaks(t *testing.T) {
+	t.Parallel()
+	const (
+		closed = "settled begins 100; a quits 500; b quits 1000 life=1; "
+		clean  = "sockets seen 3000 on=0; sockets seen 3000 on=1; "
+	)
+	rows{
+		"nothing is left":                {closed + clean, ""},
+		"clean at once":                  {closed + "sockets seen 1001 on=0; sockets seen 1001 on=1", ""},
+		"a connection that goes in time": {closed + clean + "sockets seen 2999 connections=1", ""},
+		"a connection that stays": {
+			closed + clean + "sockets seen 3001 connections=1", "master 0 has 1 connections",
+		},
+		"one that stays and then goes": {
+			closed + clean + "sockets seen 3001 connections=1; sockets seen 3002", "master 0 has 1 connections",
+		},
+		"one that was never seen to go": {
+			closed + "sockets seen 2000 connections=1; sockets seen 3000 on=1", "master 0 has 1 connections",
+		},
+		"a subscription that stays": {
+			closed + clean + "sockets seen 3001 on=1 channels=redlock:orders", "subscriptions [redlock:orders]",
+		},
+		"looked at before the last closed": {
+			closed + "sockets seen 999 on=0; sockets seen 3000 on=1", "master 0 was not inspected for connections",
+		},
+		"connections before the last closed": {closed + clean + "sockets seen 999 connections=9", ""},
+		"a master that returned later": {
+			closed + "pause lasts 50-2000 on=1; sockets seen 3500 on=1 connections=1; sockets seen 4000 on=1;" +
+				"sockets seen 3000 on=0", "",
+		},
+		"a master looked at before it returned": {
+			closed + clean + "pause lasts 50-3001 on=1", "master 1 was not inspected for connections",
+		},
+		"a goroutine is left": {
+			closed + clean + "b quits 900 goroutines=3", "b.0 closed its locker, and 3 goroutines of it are left",
+		},
+		"a life that was killed":     {closed + clean + "b holds 20-30", ""},
+		"the last life said nothing": {closed + clean + "a asks 2000 life=1", "a.1 never closed its locker"},
+		"a client without events":    {"settled begins 100; a quits 500; " + clean, "b.0 never closed"},
+		"a run that never settled":   {"", "never settled"},
+	}.judgedBy(t, on(check.Terms{Clients: []string{"a", "b"}, Masters: 2, Grace: 2 * time.Second}, check.Leaks))
 }
