@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -43,16 +42,6 @@ func TestASemaphoreYieldsToOtherProcesses(t *testing.T) {
 		p.asks(tries, 0)
 		tries.Leave()
 	}
-}
-
-// A semaphore that nobody in this process holds or waits for yields, too.
-func TestAnUnusedSemaphoreYields(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 1)))
-	held.hold.Released(p.now, false)
-	held.hold.Published(1, p.now)
-	p.pauses(p.join(permit("x", 1)))
 }
 
 // While other processes wait, a process takes its share of the slots at once, and leaves the others to them.
@@ -117,50 +106,6 @@ func TestEachCallerInTheShareIsWoken(t *testing.T) {
 	first.Leave()
 	p.asks(third, 0)
 	p.pauses(fourth)
-}
-
-// A caller to which a permit is passed asks no more.
-func TestAPassedPermitLetsTheNextCallerAsk(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held, first := p.wanted(8)
-	second := p.join(permit("x", 8))
-	held[0].hold.Published(2, p.now)
-	for _, l := range held[:4] {
-		l.hold.Released(p.now, false)
-	}
-	p.pauses(first)
-	p.pauses(second)
-	require.True(t, held[4].passes(p.now))
-	p.inherit(first, held[4])
-	p.pauses(second)
-	held[5].hold.Released(p.now, false)
-	p.asks(second, 0)
-}
-
-func TestSharesAreEqual(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ slots, others, share int }{
-		{8, 0, 8}, {8, 3, 2}, {8, 8, 0}, // the others are in TestShare
-	} {
-		p := newProcess(t)
-		held, first := p.wanted(tt.slots)
-		for _, l := range held {
-			l.hold.Published(1+tt.others, p.now)
-			l.hold.Released(p.now, false)
-		}
-		callers := []*waitqueue.Waiter{first}
-		for range tt.slots - 1 {
-			callers = append(callers, p.join(permit("x", tt.slots)))
-		}
-		atOnce := 0
-		for _, w := range callers {
-			if p.next(w).After == 0 {
-				atOnce++
-			}
-		}
-		assert.Equal(t, tt.share, atOnce, "%+v", tt)
-	}
 }
 
 // The other processes count this one only while it waits. Otherwise two that take turns would keep a third one out.

@@ -87,17 +87,6 @@ func TestAMessageBeforeThePauseIsTakenByThePause(t *testing.T) {
 	assert.False(t, p.subscriptions[0].due)
 }
 
-// After a failure other than a denial no message ends the pause.
-func TestAMessageWakesOnlyAfterADenial(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	w := p.join(mutex("x"))
-	p.failed(w, errLost, false)
-	p.pause(w)
-	p.subscriptions[0].message()
-	p.pauses(w)
-}
-
 // The caller that watches may be another one than that whose attempt failed last.
 func TestTheAttemptThatFailedLastDecidesWhetherAMessageWakes(t *testing.T) {
 	t.Parallel()
@@ -177,27 +166,6 @@ func TestAReleaseWakesOneCaller(t *testing.T) {
 	held.hold.Released(p.now, false)
 	p.asks(a, 0)
 	p.waits(b, c)
-}
-
-// A release while callers ask may come after their requests: the first caller asks again when all were denied.
-func TestAReleaseWhileTheLastCallerAsksIsNotMissed(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 3)))
-	a, b := p.join(permit("x", 3)), p.join(permit("x", 3))
-	p.choose(a, nil)
-	p.choose(b, nil)
-	held.hold.Released(p.now, false)
-	a.RefuseSlot()
-	p.failed(a, errHeld, true)
-	p.waits(a)
-	b.RefuseSlot()
-	p.failed(b, errHeld, true)
-	p.waits(b)
-	p.asks(a, 0)
-	p.refused(a)
-	p.probes(a, errHeld)
-	p.waits(b)
 }
 
 // A release may have woken the caller that leaves, and no other.

@@ -248,11 +248,19 @@ func (p *process) grant(w *waitqueue.Waiter) *lock {
 // permit has the waiter choose a slot and get it.
 func (p *process) permit(w *waitqueue.Waiter) *lock {
 	p.t.Helper()
-	p.asks(w, 0)
-	require.Positive(p.t, w.ChooseSlot(nil))
-	l := &lock{validity: time.Minute}
-	w.Granted(&l.hold, p.now, p.now)
+	_, l := p.permitAt(w)
 	return l
+}
+
+// permitAt has the waiter choose a slot and get it, and returns the slot, too.
+func (p *process) permitAt(w *waitqueue.Waiter) (slot int, l *lock) {
+	p.t.Helper()
+	p.asks(w, 0)
+	slot = w.ChooseSlot(nil)
+	require.Positive(p.t, slot)
+	l = &lock{validity: time.Minute}
+	w.Granted(&l.hold, p.now, p.now)
+	return slot, l
 }
 
 // inherit has the waiter take the lease of a lock.
