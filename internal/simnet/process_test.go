@@ -1,7 +1,6 @@
 package simnet_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -13,9 +12,8 @@ import (
 )
 
 func TestAKilledHostSendsNoMoreAndItsConnectionsEnd(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m, h := w.Master(0), w.Host("victim")
+	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, _ *redis.Client) {
+		h := w.Host("victim")
 		c := dial(t, m, h.Dial)
 		require.NoError(t, c.Set(t.Context(), "a", "before", 0).Err())
 		m.DelayWay(simnet.ToMaster, 10*time.Millisecond, 0)
@@ -41,9 +39,8 @@ func TestAKilledHostSendsNoMoreAndItsConnectionsEnd(t *testing.T) {
 
 // A box in between resets the connections of somebody who is dead, and what he wrote while he was frozen is never sent.
 func TestTheConnectionsOfAHostThatWasKilledWhileItWasFrozenEnd(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m, h := w.Master(0), w.Host("victim")
+	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, _ *redis.Client) {
+		h := w.Host("victim")
 		c := dial(t, m, h.Dial)
 		require.NoError(t, c.Set(t.Context(), "a", "before", 0).Err())
 		h.Freeze()
@@ -87,58 +84,5 @@ func TestAnImageBringsTheDataBack(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, 2, score, 0)
 		assert.Equal(t, "v", c.HGet(ctx, "hash", "f").Val())
-	})
-}
-
-func TestPathsThatAreBadInOneWayOnly(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		var done time.Time
-		w.Watch(func(e simnet.Event) { done = e.At })
-		ping := func() (there, back time.Duration) {
-			start := time.Now()
-			assert.NoError(t, c.Ping(within(t, 5*time.Second)).Err())
-			return done.Sub(start), time.Since(done)
-		}
-		m.DelayWay(simnet.FromMaster, 300*time.Millisecond, 0)
-		there, back := ping()
-		assert.Zero(t, there)
-		assert.Equal(t, 300*time.Millisecond, back)
-		m.Link.Heal()
-
-		m.Trickle(simnet.ToMaster, 4, 10*time.Millisecond) // *1 $4 ping are 14 bytes: four pieces, three gaps
-		there, back = ping()
-		assert.Equal(t, 30*time.Millisecond, there)
-		assert.Zero(t, back)
-		m.Link.Heal()
-		there, back = ping()
-		assert.Zero(t, there+back)
-	})
-}
-
-func TestConnectionsThatAreResetOrClosed(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		m.ResetAtWrite()
-		require.Error(t, c.Set(t.Context(), "a", "x", 0).Err())
-		assert.Empty(t, m.Keys(), "it never arrived")
-		conn, err := w.Dial(context.Background(), "tcp", m.Addr())
-		require.NoError(t, err, "connections are accepted")
-		require.NoError(t, conn.Close())
-		m.Link.Heal()
-		require.NoError(t, c.Ping(t.Context()).Err())
-
-		time.Sleep(time.Millisecond) // the master sees the end of the others
-		assert.Equal(t, 1, m.Conns())
-		m.Disconnect()
-		time.Sleep(time.Millisecond)
-		assert.Zero(t, m.Conns())
-		require.NoError(t, dial(t, m, w.Dial).Ping(t.Context()).Err(), "new ones are welcome")
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -47,6 +46,33 @@ func dial(t *testing.T, m *simnet.Master, d dialer) *redis.Client {
 	return c
 }
 
+// withClient runs f in a bubble with a master and a client of it.
+func withClient(t *testing.T, f func(t *testing.T, w *simnet.Net, m *simnet.Master, c *redis.Client)) {
+	t.Helper()
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		t.Helper()
+		f(t, w, w.Master(0), dial(t, w.Master(0), w.Dial))
+	})
+}
+
+// connected is withClient with a client that has a connection.
+func connected(t *testing.T, f func(t *testing.T, w *simnet.Net, m *simnet.Master, c *redis.Client)) {
+	t.Helper()
+	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, c *redis.Client) {
+		t.Helper()
+		require.NoError(t, c.Ping(t.Context()).Err())
+		f(t, w, m, c)
+	})
+}
+
+// writeSet writes SET key x to a connection.
+func writeSet(t *testing.T, conn net.Conn, key string) {
+	t.Helper()
+	_, err := conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
+	require.NoError(t, err)
+}
+
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -55,9 +81,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 }
 
 func TestAForeignKeyWithoutATTLStays(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
+	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, _ *redis.Client) {
 		m.Set("a", "foreign", 0)
 		time.Sleep(time.Hour)
 		assert.Equal(t, "foreign", m.Get("a"))
@@ -71,29 +95,8 @@ func TestAForeignKeyWithoutATTLStays(t *testing.T) {
 	})
 }
 
-func TestDelayIsEachWay(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		m.Delay(20*time.Millisecond, 0)
-		w.Host("client").To(0).Delay(5*time.Millisecond, 10*time.Millisecond)
-		for range 20 {
-			start := time.Now()
-			require.NoError(t, c.Ping(t.Context()).Err())
-			assert.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
-			assert.Less(t, time.Since(start), 70*time.Millisecond)
-		}
-	})
-}
-
 func TestFrozenMasterExecutesLater(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
+	connected(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
 		m.Freeze()
 		start := time.Now()
 		set := redis.SetArgs{Mode: "NX", TTL: 2 * time.Second}
@@ -115,11 +118,7 @@ func TestFrozenMasterExecutesLater(t *testing.T) {
 }
 
 func TestThawedMasterKeepsTheOrder(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
+	connected(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
 		m.Freeze()
 		done := make(chan struct{})
 		go func() {
@@ -139,9 +138,7 @@ func TestThawedMasterKeepsTheOrder(t *testing.T) {
 }
 
 func TestWritesBlockWhenTheBufferIsFull(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
+	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, _ *redis.Client) {
 		conn, err := w.Dial(t.Context(), "tcp", m.Addr())
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
@@ -164,10 +161,7 @@ func TestWritesBlockWhenTheBufferIsFull(t *testing.T) {
 }
 
 func TestCrashLosesEverything(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
+	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
 		require.NoError(t, c.Set(t.Context(), "a", "x", 0).Err())
 		require.NoError(t, c.ScriptLoad(t.Context(), "return 1").Err())
 		before := m.RunID()
@@ -192,9 +186,7 @@ func TestCrashLosesEverything(t *testing.T) {
 }
 
 func TestEvictedKeysAreGone(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
+	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, _ *redis.Client) {
 		m.Set("count:a", "1", 0)
 		m.Set("count:b", "2", time.Minute)
 		m.Set("lock:a", "me", time.Minute)
@@ -206,11 +198,7 @@ func TestEvictedKeysAreGone(t *testing.T) {
 }
 
 func TestCrashOfAFrozenMasterLosesWhatItHadNotRead(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
+	connected(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
 		m.Freeze()
 		require.Error(t, c.Set(within(t, time.Second), "a", "x", 0).Err())
 		m.Restart()
@@ -221,9 +209,7 @@ func TestCrashOfAFrozenMasterLosesWhatItHadNotRead(t *testing.T) {
 }
 
 func TestStoppedMasterKeepsItsData(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
+	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, _ *redis.Client) {
 		m.Set("short", "x", time.Second)
 		m.Set("long", "x", time.Minute)
 		m.Stop()
@@ -234,229 +220,8 @@ func TestStoppedMasterKeepsItsData(t *testing.T) {
 	})
 }
 
-func TestBlackHole(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		m.BlackHole()
-		require.ErrorIs(t, c.Set(within(t, time.Second), "a", "x", 0).Err(), os.ErrDeadlineExceeded)
-
-		start := time.Now()
-		_, err := w.Dial(within(t, 3*time.Second), "tcp", m.Addr())
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, 3*time.Second, time.Since(start))
-		_, err = w.Dial(t.Context(), "tcp", m.Addr())
-		require.ErrorIs(t, err, syscall.ETIMEDOUT)
-
-		assert.Empty(t, m.Keys())
-		m.Heal()
-		synctest.Wait()
-		assert.Equal(t, []string{"a"}, m.Keys(), "what the kernel still held arrives")
-		require.NoError(t, c.Ping(within(t, 5*time.Second)).Err())
-	})
-}
-
-func TestOneWayCutLosesTheAnswerOnly(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 2, func(t *testing.T, w *simnet.Net) {
-		m, h := w.Master(0), w.Host("far")
-		c, other := dial(t, m, h.Dial), dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		h.To(0).Cut(simnet.FromMaster)
-		require.ErrorIs(t, c.Set(within(t, time.Second), "a", "x", 0).Err(), os.ErrDeadlineExceeded)
-		assert.Equal(t, []string{"a"}, m.Keys())
-		require.NoError(t, other.Ping(t.Context()).Err(), "other hosts are not cut off")
-		require.NoError(t, dial(t, w.Master(1), h.Dial).Ping(t.Context()).Err(), "nor other masters")
-	})
-}
-
-func TestResetLosesWhatIsOnTheWay(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		m.Delay(50*time.Millisecond, 0)
-		conn, err := w.Dial(t.Context(), "tcp", m.Addr())
-		require.NoError(t, err)
-		m.Freeze()
-		for _, key := range []string{"a", "b"} {
-			_, err = conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
-			require.NoError(t, err)
-			time.Sleep(40 * time.Millisecond)
-		}
-		m.Reset()
-		_, err = conn.Read(make([]byte, 1))
-		require.ErrorIs(t, err, syscall.ECONNRESET)
-		_, err = conn.Write([]byte("x"))
-		require.ErrorIs(t, err, syscall.EPIPE)
-		require.NoError(t, conn.Close())
-		m.Thaw()
-		time.Sleep(time.Second)
-		assert.Equal(t, []string{"a"}, m.Keys())
-		assert.Zero(t, m.Conns())
-	})
-}
-
-func TestCloseDiscardsWhatWasNotSentIfAsked(t *testing.T) {
-	t.Parallel()
-	for discards, kept := range map[bool][]string{false: {"a", "b"}, true: {"a"}} {
-		inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-			m := w.Master(0)
-			conn, err := w.Dial(t.Context(), "tcp", m.Addr())
-			require.NoError(t, err)
-			if discards {
-				require.NoError(t, conn.(interface{ SetLinger(int) error }).SetLinger(0))
-			}
-			m.Freeze()
-			for _, key := range []string{"a", "b"} {
-				_, err = conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
-				require.NoError(t, err)
-				m.BlackHole()
-			}
-			require.NoError(t, conn.Close())
-			m.Heal()
-			time.Sleep(time.Second)
-			assert.Equal(t, kept, m.Keys())
-			assert.Zero(t, m.Conns())
-		})
-	}
-}
-
-func TestAProxyDeliversWhatTheClientWouldDiscard(t *testing.T) {
-	t.Parallel()
-	for healed, arrives := range map[time.Duration]time.Duration{
-		100 * time.Millisecond: 200 * time.Millisecond,
-		time.Second:            1400 * time.Millisecond,
-		5 * time.Second:        6200 * time.Millisecond,
-		10 * time.Minute:       204600*time.Millisecond + 4*2*time.Minute, // at most two minutes apart
-	} {
-		inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-			m := w.Master(0)
-			m.Proxy()
-			conn, err := w.Dial(t.Context(), "tcp", m.Addr())
-			require.NoError(t, err)
-			require.NoError(t, conn.(interface{ SetLinger(int) error }).SetLinger(0))
-			m.BlackHole()
-			for _, key := range []string{"a", "b"} {
-				_, err = conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
-				require.NoError(t, err)
-			}
-			require.NoError(t, conn.Close())
-			time.Sleep(healed)
-			m.Heal()
-			time.Sleep(arrives - healed - time.Millisecond)
-			assert.Empty(t, m.Keys(), "healed after %v", healed)
-			time.Sleep(time.Millisecond)
-			synctest.Wait()
-			assert.Equal(t, []string{"a", "b"}, m.Keys(), "healed after %v", healed)
-			assert.Zero(t, m.Conns())
-		})
-	}
-}
-
-func TestRefusedMasterKeepsItsConnections(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		m.Refuse()
-		require.NoError(t, c.Ping(t.Context()).Err())
-		start := time.Now()
-		require.ErrorIs(t, dial(t, m, w.Dial).Ping(t.Context()).Err(), syscall.ECONNREFUSED)
-		assert.Zero(t, time.Since(start))
-		m.Accept()
-		require.NoError(t, dial(t, m, w.Dial).Ping(t.Context()).Err())
-	})
-}
-
-func TestLossDelaysEverythingBehindIt(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		require.NoError(t, c.Ping(t.Context()).Err())
-		m.Loss(0.3)
-		slow := 0
-		for range 100 {
-			start := time.Now()
-			require.NoError(t, c.Ping(t.Context()).Err())
-			if time.Since(start) >= 200*time.Millisecond {
-				slow++
-			}
-		}
-		assert.InDelta(t, 51, slow, 20)
-	})
-}
-
-func TestAfterALossTheNextRetransmissionArrives(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 50, func(t *testing.T, w *simnet.Net) { // each master draws other losses
-		var all sync.WaitGroup
-		start := time.Now()
-		for _, m := range w.Masters() {
-			c, err := w.Dial(t.Context(), "tcp", m.Addr())
-			require.NoError(t, err)
-			m.Loss(0.8)
-			all.Go(func() {
-				defer c.Close()
-				_, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
-				assert.NoError(t, err)
-				_, err = c.Read(make([]byte, 100))
-				assert.NoError(t, err)
-				assert.LessOrEqual(t, time.Since(start), 1800*time.Millisecond, "the answer")
-			})
-			all.Go(func() {
-				c, err := w.Dial(t.Context(), "tcp", m.Addr())
-				if assert.NoError(t, err) {
-					assert.NoError(t, c.Close())
-				}
-				assert.LessOrEqual(t, time.Since(start), 1400*time.Millisecond, "the connection")
-			})
-		}
-		time.Sleep(time.Second)
-		for _, m := range w.Masters() {
-			m.Loss(0)
-		}
-		all.Wait()
-	})
-}
-
-func TestInjectedErrors(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
-		m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "SET")
-		require.EqualError(t, c.Set(t.Context(), "a", "x", 0).Err(), "LOADING Redis is loading the dataset in memory")
-		require.NoError(t, c.Set(t.Context(), "a", "x", 0).Err())
-
-		m.Reply("READONLY You can't write against a read only replica.", "SET", "DEL")
-		m.Info("role", "slave")
-		require.ErrorContains(t, c.Set(t.Context(), "a", "x", 0).Err(), "READONLY")
-		require.NoError(t, c.Get(t.Context(), "a").Err())
-		err := c.Eval(t.Context(), `return redis.call("DEL", KEYS[1])`, []string{"a"}).Err()
-		require.Error(t, err)
-		assert.Regexp(t, "^READONLY You can't", err.Error())
-		assert.Contains(t, c.Info(t.Context()).Val(), "role:slave")
-		m.Recover()
-		require.NoError(t, c.Del(t.Context(), "a").Err())
-
-		m.Reply("NOPERM this user has no permissions to run the 'publish' command", "PUBLISH")
-		err = c.Eval(t.Context(), `redis.pcall("PUBLISH", "x", "y") return 7`, nil).Err()
-		require.NoError(t, err)
-
-		m.Heal()
-		m.Info("run_id", "")
-		assert.NotContains(t, c.Info(t.Context()).Val(), "run_id")
-	})
-}
-
 func TestPasswordGuardsInfoToo(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
+	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, _ *redis.Client) {
 		m.RequirePassword("secret")
 		c := dial(t, m, w.Dial)
 		require.ErrorContains(t, c.Info(t.Context(), "server").Err(), "NOAUTH")
@@ -467,10 +232,7 @@ func TestPasswordGuardsInfoToo(t *testing.T) {
 }
 
 func TestMasterClock(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m := w.Master(0)
-		c := dial(t, m, w.Dial)
+	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
 		left := func() time.Duration { return c.PTTL(t.Context(), "a").Val() }
 		m.Set("a", "x", 10*time.Second)
 		m.Rate(2)
@@ -511,9 +273,8 @@ func TestTwoAddressesOfOneServer(t *testing.T) {
 }
 
 func TestFrozenHostNeitherReadsNorWrites(t *testing.T) {
-	t.Parallel()
-	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
-		m, h := w.Master(0), w.Host("client")
+	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, _ *redis.Client) {
+		h := w.Host("client")
 		c := dial(t, m, h.Dial)
 		require.NoError(t, c.Ping(t.Context()).Err())
 		h.Freeze()
@@ -552,64 +313,5 @@ func TestConnectionsLeftOpenAreReported(t *testing.T) {
 		assert.Equal(t, 2, w.Open())
 		require.NoError(t, conn.Close())
 		assert.Equal(t, 1, w.Open())
-	})
-}
-
-func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		c := dial(t, w.Master(0), w.Dial)
-		const text = "redis.call('SET', KEYS[1], ARGV[1]); return {redis.call('GET', KEYS[1]), " +
-			"redis.pcall('NONSENSE')['err'] ~= nil}"
-		script := redis.NewScript(text)
-		ctx := t.Context()
-		require.ErrorContains(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err(), "NOSCRIPT")
-		for range 2 {
-			reply, err := script.Run(ctx, c, []string{"k"}, "v").Result()
-			require.NoError(t, err)
-			assert.Equal(t, []any{"v", int64(1)}, reply)
-		}
-		assert.Equal(t, []bool{true}, script.Exists(ctx, c).Val())
-		assert.ErrorContains(t, c.Eval(ctx, "x = 1", nil).Err(), "global variable")
-		assert.ErrorContains(t, c.Eval(ctx, "return y", nil).Err(), "global variable")
-		assert.ErrorContains(t, c.Eval(ctx, "return redis.call('INCR', 'k')", nil).Err(), "not an integer")
-		require.NoError(t, c.ScriptFlush(ctx).Err())
-		assert.Equal(t, []bool{false}, script.Exists(ctx, c).Val())
-		assert.ErrorContains(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err(), "NOSCRIPT")
-		require.NoError(t, c.ScriptLoad(ctx, text).Err())
-		assert.NoError(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err())
-	})
-}
-
-// What string.match and string.find returned is remembered, as long as it is for the same text and pattern.
-func TestScriptsMatchAgainAsTheyMatchedFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		c := dial(t, w.Master(0), w.Dial)
-		const text = "local a, b = string.match(ARGV[1], ARGV[2]); return {tostring(a), tostring(b)}"
-		for range 2 {
-			for _, m := range []struct{ text, pattern, first, second string }{
-				{"12:34", "^(%d+):?(%d*)$", "12", "34"},
-				{"12", "^(%d+):?(%d*)$", "12", ""},
-				{"none", "^(%d+):?(%d*)$", "nil", "nil"},
-				{"12", "^(%d)%d*$", "1", "nil"},
-				{"12", "%d*", "12", "nil"},
-				{"12", "()2()", "2", "3"},
-			} {
-				reply, err := c.Eval(t.Context(), text, nil, m.text, m.pattern).StringSlice()
-				require.NoError(t, err)
-				assert.Equal(t, []string{m.first, m.second}, reply, "%q in %q", m.pattern, m.text)
-			}
-		}
-		assert.Equal(t, "2", c.Eval(t.Context(), "return string.match('12', '%d', 2)", nil).Val(), "from the second one on")
-		for range 2 {
-			const find = "return {string.find('a12', '(%d)', 3) or 0, string.find('a12', '(%d)')}"
-			reply, err := c.Eval(t.Context(), find, nil).Result()
-			require.NoError(t, err)
-			assert.Equal(t, []any{int64(3), int64(2), int64(2), "1"}, reply, "string.find")
-			assert.Equal(t, int64(2), c.Eval(t.Context(), "return string.find('a.2', '.', 1, true)", nil).Val(), "plain")
-		}
 	})
 }
