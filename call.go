@@ -168,9 +168,7 @@ func (c *call) ask(slot int) attemptResult {
 	c.attempts++
 	lease, err := l.quorum.Acquire(c.ctx, claim.Ops(), &c.cfg.terms, firstNode, &c.failures)
 	now := c.cfg.clock.Now()
-	if !c.try {
-		l.noteAttempt(now.Sub(asked), err)
-	}
+	l.noteAttempt(now.Sub(asked), c.try, err)
 	if err != nil {
 		return c.refused(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
@@ -139,7 +140,7 @@ func (c *config) validate() error {
 	if c.maxTTLSet && c.maxTTL <= 0 {
 		bad("max TTL %v: it must be above 0; WithoutRestartGuard switches the guard off", c.maxTTL)
 	}
-	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
+	if c.owner == "" || strings.ContainsFunc(c.owner, unicode.IsControl) {
 		bad("owner %q: it must not be empty or contain control characters", names.Truncate(c.owner))
 	}
 	if err := kind.CheckOwner(c.owner); err != nil {

@@ -70,7 +70,11 @@ func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context)
 			over = releasedError{lock.claim}
 		}
 		end(over) // before the release: goroutines that fn started must stop before another client gets the lock
-		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, over) {
+		unlocked := lock.Unlock(ctx)
+		if errors.Is(over, ErrLost) {
+			unlocked = over // also if the Locker was closed since
+		}
+		if unlocked != nil && !errors.Is(err, over) {
 			err = errors.Join(err, unlocked)
 		}
 	}()

@@ -166,30 +166,37 @@ func (j *journal) close(deadline time.Time) {
 // outageAfter is how long no majority answers before the journal says that calls wait for it.
 const outageAfter = 1500 * time.Millisecond
 
+// outageForgotten is how long no call meets an outage until the next call that finds no majority begins another one.
+const outageForgotten = time.Minute
+
 // outage says once, for all calls and all locks of a Locker, that no majority of the masters answers.
 type outage struct {
 	present atomic.Bool // the last attempt of a waiting call found no majority
 
-	mu     sync.Mutex
-	reason error       // of that attempt
-	timer  clock.Timer // says it; nil: not set
-	said   bool
+	mu       sync.Mutex
+	reason   error       // of that attempt
+	lastSeen time.Time   // when it ended
+	timer    clock.Timer // says it; nil: not set
+	said     bool
 
 	failing     int  // held locks whose last extension failed
 	saidFailing bool // the journal says so
 	saidRight   bool // and that a right is missing
 }
 
-// noteAttempt records how an attempt of a call that waits, which took that long, ended.
-func (l *Locker) noteAttempt(took time.Duration, err error) {
+// noteAttempt records how an attempt ended. took is how long it took.
+func (l *Locker) noteAttempt(took time.Duration, try bool, err error) {
 	if err == nil {
 		l.endOutage()
 		return
 	}
 	var denied *quorum.DeniedError
-	if errors.Is(err, ErrNoQuorum) {
-		l.noteOutage(took, err)
-	} else if errors.As(err, &denied) && !denied.ByFirst { // the first master alone is no majority
+	switch {
+	case errors.Is(err, ErrNoQuorum):
+		if !try {
+			l.noteOutage(took, err)
+		}
+	case errors.As(err, &denied) && !denied.ByFirst: // the first master alone is no majority
 		l.endOutage()
 	}
 }
@@ -203,8 +210,11 @@ func (l *Locker) noteOutage(took time.Duration, err error) {
 	o := &l.outage
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.reason = err
-	if !o.present.Swap(true) {
+	now := l.cfg.clock.Now()
+	fresh := !o.present.Swap(true) || now.Sub(o.lastSeen) > outageForgotten
+	o.reason, o.lastSeen = err, now
+	if fresh {
+		o.said = false
 		o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
 	}
 }

@@ -248,17 +248,16 @@ func (l *Lock) extended(err error) {
 	}
 	defer l.locker.schedule.Renewed(&l.renewal, err) // also if a callback panics
 	l.locker.activity.extension(l.kind(), err)
-	if t := l.cfg.trace; t != nil && t.Extended != nil {
-		t.Extended(l.base, ExtendedEvent{Event: l.event(), Until: l.Until(), Err: err})
-	}
-	if err == nil || errors.Is(err, ErrNoQuorum) {
-		l.recordExtension(err)
-	}
-	switch {
-	case errors.Is(err, quorum.ErrGone):
+	switch { // before the callback: the loss must not wait for it
+	case l.lease.Gone(): // which another extension may have found
 		l.gone()
 	case errors.Is(err, quorum.ErrEnded):
-		l.expireIfDue() // unless it was released
+		l.expireIfDue() // has no effect on a lock that was released
+	default:
+		l.recordExtension(err)
+	}
+	if t := l.cfg.trace; t != nil && t.Extended != nil {
+		t.Extended(l.base, ExtendedEvent{Event: l.event(), Until: l.Until(), Err: err})
 	}
 }
 

@@ -107,6 +107,9 @@ func TestDoReportsHowTheFunctionAndTheLockEnded(t *testing.T) {
 		"a loss": {
 			func(s scene) error { s.wipe(); <-s.work.Done(); return errOwn }, []error{redlock.ErrLost, errOwn}, redlock.ErrLost,
 		},
+		"a loss, and then Close": {
+			func(s scene) error { s.wipe(); <-s.work.Done(); return s.l.Close() }, []error{redlock.ErrLost}, redlock.ErrLost,
+		},
 		"a loss that it did not notice": {
 			func(s scene) error { s.wipe(); return nil }, []error{redlock.ErrLost}, redlock.ErrReleased,
 		},

@@ -160,8 +160,12 @@ func TestLossIsReportedEarlyWhenAMajorityLostTheToken(t *testing.T) {
 		{"another's", func(w *world) { w.foreign("x", time.Minute, 0, 1, 2) }},
 	} {
 		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a")
-			lk := lock(t, l, "x")
+			var lk *redlock.Lock
+			var seen []error
+			l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+				Extended: func(context.Context, redlock.ExtendedEvent) { seen = append(seen, lk.Err()) },
+			}))
+			lk = lock(t, l, "x")
 			token := lk.Token()
 			synctest.Wait()
 			time.Sleep(time.Second)
@@ -170,6 +174,8 @@ func TestLossIsReportedEarlyWhenAMajorityLostTheToken(t *testing.T) {
 			<-lk.Context().Done()
 			assert.Less(t, time.Since(lost), ttl/2, "at the next extension")
 			require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+			synctest.Wait()
+			require.ErrorIs(t, seen[len(seen)-1], redlock.ErrLost, "the loss does not wait for a callback")
 			time.Sleep(time.Until(lk.Until()) - time.Millisecond)
 			assert.NotZero(t, w.holders("x", token), "the holder may rely on Until, notified or not")
 			time.Sleep(2 * time.Millisecond)
@@ -177,6 +183,25 @@ func TestLossIsReportedEarlyWhenAMajorityLostTheToken(t *testing.T) {
 			assert.Zero(t, w.holders("x", token), "what was left, and what was healed, is released")
 		})
 	}
+}
+
+// The first of two extensions is denied, and restores the keys, so the masters grant the second one.
+func TestBothOfTwoExtensionsReportALoss(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		slow := redlock.WithTrace(&redlock.Trace{
+			Extended: func(context.Context, redlock.ExtendedEvent) { time.Sleep(time.Second) },
+		})
+		lk := lock(t, w.locker(t, "a", redlock.WithoutKeepalive(), slow), "x")
+		synctest.Wait()
+		each(w.Masters(), (*simnet.Master).Wipe)
+		errs := make(chan error, 2)
+		for range cap(errs) {
+			go func() { errs <- lk.Extend(t.Context()) }()
+		}
+		for range cap(errs) {
+			require.ErrorIs(t, <-errs, redlock.ErrLost)
+		}
+	})
 }
 
 func TestMaxHoldIsALossThatSaysSo(t *testing.T) {

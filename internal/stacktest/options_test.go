@@ -83,6 +83,7 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"retry the wrong way round", three, with(redlock.WithRetry(2, 1)), []string{"retry from 2ns to 1ns"}},
 		{"owner empty", three, with(redlock.WithOwner("")), []string{`owner ""`}},
 		{"owner with a newline", three, with(redlock.WithOwner("a\nb")), []string{`owner "a\nb"`}},
+		{"owner with a CSI", three, with(redlock.WithOwner("a\u009b")), []string{`owner "a\u009b"`}},
 		{
 			"owner like a minimum hold", three, with(redlock.WithOwner("min-hold:me")),
 			[]string{`owner "min-hold:me": it must not begin with "min-hold:"`},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 const waitsForMajority = "waiting, since no majority of the masters answers"
@@ -54,6 +55,32 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 			require.NoError(t, l.Close())
 			l = w.locker(t, "a", redlock.WithLogger(log.logger()))
 		}
+	})
+}
+
+// An outage that every waiting call gave up is over when a majority answers a TryLock, or after a minute.
+func TestTheNextOutageIsToldToo(t *testing.T) {
+	testmain.Each(t, map[string]bool{"a TryLock between": true, "nothing between": false}, func(t *testing.T, try bool) {
+		bubble(t, 3, func(t *testing.T, w *world) {
+			var log logbook
+			l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+			w.warm(t, l)
+			for outage := 1; outage <= 2; outage++ {
+				each(w.some(0, 2), (*simnet.Master).Freeze)
+				_, err := l.Lock(within(t, 10*time.Second), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				assert.Len(t, log.lines(waitsForMajority), outage)
+				w.Heal()
+				time.Sleep(30 * time.Second)
+				if try {
+					lk, err := l.TryLock(t.Context(), "x")
+					require.NoError(t, err)
+					unlock(t, lk)
+					continue
+				}
+				time.Sleep(time.Minute)
+			}
+		})
 	})
 }
 
