@@ -31,10 +31,9 @@ type call struct {
 	backoff       contention.Backoff
 	failures      quorum.PermanentFailures
 	attempts      int   // so far
-	reason        error // why it waits, as it or a caller before it in the queue found; nil: unknown
-	askOneFirst   bool  // the next attempt asks one master before the others; set by await and pause
-	deniedByFirst bool  // of the last attempt; see contention.Result
-	slots         slotSearch
+	reason        error // why the call waits, as the last attempt in its queue or a probe found; nil: unknown
+	deniedByFirst bool  // the first master denied the last attempt, so that no other was asked
+	likelySlots   []int // the free slots of a semaphore, by the latest probe
 	intent        intent
 }
 
@@ -59,8 +58,7 @@ func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try 
 	return c
 }
 
-// run does what the queue says, until the masters grant the lock, another caller hands its lease over, or waiting
-// cannot help.
+// run carries out the instructions of the queue until the call has the lock or must end without it.
 func (c *call) run() (lock *Lock, err error) {
 	if err = c.locker.begin(); err != nil {
 		return nil, err
@@ -71,22 +69,31 @@ func (c *call) run() (lock *Lock, err error) {
 	}
 	c.join()
 	defer func() { c.leave(lock) }() // deferred, as all cleanup, because a callback may panic
+	oneFirst := false                // the next attempt asks one master before the others
 	for {
-		next, err := c.await()
+		next, delayed, err := c.await()
 		if err != nil {
 			return nil, err
 		}
+		oneFirst = oneFirst || delayed // others may be asking, too
 		switch next.Action {
 		case waitqueue.Fail:
 			return nil, next.Err
 		case waitqueue.Inherit:
 			return c.inherit((*Lock)(next.Lock.(*queuedLock)))
 		case waitqueue.Probe:
-			if err = c.pause(next.Err); err != nil {
+			c.reason = cmp.Or(next.Err, c.reason)
+			plan, err := c.nextPlan()
+			if err != nil {
 				return nil, err
 			}
+			if err = c.pause(plan.Delay); err != nil {
+				return nil, err
+			}
+			oneFirst = plan.First // the plan knows whether the first master can be relied on
 		case waitqueue.Ask:
-			o := c.attempt()
+			o := c.takeTurn(oneFirst)
+			oneFirst = false
 			if o.lock != nil || o.final || c.try {
 				return o.lock, o.err
 			}
@@ -110,29 +117,30 @@ func (c *call) join() {
 	})
 }
 
-// await waits until the caller is to do something else than to wait, and returns that.
-func (c *call) await() (next waitqueue.Instruction, err error) {
+// await waits until the instruction of the queue is not to wait, and returns it. delayed reports whether the queue
+// ordered a delay before.
+func (c *call) await() (next waitqueue.Instruction, delayed bool, err error) {
 	for {
 		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
-			return next, nil
+			return next, delayed, nil
 		}
-		c.askOneFirst = c.askOneFirst || next.After > 0 // after a delay that the queue ordered, others may be asking, too
+		delayed = delayed || next.After > 0
 		if err = c.sleep(next.After); err != nil {
-			return next, err
+			return next, delayed, err
 		}
 	}
 }
 
 // sleep returns nil when the waiter is woken, or after d unless d is 0. It returns an error if the call must end.
 func (c *call) sleep(d time.Duration) error {
-	var over chan struct{}
+	var elapsed chan struct{}
 	if d > 0 {
-		over = make(chan struct{})
-		timer := c.cfg.clock.AfterFunc(d, func() { close(over) })
+		elapsed = make(chan struct{})
+		timer := c.cfg.clock.AfterFunc(d, func() { close(elapsed) })
 		defer timer.Stop()
 	}
 	select {
-	case <-over:
+	case <-elapsed:
 	case <-c.waiter.Woken():
 	case <-c.ctx.Done():
 		return c.gaveUp()
@@ -142,26 +150,26 @@ func (c *call) sleep(d time.Duration) error {
 	return nil
 }
 
-// attempt asks the masters for the lock.
-func (c *call) attempt() (o attemptResult) {
+// takeTurn asks the masters for the lock: once, or for a semaphore once for each of a few slots. With oneFirst, one
+// master is asked before the others. All contenders ask the same one, so that they do not split the vote.
+func (c *call) takeTurn(oneFirst bool) (o attemptResult) {
 	if c.target.Kind.Slotted() {
-		o = c.askForSlot()
+		o = c.searchSlot(oneFirst)
 	} else {
-		o = c.ask(0)
+		o = c.attempt(0, oneFirst)
 	}
-	c.askOneFirst, c.deniedByFirst = false, o.denied != nil && o.denied.ByFirst
+	c.deniedByFirst = o.denied != nil && o.denied.ByFirst
 	return o
 }
 
-// ask asks the masters once, with a new token, for a slot of a semaphore or for a lock of another kind. All contenders
-// that ask one master first ask the same one, so that they do not split the vote.
-func (c *call) ask(slot int) attemptResult {
+// attempt asks the masters once, with a new token, for a slot of a semaphore or for a lock of another kind.
+func (c *call) attempt(slot int, oneFirst bool) attemptResult {
 	l := c.locker
 	if l.isEnding() {
 		return attemptResult{err: ErrClosed, final: true}
 	}
 	firstNode := quorum.NoFirst
-	if c.askOneFirst {
+	if oneFirst {
 		firstNode = l.quorum.FirstNode(c.target.Names[0])
 	}
 	claim, asked := c.claim(kind.NewToken(c.owner()), slot), c.cfg.clock.Now()
@@ -170,7 +178,7 @@ func (c *call) ask(slot int) attemptResult {
 	now := c.cfg.clock.Now()
 	l.noteAttempt(now.Sub(asked), c.try, err)
 	if err != nil {
-		return c.refused(err)
+		return c.attemptFailed(err)
 	}
 	lock := c.newLock(claim, lease)
 	c.waiter.Granted(&lock.hold, asked, now)
@@ -178,19 +186,19 @@ func (c *call) ask(slot int) attemptResult {
 	return attemptResult{lock: lock, err: err, final: err != nil}
 }
 
-// refused returns the result of an attempt that failed with err.
-func (c *call) refused(err error) (o attemptResult) {
+// attemptFailed records why an attempt failed, and returns its result.
+func (c *call) attemptFailed(err error) (o attemptResult) {
 	if errors.As(err, &o.denied) {
 		err = c.heldBy(o.denied)
 	}
-	over := c.ctx.Err()
-	if over == nil || !errors.Is(err, over) { // the masters may have answered just before ctx ended
+	ctxErr := c.ctx.Err()
+	if ctxErr == nil || !errors.Is(err, ctxErr) { // the masters may have answered just before ctx ended
 		c.reason = err
 	}
 	switch {
 	case c.locker.isEnding():
 		o.err, o.final = ErrClosed, true
-	case over != nil:
+	case ctxErr != nil:
 		o.err, o.final = c.gaveUp(), true
 	default:
 		o.err, o.final = err, errors.As(err, new(*quorum.PermanentError))
@@ -204,7 +212,7 @@ func (c *call) heldBy(denied *quorum.DeniedError) *HeldError {
 	return &HeldError{Name: c.target.Names[blocker.Name], Kind: Kind(blocker.Kind), Retry: denied.Wait}
 }
 
-// claim returns what the masters are asked for, with a token, and a slot if it is a permit.
+// claim returns the claim of the call with a token. slot is 0 unless a permit is wanted.
 func (c *call) claim(token string, slot int) *kind.Claim {
 	return &kind.Claim{
 		Target: c.target, Token: token, Slot: slot, Intent: c.intent.token, Scripts: c.locker.cfg.scripts,
@@ -215,21 +223,15 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
-// pause finds out when to try again after an attempt that failed with an error, and waits.
-func (c *call) pause(failure error) error {
-	c.reason = cmp.Or(failure, c.reason)
-	plan, err := c.nextPlan()
-	if err != nil {
-		return err
-	}
+// pause waits for a delay, or until the queue has an instruction before, which run then gets.
+func (c *call) pause(delay time.Duration) error {
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{
-			Event: c.event(), Attempts: c.attempts, Delay: plan.Delay, Err: c.reason,
+			Event: c.event(), Attempts: c.attempts, Delay: delay, Err: cmp.Or(c.reason, error(ErrHeld)),
 		})
 	}
-	c.waiter.Pause(plan.Delay)
-	_, err = c.await()
-	c.askOneFirst = plan.First // replaces what await has set: the plan knows whether the first master can be relied on
+	c.waiter.Pause(delay)
+	_, _, err := c.await()
 	return err
 }
 
@@ -243,7 +245,7 @@ func (c *call) listener() *quorum.Listener {
 func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {
 	base := c.ctx
 	if base.Done() != nil {
-		base = context.WithoutCancel(base) // allocates
+		base = context.WithoutCancel(base) // only then, since it allocates
 	}
 	c.lock = &Lock{locker: c.locker, id: c.id, claim: claim, cfg: c.cfg, lease: lease, base: base}
 	return c.lock
@@ -266,14 +268,14 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if started.lease.Gone() { // an extension may have found that before from had a successor, and from ignored it
+	if started.lease.Gone() { // an extension may have found this before setSuccessor; from had ended, and ignored it
 		started.gone()
 	}
 	return started, nil
 }
 
-// deliver returns an acquired lock for the caller and starts its keepalive. From then on the lock may end at any
-// moment, so its queue must know of the acquisition before: call Waiter.Granted or Waiter.Inherited first.
+// deliver returns an acquired lock for the caller and starts its keepalive. Waiter.Granted or Waiter.Inherited must
+// come before it: once the keepalive runs, the lock may end at any moment.
 func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	if c.locker.isEnding() {
 		lock.close()
@@ -285,8 +287,9 @@ func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	return lock, nil
 }
 
-// leave ends the call. Without a lock to return, it first leaves the queue, and then releases the lock that the caller
-// does not get because a hook panicked. At last it withdraws the intent. A panic of one step does not skip the others.
+// leave ends the call. Without a lock to return, it first leaves the queue, and then releases a lock that was acquired
+// but not delivered, as after a panic of a hook. Last, it withdraws the intent. A panic of one step does not skip the
+// others.
 func (c *call) leave(lock *Lock) {
 	defer c.withdraw(lock)
 	if lock != nil {

@@ -71,8 +71,8 @@ func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context)
 		}
 		end(over) // before the release: goroutines that fn started must stop before another client gets the lock
 		unlocked := lock.Unlock(ctx)
-		if errors.Is(over, ErrLost) {
-			unlocked = over // also if the Locker was closed since
+		if errors.Is(over, ErrLost) && !errors.Is(unlocked, ErrLost) {
+			unlocked = over // the Locker was closed since
 		}
 		if unlocked != nil && !errors.Is(err, over) {
 			err = errors.Join(err, unlocked)

@@ -168,7 +168,7 @@ func (l *Lock) followUp(before, after phase, c change) {
 // linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until,
 // Unlock or Close: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
 func (l *Lock) linger() {
-	l.locker.journal.log(slog.LevelWarn, "redlock: a lock was lost",
+	l.locker.journal.Log(slog.LevelWarn, "redlock: a lock was lost",
 		"name", names.List(l.names(), names.Truncate), "error", l.endError())
 	if !l.locker.schedule.Linger(&l.renewal) {
 		l.transition(change{event: eventClear})

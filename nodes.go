@@ -203,16 +203,16 @@ func (l *Locker) reportHealth(master string, err error) {
 		return
 	}
 	if errors.As(err, new(*node.SubscriptionError)) {
-		l.journal.repeat(slog.LevelWarn, master, "redlock: a master wakes no waiters, which poll",
+		l.journal.Repeat(slog.LevelWarn, master, "redlock: a master wakes no waiters, which poll",
 			"master", master, "error", err)
 		return
 	}
 	if err != nil {
 		_, held := l.activity.present()
-		l.journal.repeat(slog.LevelWarn, master, "redlock: a master does not answer",
+		l.journal.Repeat(slog.LevelWarn, master, "redlock: a master does not answer",
 			"master", master, "locks", held, "error", err)
 	} else {
-		l.journal.repeat(slog.LevelInfo, master, "redlock: a master answers again", "master", master)
+		l.journal.Repeat(slog.LevelInfo, master, "redlock: a master answers again", "master", master)
 	}
 	if t := l.cfg.trace; t != nil && t.Node != nil {
 		t.Node(NodeEvent{l.nodeStateAfter(master, err)})
@@ -234,14 +234,14 @@ func (l *Locker) logRefusal(master string, r *node.RefusalError) {
 		refuses, again = "redlock: a master refuses releases, which are repeated", "redlock: a master executes releases again"
 	}
 	if r.Over {
-		l.journal.repeat(slog.LevelInfo, master, again, "master", master)
+		l.journal.Repeat(slog.LevelInfo, master, again, "master", master)
 	} else {
-		l.journal.repeat(slog.LevelWarn, master, refuses, "master", master, "error", r.Err)
+		l.journal.Repeat(slog.LevelWarn, master, refuses, "master", master, "error", r.Err)
 	}
 }
 
 // logDuplicate logs that two masters are one server.
 func (l *Locker) logDuplicate(master, other string) {
-	l.journal.log(slog.LevelWarn, "redlock: two masters are one server, and have one vote",
+	l.journal.Log(slog.LevelWarn, "redlock: two masters are one server, and have one vote",
 		"master", master, "other", other)
 }

@@ -19,8 +19,8 @@ func (c *call) nextPlan() (contention.Plan, error) {
 		c.waiter.Listen()
 		var err error
 		found, err = c.probeForHolder()
-		if c.slots.err != nil {
-			return contention.Plan{}, c.slots.err
+		if errors.As(err, new(*SlotsError)) {
+			return contention.Plan{}, err
 		}
 		result.Denied = err == nil
 		result.Masters = contention.Masters{
@@ -50,7 +50,8 @@ func (c *call) probeForHolder() (kind.ProbeResult, error) {
 }
 
 // probe asks the masters which lock blocks the call. With early, it returns as soon as a majority grants or a majority
-// denies.
+// denies. If a master refuses the intent, probe withdraws it, and the call leaves none from then on. The error is a
+// SlotsError if a majority has another number of slots.
 func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	c.ensureIntent()
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
@@ -62,7 +63,10 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 		return c.probe(early)
 	}
 	if c.target.Kind.Slotted() {
-		c.slots.free, _ = c.noteSlots(votesOf(answers))
+		var differ error
+		if c.likelySlots, _, differ = c.slotsIn(votesOf(answers)); differ != nil {
+			err = differ
+		}
 	}
 	return kind.NewProbeResult(answers), err
 }
@@ -75,8 +79,8 @@ func (c *call) ensureIntent() {
 	}
 }
 
-// noteHolder records which lock the call waits for. If that is reentrant, other callers of its owner may ask the
-// masters.
+// noteHolder records which lock the call waits for. If the call wants a reentrant lock, noteHolder makes the callers
+// ask whose owners hold the name.
 func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 	if c.target.Kind.Nested() {
 		c.waiter.OwnersHold(found.Owners())
@@ -111,8 +115,8 @@ type intent struct {
 // probeInterval is the longest pause of a waiter that left its intent.
 const probeInterval = time.Second
 
-// intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It
-// bounds how long a waiter that died keeps readers out.
+// intentLife returns the TTL of the intent: the longest pause, and three node timeouts for the attempt and the probe
+// that follow. It bounds how long a waiter that died keeps readers out.
 func (c *config) intentLife() time.Duration {
 	return min(c.retryMax, probeInterval) + 3*c.terms.Timeout
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/journal"
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
@@ -56,8 +57,9 @@ type Locker struct {
 	schedule *keepalive.Schedule
 	masters  []*wire.Node
 	activity activity
-	journal  journal
+	journal  journal.Journal
 	outage   outage
+	failing  failingExtensions
 	opened   time.Time
 	cluster  string // name of a master that is a Redis Cluster, where the keys of one operation share a slot; "": none
 
@@ -137,7 +139,7 @@ func configure(opts []Option) (config, error) {
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	l := &Locker{cfg: cfg, activity: newActivity(), opened: cfg.clock.Now(), ending: make(chan struct{})}
-	l.journal.logger, l.journal.clock = cfg.written(), cfg.clock
+	l.journal.Logger, l.journal.Clock = cfg.written(), cfg.clock
 	nodes := make([]quorum.Node, len(masters))
 	for i, m := range masters {
 		if m == nil {
@@ -234,10 +236,10 @@ func (l *Locker) Close() error {
 	l.busy.Wait()
 	l.outage.stop()
 	if names := l.quorum.Close(deadline); len(names) > 0 {
-		l.journal.log(slog.LevelWarn, "redlock: closed with releases unconfirmed; the keys expire with their TTL",
+		l.journal.Log(slog.LevelWarn, "redlock: closed with releases unconfirmed; the keys expire with their TTL",
 			"masters", names)
 	}
-	l.journal.close(deadline.Add(journalBudget))
+	l.journal.Close(deadline.Add(journalBudget))
 	return nil
 }
 

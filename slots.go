@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
@@ -9,40 +10,35 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// slotSearch is what a call knows of the slots of a semaphore.
-type slotSearch struct {
-	free []int // the slots that the last probe found free; nil: unknown
-	err  error // a majority has permits with another number of slots; nil: none is known
-}
+// maxAttemptsPerTurn bounds the attempts of one turn at a semaphore. A denial reports which slots are free, so more
+// than two are rare.
+const maxAttemptsPerTurn = 5
 
-// maxSlotsAsked bounds how many slots one attempt asks for. A denial reports which slots are free, so more than two
-// requests are rare.
-const maxSlotsAsked = 5
-
-// askForSlot asks the masters for a slot. If it is taken, it asks for slots that they report as free.
-func (c *call) askForSlot() (o attemptResult) {
+// searchSlot asks the masters for a slot. If that is taken, it asks for one that they report as free, and so on.
+func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 	slot := c.waiter.ChooseSlot(c.takeLikelySlots())
 	if slot == 0 { // other callers of this Locker have those or ask for them
 		slot = c.waiter.ChooseSlot(nil) // one is left: no more callers ask than there are slots
 	}
-	for asked := 1; ; asked++ {
-		if o = c.ask(slot); o.lock != nil {
+	for n := 1; ; n++ {
+		if o = c.attempt(slot, oneFirst); o.lock != nil {
 			return o
 		}
 		c.waiter.RefuseSlot()
-		if o.denied == nil {
+		if o.denied == nil || o.final {
 			return o
 		}
-		free, anyDiffers := c.noteSlots(o.denied.Votes())
-		if anyDiffers && c.try { // the denial may not count all masters, and a TryLock does not probe otherwise
-			_, _ = c.probe(false) // notes slots.err
+		free, anyDiffers, err := c.slotsIn(o.denied.Votes())
+		if err == nil && anyDiffers && c.try { // the denial may not count all masters, and a TryLock does not probe otherwise
+			_, err = c.probe(false)
 		}
-		if c.slots.err != nil {
-			o.err, o.final = c.slots.err, true
+		if errors.As(err, new(*SlotsError)) {
+			o.err, o.final = err, true
+			return o
 		}
-		// Free are the slots that the fewest masters have taken, so the one that was just denied may be among them.
+		// The free slots are those that the fewest masters have taken, so the one that was just denied may be among them.
 		candidates := slices.DeleteFunc(free, func(n int) bool { return n == slot })
-		if o.final || len(candidates) == 0 || asked == maxSlotsAsked {
+		if len(candidates) == 0 || n == maxAttemptsPerTurn {
 			return o
 		}
 		if slot = c.waiter.ChooseSlot(candidates); slot == 0 {
@@ -51,29 +47,30 @@ func (c *call) askForSlot() (o attemptResult) {
 	}
 }
 
-// takeLikelySlots returns, once, the slots that were free by the latest message or probe; nil if none is known.
+// takeLikelySlots returns, once, the slots that were free by the latest message, whose text is the slot, or by the
+// latest probe; nil if none is known.
 func (c *call) takeLikelySlots() (free []int) {
 	if l := c.listener(); l != nil {
 		if slot, err := strconv.Atoi(l.TakeText()); err == nil && slot >= 1 && slot <= c.target.Slots {
 			return []int{slot}
 		}
 	}
-	free, c.slots.free = c.slots.free, nil
+	free, c.likelySlots = c.likelySlots, nil
 	return free
 }
 
-// noteSlots returns the slots that the masters' votes show as free, and whether any master has another number of slots.
-// If a majority has, it notes slots.err.
-func (c *call) noteSlots(votes []wire.Vote) (free []int, anyDiffers bool) {
+// slotsIn returns the slots that the votes of the masters show as free, and whether any master has another number of
+// slots. If a majority has, it returns a SlotsError.
+func (c *call) slotsIn(votes []wire.Vote) (free []int, anyDiffers bool, err error) {
 	occupancy := kind.NewOccupancy(c.target.Slots, c.locker.quorum.Size())
 	for _, v := range votes {
 		occupancy.Add(v)
 	}
 	need := c.locker.quorum.Majority()
-	if have, ok := occupancy.Disagrees(need); ok {
-		c.slots.err = &SlotsError{Name: c.target.Names[0], Want: c.target.Slots, Have: have}
+	if have, ok := occupancy.MajorityDiffers(need); ok {
+		err = &SlotsError{Name: c.target.Names[0], Want: c.target.Slots, Have: have}
 	}
-	return occupancy.Free(need), occupancy.Doubtful()
+	return occupancy.Free(need), occupancy.AnyDiffers(), err
 }
 
 // votesOf returns the votes of the answers.

@@ -50,12 +50,12 @@ func (o *Occupancy) Free(majority int) (slots []int) {
 	return slots
 }
 
-// Doubtful reports whether some master has another number of slots for the name than the claim.
-func (o *Occupancy) Doubtful() bool { return len(o.other) > 0 }
+// AnyDiffers reports whether some master has another number of slots for the name than the claim.
+func (o *Occupancy) AnyDiffers() bool { return len(o.other) > 0 }
 
-// Disagrees returns the number of slots that a majority of the masters has for the name, if that is another one than
-// the claim's. A minority does not count: it may be what is left of a holder that is gone. It expires with its TTL.
-func (o *Occupancy) Disagrees(majority int) (slots int, ok bool) {
+// MajorityDiffers returns the number of slots that a majority of the masters has for the name, if that is not the
+// claim's. A minority does not count: it may be what is left of a holder that is gone. It expires with its TTL.
+func (o *Occupancy) MajorityDiffers(majority int) (slots int, ok bool) {
 	for n, masters := range o.other {
 		if masters >= majority {
 			return n, true

@@ -1,0 +1,170 @@
+package redlock
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// outageAfter is how long no majority answers before the journal says that calls wait for it.
+const outageAfter = 1500 * time.Millisecond
+
+// outageForgotten is how long no call meets an outage until the next call that finds no majority begins another one.
+const outageForgotten = time.Minute
+
+// outage says once, for all calls of a Locker, that no majority of the masters answers.
+type outage struct {
+	present atomic.Bool // the last attempt of a waiting call found no majority
+
+	mu       sync.Mutex
+	reason   error       // of that attempt
+	lastSeen time.Time   // when it ended
+	timer    clock.Timer // says it; nil: not set
+	said     bool
+}
+
+// failingExtensions says once, for all locks of a Locker, that they cannot be extended.
+type failingExtensions struct {
+	mu            sync.Mutex
+	locks         int  // held locks whose last extension failed
+	said          bool // the journal says so
+	saidPermanent bool // and that an operator must act
+}
+
+// noteAttempt records how an attempt ended. took is how long it took.
+func (l *Locker) noteAttempt(took time.Duration, try bool, err error) {
+	if err == nil {
+		l.endOutage()
+		return
+	}
+	var denied *quorum.DeniedError
+	switch {
+	case errors.Is(err, ErrNoQuorum):
+		if !try {
+			l.noteOutage(took, err)
+		}
+	case errors.As(err, &denied) && !denied.ByFirst: // the first master alone is no majority
+		l.endOutage()
+	}
+}
+
+// noteOutage records that no majority answered an attempt. A permanent error ends the wait, so it does not count.
+func (l *Locker) noteOutage(took time.Duration, err error) {
+	var permanent *quorum.PermanentError
+	if errors.As(err, &permanent) {
+		return
+	}
+	o := &l.outage
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := l.cfg.clock.Now()
+	fresh := !o.present.Swap(true) || now.Sub(o.lastSeen) > outageForgotten
+	o.reason, o.lastSeen = err, now
+	if fresh {
+		o.said = false
+		o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
+	}
+}
+
+// endOutage records that a majority answered an attempt.
+func (l *Locker) endOutage() {
+	o := &l.outage
+	if !o.present.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.present.Store(false)
+	o.timer.Stop()
+	if o.said {
+		l.journal.Log(slog.LevelInfo, "redlock: a majority of the masters answers again")
+	}
+	o.said = false
+}
+
+// sayOutage writes that calls wait, if they still do. It is the one line that a Locker without a logger writes.
+func (l *Locker) sayOutage() {
+	o := &l.outage
+	waiting, _ := l.activity.present()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case !o.present.Load() || l.isEnding():
+	case waiting == 0:
+		o.present.Store(false) // the next call begins another outage
+	default:
+		const message = "redlock: waiting, since no majority of the masters answers"
+		if leftOut, ok := l.journal.MayRepeat(message); ok && l.cfg.outageLogger() != nil {
+			o.said = true
+			args := []any{"calls", waiting, "error", o.reason}
+			if leftOut > 0 {
+				args = append(args, "left_out", leftOut)
+			}
+			l.journal.Add(l.cfg.outageLogger(), slog.LevelWarn, message, args)
+		}
+	}
+}
+
+// noteExtension records how an extension of a held lock ended, and reports it. failing says whether the one before it
+// failed, too.
+func (l *Locker) noteExtension(lock *Lock, failing bool, err error) {
+	f := &l.failing
+	_, held := l.activity.present()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err == nil && failing:
+		if f.locks--; f.locks == 0 && f.said {
+			l.journal.Repeat(slog.LevelInfo, "", "redlock: locks are extended again")
+			f.said, f.saidPermanent = false, false
+		}
+		return
+	case err == nil:
+		return
+	case !failing:
+		f.locks++
+	}
+	permanent := anyPermanent(err)
+	if f.said && (f.saidPermanent || !permanent) {
+		return
+	}
+	f.said, f.saidPermanent = f.locks > 0, permanent // 0 if the lock has ended since recordExtension
+	l.journal.Repeat(slog.LevelWarn, "", "redlock: locks could not be extended yet",
+		"locks", held, "name", names.List(lock.names(), names.Truncate), "until", lock.Until(), "error", err)
+}
+
+// noteEndOfFailing records that a lock ended whose last extension failed.
+func (l *Locker) noteEndOfFailing() {
+	f := &l.failing
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.locks--; f.locks == 0 {
+		f.said, f.saidPermanent = false, false
+	}
+}
+
+// anyPermanent reports whether a master failed with an error that only an operator can fix.
+func anyPermanent(err error) bool {
+	for _, failed := range NodeErrors(err) {
+		if node.Permanent(failed.Err) {
+			return true
+		}
+	}
+	return false
+}
+
+// stop ends the timer.
+func (o *outage) stop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+}
