@@ -58,3 +58,21 @@ func TestNamesThatAreNotUsedAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A caller that joins asks at once, however many callers ask already: the queue does not look for it. In this test it
+// would not find it either, since the list of the callers is cut.
+func TestACallerThatJoinsIsNotSearchedFor(t *testing.T) {
+	t.Parallel()
+	for kind, r := range map[string]Request{
+		"reader":    {Names: []string{"x"}, Width: Unbounded},
+		"semaphore": {Names: []string{"x"}, Width: 3, Slotted: true},
+	} {
+		qs := New(Config{})
+		var first, second, third Waiter
+		qs.Join(&first, r)
+		qs.Join(&second, r)
+		first.links.next = nil
+		require.NotPanics(t, func() { qs.Join(&third, r) }, kind)
+		require.Equal(t, Ask, third.Next().Action, kind)
+	}
+}

@@ -72,7 +72,11 @@ func (q *queue) advance() {
 		}
 	}
 	most := min(q.limit, q.width-q.holds)
-	for w := q.callers.first; q.turns < most && q.waits > 0; w = w.links.next { // the next that waits follows
+	w := q.callers.first
+	if q.waits == 1 && q.callers.last.state == waiting {
+		w = q.callers.last // the usual case: the caller that has just joined
+	}
+	for ; q.turns < most && q.waits > 0; w = w.links.next { // a caller that waits follows, since the count is not zero
 		if w.state == waiting {
 			q.giveTurn(w)
 		}
