@@ -137,17 +137,20 @@ func (q *queue) join(w *Waiter) {
 }
 
 // tryError returns the error of a TryLock that need not wait: this process holds all of the lock, or an attempt failed
-// and its caller watches. nil: the TryLock waits for its turn, or for such an error. A lock that was lost does not
-// count: the TryLock waits for its release.
+// and its caller watches. nil: the TryLock waits for its turn, or for such an error.
 func (q *queue) tryError(w *Waiter) error {
 	switch {
-	case q.holds-q.lost >= q.width:
+	case q.heldHere():
 		return q.heldError(w.Names)
 	case q.watcher != nil:
 		return q.reason
 	}
 	return nil
 }
+
+// heldHere reports whether this process holds all of the lock. A lock that was lost does not count: a TryLock waits for
+// its release.
+func (q *queue) heldHere() bool { return q.holds-q.lost >= q.width }
 
 // failTryLocks makes every TryLock fail that waits for its turn.
 func (q *queue) failTryLocks(err error) {
@@ -236,7 +239,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 		q.cooldown.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
 		q.ownerHolds(w.Owner)
 	}
-	if q.tries > 0 && q.holds >= q.width {
+	if q.tries > 0 && q.heldHere() {
 		q.failTryLocks(q.heldError(w.Names))
 	}
 	q.advance()

@@ -131,3 +131,18 @@ func TestATryLockAsksWhileALeaseIsPassed(t *testing.T) {
 	require.True(t, held.passes(p.now))
 	p.asks(p.join(try(permit("x", 3))), 0)
 }
+
+// A TryLock that waits for the release of a lost permit goes on waiting when another permit is passed on.
+func TestATryLockAfterALossWaitsWhileALeaseIsPassed(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	lost, held := p.permit(p.join(permit("x", 2))), p.permit(p.join(permit("x", 2)))
+	next := p.join(permit("x", 2))
+	lost.hold.Lost()
+	tried := p.join(try(permit("x", 2)))
+	require.True(t, held.passes(p.now))
+	p.inherit(next, held)
+	p.waits(tried)
+	lost.hold.Released(p.now, false)
+	p.asks(tried, 0)
+}
