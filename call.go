@@ -283,7 +283,7 @@ func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
 	}
 	lock.heldSince = max(1, now.Sub(c.locker.opened))
 	c.report(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})
-	lock.schedule()
+	lock.startKeepalive()
 	return lock, nil
 }
 
@@ -304,7 +304,7 @@ func (c *call) leave(lock *Lock) {
 // gaveUp returns the error of a caller whose context ended while it waited.
 func (c *call) gaveUp() error {
 	waited := c.cfg.clock.Now().Sub(c.began).Round(time.Millisecond)
-	if c.reason == nil { // this caller never asked the masters, but others in its queue may have
+	if c.reason == nil { // no attempt of this call has ended, but others in its queue may have
 		c.reason = c.waiter.Reason()
 	}
 	why := []error{fmt.Errorf("gave up after %v: %w", waited, c.ctx.Err())}

@@ -10,18 +10,18 @@ import (
 // handOverOrRelease hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and
 // returns when a majority has confirmed the release.
 func (l *Lock) handOverOrRelease() error {
-	means := l.hold.HandOver((*queuedLock)(l), l.cfg.clock.Now())
-	if means == waitqueue.WithLease {
+	way := l.hold.HandOver((*queuedLock)(l), l.cfg.clock.Now())
+	if way == waitqueue.WithLease {
 		return nil
 	}
 	done := make(chan error, 1)
-	l.transition(change{event: eventGiveBack, giveBack: giveBack{
-		keepUntil: l.minHoldEnd(), silent: means == waitqueue.Silently, done: func(err error) { done <- err },
+	l.transition(change{event: eventGiveBack, how: releaseMode{
+		keepUntil: l.minHoldEnd(), silent: way == waitqueue.Silently, done: func(err error) { done <- err },
 	}})
 	return releaseError(<-done) // arrives within two node timeouts
 }
 
-// setSuccessor records the Lock that has the lease now; nil if the Locker was closed before.
+// setSuccessor records the Lock that has the lease now; nil if the Locker was closed before it was delivered.
 func (l *Lock) setSuccessor(successor *Lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,16 +91,16 @@ var transitions = [phases][events]phase{
 
 // change is an event with its details.
 type change struct {
-	event    event
-	cause    error // eventLose, eventUnlock, eventClose: the error with which a held lock ends
-	giveBack       // eventGiveBack
+	event event
+	cause error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
+	how   releaseMode // eventGiveBack
 }
 
-// giveBack is how a lock is released.
-type giveBack struct {
+// releaseMode is how a lock is released.
+type releaseMode struct {
 	keepUntil time.Time   // until when the names stay taken; zero: they are free at once
 	silent    bool        // the release is not published; see [waitqueue.Silently]
-	done      func(error) // receives the result of the release, unless it is nil
+	done      func(error) // receives the result of the release; nil: no goroutine waits for it
 }
 
 // transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. Every
@@ -117,10 +117,10 @@ func (l *Lock) transition(c change) (before phase) {
 	l.phase = after
 	if before == phaseHeld {
 		l.err, l.endedUntil = c.cause, l.lease.Until().Sub(l.locker.opened)
-		if d := l.onDemand; d != nil && len(d.failed) > 0 {
+		if d := l.rare; d != nil && len(d.failed) > 0 {
 			defer l.locker.noteEndOfFailing()
 		}
-		if d := l.onDemand; d != nil && d.cancel != nil {
+		if d := l.rare; d != nil && d.cancel != nil {
 			d.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
 		}
 	}
@@ -151,17 +151,17 @@ var holdOutcomes = [phases]Outcome{
 // followUp passes a change of phase on to the masters and the queue.
 func (l *Lock) followUp(before, after phase, c change) {
 	switch {
-	case after == phaseLingering:
+	case after == phaseLingering: // held before
 		l.linger()
-	case before == phaseLingering:
+	case before == phaseLingering: // cleared or released now
 		l.hold.Lost()
-		l.release(giveBack{})
-	case before == phaseCleared:
+		l.release(releaseMode{})
+	case before == phaseCleared: // released now
 		l.hold.Lost() // the goroutine that cleared it submits the release, perhaps later
-	case after == phaseClosed:
-		l.release(giveBack{keepUntil: l.minHoldEnd()})
-	case after == phaseReleased:
-		l.release(c.giveBack)
+	case after == phaseClosed: // held before
+		l.release(releaseMode{keepUntil: l.minHoldEnd()})
+	case after == phaseReleased: // unlocked before
+		l.release(c.how)
 	}
 }
 
@@ -178,26 +178,26 @@ func (l *Lock) linger() {
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
 // reach the masters after the release. The release itself follows every extension, so no late extension restores the
 // lock.
-func (l *Lock) release(g giveBack) {
+func (l *Lock) release(how releaseMode) {
 	now := l.cfg.clock.Now()
-	defer l.hold.Released(now, g.silent) // gives the turn, also if a callback panics
+	defer l.hold.Released(now, how.silent) // gives the turn, also if a callback panics
 	decided := func(subscribers int64, err error) {
 		switch {
-		case !g.keepUntil.IsZero():
+		case !how.keepUntil.IsZero():
 			// Keep publishes nothing. The message makes the waiters of other Lockers see the new, shorter TTL.
 			(*queuedLock)(l).Publish()
-		case !g.silent:
+		case !how.silent:
 			l.hold.Published(int(subscribers), now)
 		}
-		if g.done != nil {
-			g.done(err)
+		if how.done != nil {
+			how.done(err)
 		}
 	}
-	if !g.keepUntil.IsZero() {
-		l.lease.Keep(g.keepUntil, decided)
+	if !how.keepUntil.IsZero() {
+		l.lease.Keep(how.keepUntil, decided)
 		return
 	}
-	l.lease.Release(g.silent, decided)
+	l.lease.Release(how.silent, decided)
 }
 
 // minHoldEnd returns the end of the minimum hold, plus the drift, because the masters' clocks may be faster. It returns
@@ -265,13 +265,13 @@ func (l *Lock) extended(err error) {
 // errors of the masters, not ErrNoQuorum itself, which would say that the lock is held as before.
 func (l *Lock) recordExtension(err error) {
 	l.mu.Lock()
-	held, failing := l.phase == phaseHeld, l.onDemand != nil && len(l.onDemand.failed) > 0
+	held, failing := l.phase == phaseHeld, l.rare != nil && len(l.rare.failed) > 0
 	switch {
 	case !held:
 	case err != nil:
-		l.demand().failed = NodeErrors(err)
+		l.rareOrNew().failed = NodeErrors(err)
 	case failing:
-		l.onDemand.failed = nil
+		l.rare.failed = nil
 	}
 	l.mu.Unlock()
 	if held {
@@ -310,8 +310,9 @@ type scheduled Lock
 
 var _ keepalive.Lock = (*scheduled)(nil)
 
-// schedule begins to extend the lock and to watch its deadline. If the Locker was closed meanwhile, the lock ends.
-func (l *Lock) schedule() {
+// startKeepalive begins to extend the lock and to watch its deadline. If the Locker was closed meanwhile, the lock
+// ends.
+func (l *Lock) startKeepalive() {
 	if !l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) {
 		l.close()
 	}

@@ -31,22 +31,22 @@ type Lock struct {
 	successor  *Lock         // to which the lease was handed over
 	err        error         // nil while held
 	endedUntil time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
-	onDemand   *onDemand     // nil until something of it is needed
+	rare       *rareState    // nil until something of it is needed
 }
 
-// onDemand is what few holders ask for. It is not a part of Lock, so that many locks take less memory.
-type onDemand struct {
+// rareState is what few holders ask for. It is not a part of Lock, so that many locks take less memory.
+type rareState struct {
 	ctx    context.Context         // of Lock.Context; nil until then
 	cancel context.CancelCauseFunc // ends ctx
 	failed []*NodeError            // of the last extension, if it ended in ErrNoQuorum
 }
 
-// demand returns onDemand. It must be called with mu held.
-func (l *Lock) demand() *onDemand {
-	if l.onDemand == nil {
-		l.onDemand = new(onDemand)
+// rareOrNew returns l.rare, and makes it on first use. It must be called with mu held.
+func (l *Lock) rareOrNew() *rareState {
+	if l.rare == nil {
+		l.rare = new(rareState)
 	}
-	return l.onDemand
+	return l.rare
 }
 
 // Name returns the name that was locked. For a LockAll it returns the sorted names, joined by ",".
@@ -95,7 +95,7 @@ func (l *Lock) Until() time.Time {
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := l.demand()
+	d := l.rareOrNew()
 	if d.ctx == nil {
 		d.ctx, d.cancel = context.WithCancelCause(context.WithValue(l.base, lockKey{}, l))
 		if l.err != nil {
@@ -124,10 +124,10 @@ func (l *Lock) endError() error {
 	return l.err
 }
 
-// Extend gives the lock another TTL from now. On [ErrNoQuorum] the lock is held as before, until Until. The lock is
-// lost ([ErrLost]) if a majority of the masters no longer has its token, or if Until has passed. If ctx ends first,
-// Extend returns ctx's error, and the extension may still take effect. With keepalive, the default, there is no need to
-// call Extend.
+// Extend gives the lock another TTL from now, with [WithMaxHold] at most up to the maximum hold. On [ErrNoQuorum] the
+// lock is held as before, until Until. The lock is lost ([ErrLost]) if a majority of the masters no longer has its
+// token, or if Until has passed. If ctx ends first, Extend returns ctx's error, and the extension may still take
+// effect. With keepalive, the default, there is no need to call Extend.
 func (l *Lock) Extend(ctx context.Context) error { return during("extend", l.names(), l.extend(ctx)) }
 
 func (l *Lock) extend(ctx context.Context) error {
@@ -173,10 +173,10 @@ func (l *Lock) expiryError() error {
 func (l *Lock) extensionFailure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.onDemand == nil {
+	if l.rare == nil {
 		return nil
 	}
-	return quorum.JoinNodeErrors(l.onDemand.failed)
+	return quorum.JoinNodeErrors(l.rare.failed)
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so

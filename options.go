@@ -51,7 +51,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // WithMinHold makes the name stay taken until d plus its drift after the lock was acquired, even if it is unlocked
 // before. So a job that runs once per period on many machines runs once, even if it ends early and the machines' clocks
 // differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and
-// no release is published; [HeldError].Retry says when the time ends. It is 0 after a TryLock of a mutex on one name
+// no release is published; [HeldError].Retry says when the time ends. Retry is 0 after a TryLock of a mutex on one name
 // without fencing, since a plain SET NX PX does not report the TTL. After the Unlock the masters keep the name by their
 // own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
 //
@@ -79,9 +79,9 @@ func WithMinHold(d time.Duration) LockOption {
 // processes get their turn.
 //
 // With WithoutHandOver, or where a mutex cannot be handed over, the Locker still prefers its own callers: while one of
-// them waits, it does not publish the release, so that this caller asks the masters before other processes do. It does
-// so for as long. There is no such preference for a mutex with a minimum hold, a reader, a writer, a reentrant lock or
-// a permit: their releases are published at once, except that no release is published while a minimum hold keeps the
+// them waits, it does not publish the release, so that this caller asks the masters before other processes do. The same
+// time limit applies. There is no such preference for a mutex with a minimum hold, a reader, a writer, a reentrant lock
+// or a permit: their releases are published at once, except that no release is published while a minimum hold keeps the
 // name (see [WithMinHold]).
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })

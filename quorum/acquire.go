@@ -10,8 +10,8 @@ import (
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
 // Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
-// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures.
-// The lease keeps terms, which must not change.
+// contenders that agree on the first node do not split the vote. All attempts of one caller share failures. The lease
+// keeps terms, which must not change.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
 // *DeniedError, a *PermanentError if retrying cannot succeed, ErrNoQuorum wrapped with a *NodeError for each node that
@@ -23,11 +23,12 @@ func (q *Quorum) Acquire(
 		return nil, err
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
-	about := &acquiring{awaited: newAwaited(), lease: l, failures: failures}
+	h := &acquiring{awaited: newAwaited(), lease: l, failures: failures}
 	r := q.newRound(&wire.Request{
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
-	}, terms.Timeout, about)
+	}, terms.Timeout, h)
 	r.decider.first = first
+	// The hint needs r.Asked, so the Op is set here.
 	r.Op, l.begun = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
 	kept := false
 	defer func() {
@@ -37,7 +38,7 @@ func (q *Quorum) Acquire(
 	}()
 	r.start()
 
-	if err := about.wait(ctx, q); err != nil {
+	if err := h.wait(ctx, q); err != nil {
 		l.gaveUp = true
 		return nil, err
 	}
@@ -48,29 +49,29 @@ func (q *Quorum) Acquire(
 	return l, nil
 }
 
-// acquiring is the question of an acquire.
+// acquiring is the handler of an acquire.
 type acquiring struct {
 	awaited
 	lease    *Lease
 	failures *PermanentFailures
 }
 
-func (a *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
-	a.lease.beginCall(index, c, (*keyState).askedToAcquire)
+func (h *acquiring) prepare(index int, c *wire.Call) *wire.Vote {
+	h.lease.beginCall(index, c, (*keyState).askedToAcquire)
 	return nil
 }
 
-func (a *acquiring) adjust(index int, c *wire.Call, v wire.Vote) wire.Vote {
-	return a.lease.recordVote(index, v, c.Asked, (*keyState).votedOnAcquire)
+func (h *acquiring) voted(index int, c *wire.Call, v wire.Vote) wire.Vote {
+	return h.lease.recordVote(index, v, c.Asked, (*keyState).votedOnAcquire)
 }
 
-func (a *acquiring) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
-	a.failures.record(t, index)
-	a.lease.reserve(t, index, c, duplicates)
+func (h *acquiring) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
+	h.failures.record(t, index)
+	h.lease.reserve(t, index, c, duplicates)
 }
 
-func (a *acquiring) enough(t *tally) bool {
-	if a.lease.terms.Fencing {
+func (h *acquiring) decides(t *tally) bool {
+	if h.lease.terms.Fencing {
 		return t.fenceConclusive()
 	}
 	return t.conclusive()

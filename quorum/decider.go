@@ -12,9 +12,9 @@ type decider struct {
 	done  bool // the round is decided
 }
 
-// add counts a vote. enough reports whether the votes decide the round if the first node does not. add reports whether
+// add counts a vote. decides reports whether the votes decide the round if the first node does not. add reports whether
 // the vote decides the round, which happens once, and whether the other nodes are to be asked now.
-func (d *decider) add(index int, v *wire.Vote, enough func(*tally) bool) (decided, askRest bool) {
+func (d *decider) add(index int, v *wire.Vote, decides func(*tally) bool) (decided, askRest bool) {
 	d.tally.add(index, v)
 	switch {
 	case d.done:
@@ -24,7 +24,7 @@ func (d *decider) add(index int, v *wire.Vote, enough func(*tally) bool) (decide
 		d.done = v.Verdict == wire.Denied || len(d.tally.votes) == 1
 		return d.done, !d.done
 	default:
-		d.done = enough(&d.tally) || d.tally.complete()
+		d.done = decides(&d.tally) || d.tally.complete()
 		return d.done, false
 	}
 }

@@ -14,7 +14,7 @@ import "github.com/redlock-go/redlock/internal/wire"
 // reserved for the lease (see keyState). Otherwise the key may be on a node that granted the lock to another client
 // before it restarted. A server that does not identify itself never counts.
 func (l *Lease) Extend(done func(error)) {
-	if l.over() {
+	if l.ended() {
 		done(ErrEnded)
 		return
 	}
@@ -28,27 +28,27 @@ func (l *Lease) Extend(done func(error)) {
 	l.q.ask(req, l.terms.Timeout, &extending{lease: l, done: done})
 }
 
-// extending is the question of an extension.
+// extending is the handler of an extension.
 type extending struct {
-	plain
+	byMajority
 	lease *Lease
 	done  func(error)
 }
 
-func (e *extending) prepare(index int, c *wire.Call) *wire.Vote {
-	e.lease.beginCall(index, c, (*keyState).askedToExtend)
+func (h *extending) prepare(index int, c *wire.Call) *wire.Vote {
+	h.lease.beginCall(index, c, (*keyState).askedToExtend)
 	return nil
 }
 
-func (e *extending) adjust(index int, c *wire.Call, v wire.Vote) wire.Vote {
-	return e.lease.recordVote(index, v, c.Asked, (*keyState).votedOnExtend)
+func (h *extending) voted(index int, c *wire.Call, v wire.Vote) wire.Vote {
+	return h.lease.recordVote(index, v, c.Asked, (*keyState).votedOnExtend)
 }
 
-func (e *extending) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
-	e.lease.reserve(t, index, c, duplicates)
+func (h *extending) counted(t *tally, index int, c *wire.Call, duplicates [][2]int) {
+	h.lease.reserve(t, index, c, duplicates)
 }
 
-func (e *extending) finish(r *round) { e.done(e.lease.extended(r)) }
+func (h *extending) finish(r *round) { h.done(h.lease.extended(r)) }
 
 // extended returns the result of a decided extension, and moves Until if a majority granted it.
 func (l *Lease) extended(r *round) error {
@@ -59,9 +59,11 @@ func (l *Lease) extended(r *round) error {
 	case s == won:
 		return l.prolong(r)
 	case gone:
-		l.gone.Store(true)
+		l.mu.Lock()
+		l.gone = true
+		l.mu.Unlock()
 		return ErrGone
-	case l.over(): // the nodes have dropped the extension
+	case l.ended(): // the nodes have dropped the extension
 		return ErrEnded
 	default:
 		return noQuorum(r.errors())
@@ -73,8 +75,8 @@ func (l *Lease) prolong(r *round) error {
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A majority may grant although another extension was denied: an earlier one restored the keys.
-	if l.released.Load() || l.gone.Load() || l.frozen || !now.Before(l.until) {
+	// A majority may grant after ErrGone: the extension that was denied restored the keys.
+	if l.released.Load() || l.gone || l.frozen || !now.Before(l.until) {
 		return ErrEnded // another holder may have had the lock since
 	}
 	if until := l.deadline(r.Asked); until.After(l.until) {

@@ -12,11 +12,11 @@ import (
 // writes it back: a node that still has the lease's key raises its count to the token. The majority of the next lock
 // shares a node with this one, finds the token there, and gets a larger one. docs/fencing.md has the argument.
 
-// maxAsking is for how many node timeouts an acquire with fencing may ask: one for the first node, one for the others,
+// maxFenceDelay is how many node timeouts an acquire with fencing may take: one for the first node, one for the others,
 // and one for delays of this process. If it takes longer, the process was paused or had to connect, and the hint may
 // be older than the token of a lock that was acquired and released meanwhile. The order of tokens rests on the hint if
 // masters have restarted without their counters; docs/fencing.md has the bound.
-const maxAsking = 3
+const maxFenceDelay = 3
 
 var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
 	"more than three node timeouts after the acquire began")
@@ -24,10 +24,9 @@ var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
 // settleFence decides the fencing token of a lease that a majority has granted. If a majority returned the same number,
 // that is the token. Otherwise the token is the largest number returned, and is written back to the other nodes. A node
 // whose counter is already larger denies, because another holder may get that number. If such denials prevent a
-// majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
-// too.
+// majority, settleFence writes another number back; see knownGrants.next.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
-	if l.q.since(l.q.cfg.Clock.Now()) > l.begun+maxAsking*l.terms.Timeout {
+	if l.q.since(l.q.cfg.Clock.Now()) > l.begun+maxFenceDelay*l.terms.Timeout {
 		return noQuorum(errOldHint)
 	}
 	known := readGrants(acquire, l.ops.Overlaps())
@@ -42,15 +41,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		switch {
 		case s == won:
 			known.settled = true
-		case l.ops.Overlaps(): // no node denies because of its counter: only a grant that has arrived since can help
-			before := known.count
-			if known = readGrants(acquire, true); !known.settled && known.count == before {
-				return noQuorum(r.errors())
-			}
-		case maxSeen > known.fence:
-			known.fence = maxSeen
-			clear(known.granted) // they carry a smaller number
-		default:
+		case !known.next(acquire, l.ops.Overlaps(), maxSeen):
 			return noQuorum(r.errors())
 		}
 		if err := l.checkValidity(); err != nil {
@@ -66,7 +57,7 @@ type knownGrants struct {
 	fence   int64       // the fencing token to agree on
 	settled bool        // a majority has it
 	count   int         // how many grants there are
-	granted []wire.Vote // by node, those that carry fence; the zero Vote: the node must be asked
+	agree   []wire.Vote // by node, the grants that carry fence; the zero Vote: the node must be asked
 	skip    []bool      // by node, whether it must not be asked for the write-back
 }
 
@@ -79,7 +70,7 @@ func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 			return
 		}
 		known.fence = t.maxGranted()
-		known.granted, known.skip = make([]wire.Vote, len(t.votes)), make([]bool, len(t.votes))
+		known.agree, known.skip = make([]wire.Vote, len(t.votes)), make([]bool, len(t.votes))
 		for i, v := range t.votes {
 			if v.Verdict != wire.Granted {
 				known.skip[i] = overlaps
@@ -87,40 +78,56 @@ func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 			}
 			known.count++
 			if v.Number == known.fence {
-				known.granted[i] = v.Vote
+				known.agree[i] = v.Vote
 			}
 		}
 	})
 	return known
 }
 
-// raise writes the fencing token back to all nodes but those that granted it or must not be asked.
-func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
-	about := &raising{awaited: newAwaited(), known: known}
-	req := l.terms.request(l.ops.Raise(l.terms, known.fence))
-	req.Canceled = &l.released
-	r := l.q.ask(req, l.terms.Timeout, about)
-	return r, about.wait(ctx, l.q)
+// next updates what is known after a write-back that no majority took. maxSeen is the largest number of any node. next
+// reports whether another write-back may succeed.
+func (known *knownGrants) next(acquire *round, overlaps bool, maxSeen int64) bool {
+	if overlaps { // no node denied because of its counter: only a grant that has arrived since can help
+		before := known.count
+		*known = readGrants(acquire, true)
+		return known.settled || known.count > before
+	}
+	if maxSeen <= known.fence {
+		return false
+	}
+	known.fence = maxSeen
+	clear(known.agree) // they carry a smaller number
+	return true
 }
 
-// raising is the question of a write-back.
+// raise writes the fencing token back to all nodes but those that granted it or must not be asked.
+func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
+	h := &raising{awaited: newAwaited(), known: known}
+	req := l.terms.request(l.ops.Raise(l.terms, known.fence))
+	req.Canceled = &l.released
+	r := l.q.ask(req, l.terms.Timeout, h)
+	return r, h.wait(ctx, l.q)
+}
+
+// raising is the handler of a write-back.
 type raising struct {
 	awaited
 	known knownGrants
 }
 
-func (a *raising) prepare(index int, c *wire.Call) *wire.Vote {
-	if v := a.known.granted[index]; v.Verdict == wire.Granted {
+func (h *raising) prepare(index int, c *wire.Call) *wire.Vote {
+	if v := h.known.agree[index]; v.Verdict == wire.Granted {
 		v.Unsent = true // this request is not sent
 		return &v
 	}
-	if a.known.skip[index] {
+	if h.known.skip[index] {
 		return skipped()
 	}
 	return nil
 }
 
-func (a *raising) enough(t *tally) bool { return t.state() != open }
+func (*raising) decides(t *tally) bool { return t.state() != open }
 
 // fenceConclusive is like conclusive, for grants that carry fencing tokens. If a node returned the token of the owner's
 // other holds, the round continues until a majority has returned one token or every node has voted: a new token would

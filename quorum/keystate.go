@@ -13,10 +13,9 @@ import (
 // The node is reserved for the lease until reservedUntil: for one validity from the request of its last vote that
 // counted. During that time no vote of the node counts for another client: the keys of the lease keep others out, and
 // if the server restarts and forgets the keys, its grants do not count for the restart window, which is longer than a
-// TTL.
-// So its grant to this lease is safe to count even within that window (countReserved). An extension that restores the
-// keys on a reserved node reserves it for another validity, although its vote does not count. A node that turns out to
-// be the same server as another is no longer reserved.
+// TTL. So its grant to this lease is safe to count even within that window (countReserved). An extension that restores
+// the keys on a reserved node reserves it for another validity, although its vote does not count. A node that turns out
+// to be the same server as another is no longer reserved.
 type keyState struct {
 	reservedUntil time.Duration // 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
@@ -36,7 +35,8 @@ const (
 	unclear                 // the node may have them, or may still get them
 )
 
-// current returns whether the node has the keys. An extension in flight would restore them, however late it arrives.
+// current returns whether the node has the keys. That is unclear while an extension is in flight, since it would
+// restore them, however late it arrives.
 func (s *keyState) current() presence {
 	switch {
 	case s.inFlight > 0:

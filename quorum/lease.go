@@ -57,7 +57,7 @@ func (t *Terms) request(op *wire.Op) *wire.Request {
 	return &wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}
 }
 
-// Lease is a lock that the nodes were asked for. Acquire returns it if a majority granted it. It ends when it is
+// Lease is a token that the nodes were asked to store. Acquire returns it if a majority did. It ends when it is
 // released, or at until. If a majority lost the token, it is for the caller to end it. A process may hold many leases,
 // so a Lease is small.
 type Lease struct {
@@ -66,14 +66,14 @@ type Lease struct {
 	begun time.Duration // when the acquire began, since Quorum.made
 	fence int64         // 0: none
 
-	gaveUp bool // the caller of Acquire did not wait for its result; not changed after the release began
+	gaveUp bool // the caller of Acquire did not wait for a majority; not changed after the release began
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
-	gone     atomic.Bool // an extension has returned ErrGone: Until is final
 
 	mu     sync.Mutex
 	frozen bool // until was due: no extension moves it
+	gone   bool // an extension has returned ErrGone: none moves until
 	ops    Ops
 	until  time.Time  // the deadline; zero: the lease was never held
 	states []keyState // by node
@@ -98,7 +98,11 @@ func (l *Lease) Until() time.Time {
 func (l *Lease) Fence() int64 { return l.fence }
 
 // Gone reports whether an extension has found that a majority no longer has the token.
-func (l *Lease) Gone() bool { return l.gone.Load() }
+func (l *Lease) Gone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone
+}
 
 // FreezeIfDue makes Until final if it is at most lead away, and reports whether it did, now or before.
 func (l *Lease) FreezeIfDue(lead time.Duration) bool {
@@ -116,14 +120,14 @@ func (l *Lease) Capped() bool {
 	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.begun+l.terms.MaxHold
 }
 
-// ended reports whether Until has passed.
-func (l *Lease) ended() bool {
+// expired reports whether Until has passed.
+func (l *Lease) expired() bool {
 	now := l.q.cfg.Clock.Now()
 	return !now.Before(l.Until())
 }
 
-// over reports whether the lease was released or Until has passed.
-func (l *Lease) over() bool { return l.released.Load() || l.ended() }
+// ended reports whether the lease was released or Until has passed.
+func (l *Lease) ended() bool { return l.released.Load() || l.expired() }
 
 // deadline returns when the lease ends if a request that was sent at asked set its keys.
 func (l *Lease) deadline(asked time.Time) time.Time {

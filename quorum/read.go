@@ -25,30 +25,24 @@ func (q *Quorum) Read(ctx context.Context, op *wire.Op, timeout time.Duration) (
 
 // Probe is [Quorum.Read] for a waiter. It gives a node no extra time to connect, because the waiter has asked the nodes
 // before. With early, it returns as soon as a majority has granted or a majority has denied. If op may leave an intent,
-// res records on which nodes; otherwise res is nil. If the waiter listens to releases, listener records on which nodes
-// the lock is not free; otherwise it is nil.
+// residue records on which nodes; otherwise it is nil. If the waiter listens to releases, listener records on which
+// nodes the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
-	ctx context.Context, op *wire.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
+	ctx context.Context, op *wire.Op, timeout time.Duration, early bool, residue *Residue, listener *Listener,
 ) ([]Answer, error) {
 	return q.read(ctx, &wire.Request{Op: op}, timeout,
-		&reading{awaited: newAwaited(), early: early, res: res, listener: listener})
+		&reading{awaited: newAwaited(), early: early, residue: residue, listener: listener})
 }
 
 func (q *Quorum) read(
-	ctx context.Context, req *wire.Request, timeout time.Duration, about *reading,
+	ctx context.Context, req *wire.Request, timeout time.Duration, h *reading,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if about.res != nil {
-		about.res.begin(q.cfg.Clock.Now())
-		req.Canceled = &about.res.canceled
-	}
-	if about.listener != nil {
-		about.before = about.listener.lastMessage()
-	}
-	r := q.ask(req, timeout, about)
-	if err := about.wait(ctx, q); err != nil {
+	h.begin(q.cfg.Clock.Now(), req)
+	r := q.ask(req, timeout, h)
+	if err := h.wait(ctx, q); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer, len(q.nodes))
@@ -59,8 +53,8 @@ func (q *Quorum) read(
 			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i].Vote, Voted: t.votes[i].cast}
 		}
 	})
-	if free && about.listener != nil {
-		about.listener.majorityFree(about.before)
+	if free && h.listener != nil {
+		h.listener.majorityFree(h.lastMessage)
 	}
 	if !answered {
 		return answers, noQuorum(r.errors())
@@ -68,30 +62,42 @@ func (q *Quorum) read(
 	return answers, nil
 }
 
-// reading is the question of a Read or a Probe.
+// reading is the handler of a Read or a Probe.
 type reading struct {
 	awaited
 	early    bool
-	res      *Residue
+	residue  *Residue
 	listener *Listener
-	before   uint64 // the last release message before the probe
+
+	lastMessage uint64 // of a release, before the probe
 }
 
-func (a *reading) prepare(index int, c *wire.Call) *wire.Vote {
-	if a.res != nil {
-		a.res.submitted(index, c)
+// begin prepares the Residue and the Listener, if there are, for a request that is sent now.
+func (h *reading) begin(now time.Time, req *wire.Request) {
+	if h.residue != nil {
+		h.residue.begin(now)
+		req.Canceled = &h.residue.canceled
+	}
+	if h.listener != nil {
+		h.lastMessage = h.listener.lastMessage()
+	}
+}
+
+func (h *reading) prepare(index int, c *wire.Call) *wire.Vote {
+	if h.residue != nil {
+		h.residue.submitted(index, c)
 	}
 	return nil
 }
 
-func (a *reading) adjust(index int, _ *wire.Call, v wire.Vote) wire.Vote {
-	if a.res != nil {
-		a.res.voted(index, v)
+func (h *reading) voted(index int, _ *wire.Call, v wire.Vote) wire.Vote {
+	if h.residue != nil {
+		h.residue.voted(index, v)
 	}
-	if a.listener != nil && v.Verdict != wire.Granted {
-		a.listener.refute(index, a.before)
+	if h.listener != nil && v.Verdict != wire.Granted {
+		h.listener.refute(index, h.lastMessage)
 	}
 	return v
 }
 
-func (a *reading) enough(t *tally) bool { return a.early && t.majorityAgrees() }
+func (h *reading) decides(t *tally) bool { return h.early && t.majorityAgrees() }

@@ -17,9 +17,9 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(&wire.Request{KeyTTL: l.terms.TTL}, func(ops Ops) *wire.Op {
+	l.end(wire.Request{KeyTTL: l.terms.TTL}, func() *wire.Op {
 		held := !l.until.IsZero()
-		return ops.Release(!silent && (held || l.mayBlock()))
+		return l.ops.Release(!silent && (held || l.mayBlock()))
 	}, done)
 }
 
@@ -54,13 +54,13 @@ func (l *Lease) mayBlock() bool {
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, until.Sub(l.q.cfg.Clock.Now()))
 	rest = (rest + time.Millisecond - 1).Truncate(time.Millisecond) // rounded up
-	keep := &wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
-	l.end(keep, func(ops Ops) *wire.Op { return ops.Keep(rest) }, done)
+	keep := wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
+	l.end(keep, func() *wire.Op { return l.ops.Keep(rest) }, done)
 }
 
-// end ends the lease with an operation on every node: req, with the Op that makeOp returns and with the drift added to
-// its KeyTTL. end calls makeOp with l.mu held. done may be nil.
-func (l *Lease) end(req *wire.Request, makeOp func(Ops) *wire.Op, done func(subscribers int64, err error)) {
+// end ends the lease with an operation on every node. makeOp returns it, called with l.mu held; req has what it differs
+// in, with a KeyTTL without drift. done may be nil.
+func (l *Lease) end(req wire.Request, makeOp func() *wire.Op, done func(subscribers int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -69,35 +69,35 @@ func (l *Lease) end(req *wire.Request, makeOp func(Ops) *wire.Op, done func(subs
 		return
 	}
 	l.mu.Lock()
-	req.Op = makeOp(l.ops)
+	req.Op = makeOp()
 	l.mu.Unlock()
 	req.Connect = l.terms.Timeout
 	req.KeyTTL += l.terms.Drift
 	req.FirstAsked = l.begunAt()
-	l.q.ask(req, l.terms.Timeout, &ending{lease: l, done: done})
+	l.q.ask(&req, l.terms.Timeout, &ending{lease: l, done: done})
 }
 
-// ending is the question of an operation that ends a lease: it removes the keys, or keeps the names.
+// ending is the handler of an operation that ends a lease: it removes the keys, or keeps the names.
 type ending struct {
-	plain
+	byMajority
 	lease *Lease
 	done  func(subscribers int64, err error)
 }
 
-func (e *ending) prepare(index int, c *wire.Call) *wire.Vote {
-	return undo(c, e.lease.keysOn(index), &e.lease.states[index].written)
+func (h *ending) prepare(index int, c *wire.Call) *wire.Vote {
+	return undo(c, h.lease.keysOn(index), &h.lease.states[index].written)
 }
 
-func (e *ending) adjust(index int, _ *wire.Call, v wire.Vote) wire.Vote {
+func (h *ending) voted(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 	if !v.Guarded {
 		return v
 	}
-	e.lease.mu.Lock()
-	defer e.lease.mu.Unlock()
-	return e.lease.countReserved(&e.lease.states[index], v)
+	h.lease.mu.Lock()
+	defer h.lease.mu.Unlock()
+	return h.lease.countReserved(&h.lease.states[index], v)
 }
 
-func (e *ending) finish(r *round) { e.done(confirmed(r)) }
+func (h *ending) finish(r *round) { h.done(confirmed(r)) }
 
 // undo prepares the call that removes keys which a node may have. written records whether an operation that sets them
 // was written. undo returns a vote if there is nothing to remove.
@@ -120,6 +120,7 @@ func confirmed(r *round) (subscribers int64, err error) {
 	var s state
 	var gone, answered bool
 	r.withTally(func(t *tally) {
+		// The number of a release's grant is 1 more than its subscribers; see Ops.Release.
 		s, gone, answered, subscribers = t.state(), t.gone(), t.answered(), max(0, t.maxSeen()-1)
 	})
 	switch {
@@ -142,9 +143,9 @@ func (q *Quorum) ReleaseToken(op *wire.Op, timeout, life time.Duration, done fun
 	q.ask(req, timeout, &releasing{done: done})
 }
 
-// releasing is the question of a ReleaseToken.
+// releasing is the handler of a ReleaseToken.
 type releasing struct {
-	plain
+	byMajority
 	done func(error)
 }
 
@@ -153,12 +154,12 @@ func (*releasing) prepare(_ int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
-func (a *releasing) finish(r *round) {
+func (h *releasing) finish(r *round) {
 	_, err := confirmed(r)
-	a.done(err)
+	h.done(err)
 }
 
 // Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *wire.Op, timeout time.Duration) {
-	q.ask(&wire.Request{Op: op}, timeout, plain{})
+	q.ask(&wire.Request{Op: op}, timeout, byMajority{})
 }

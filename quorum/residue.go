@@ -92,19 +92,19 @@ func (q *Quorum) Withdraw(op *wire.Op, timeout, life time.Duration, res *Residue
 	q.ask(req, timeout, &withdrawing{res: res, lease: lease})
 }
 
-// withdrawing is the question of a Withdraw.
+// withdrawing is the handler of a Withdraw.
 type withdrawing struct {
-	plain
+	byMajority
 	res   *Residue
 	lease *Lease
 }
 
-func (w *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
-	intent := w.res.intentOn(index)
-	if intent == present && w.lease != nil && w.lease.keysOn(index) == present {
+func (h *withdrawing) prepare(index int, c *wire.Call) *wire.Vote {
+	intent := h.res.intentOn(index)
+	if intent == present && h.lease != nil && h.lease.keysOn(index) == present {
 		return skipped() // the acquire has removed it
 	}
-	return undo(c, intent, &w.res.nodes[index].written)
+	return undo(c, intent, &h.res.nodes[index].written)
 }
 
 // intentOn returns whether a node has the intent.

@@ -8,47 +8,47 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// round asks all nodes one question. It sends the requests, counts the votes, and calls question.finish once they
+// round asks all nodes for one operation. It sends the requests, counts the votes, and calls handler.finish once they
 // decide the round.
 type round struct {
 	wire.Request
-	timeout  time.Duration // from Asked to Deadline
-	question question
-	q        *Quorum
-	calls    []wire.Call
+	timeout time.Duration // from Asked to Deadline
+	handler handler
+	q       *Quorum
+	calls   []wire.Call
 
 	mu      sync.Mutex
 	decider decider
 }
 
-// question prepares the calls of a round and handles the votes. The round calls prepare and adjust for each node, from
+// handler prepares the calls of a round and handles the votes. The round calls prepare and voted for each node, from
 // several goroutines at the same time.
-type question interface {
+type handler interface {
 	// prepare completes the call to a node, but not its Request. If it returns a vote, the node is not asked.
 	prepare(index int, c *wire.Call) *wire.Vote
-	// adjust returns the vote that counts, given a node's vote on a call. The vote may arrive after the decision.
-	adjust(index int, c *wire.Call, v wire.Vote) wire.Vote
+	// voted records a node's vote on a call, and returns the vote that counts. It may come after the decision.
+	voted(index int, c *wire.Call, v wire.Vote) wire.Vote
 	// counted acts on a vote that was counted. The round's mutex is held. duplicates are the pairs of nodes that the vote
 	// has shown to be one server.
 	counted(t *tally, index int, c *wire.Call, duplicates [][2]int)
-	// enough reports whether the votes decide the round. The votes of all nodes always do.
-	enough(t *tally) bool
+	// decides reports whether the votes decide the round. The votes of all nodes always do.
+	decides(t *tally) bool
 	// finish acts on the decision. It is called once.
 	finish(r *round)
 }
 
-// plain is a question that a majority decides by granting or denying. Other questions embed it.
-type plain struct{}
+// byMajority is a handler of a round that a majority decides by granting or denying. Other handlers embed it.
+type byMajority struct{}
 
-func (plain) prepare(int, *wire.Call) *wire.Vote                { return nil }
-func (plain) adjust(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
-func (plain) counted(*tally, int, *wire.Call, [][2]int)         {}
-func (plain) enough(t *tally) bool                              { return t.majorityAgrees() }
-func (plain) finish(*round)                                     {}
+func (byMajority) prepare(int, *wire.Call) *wire.Vote               { return nil }
+func (byMajority) voted(_ int, _ *wire.Call, v wire.Vote) wire.Vote { return v }
+func (byMajority) counted(*tally, int, *wire.Call, [][2]int)        {}
+func (byMajority) decides(t *tally) bool                            { return t.majorityAgrees() }
+func (byMajority) finish(*round)                                    {}
 
-// awaited is a question whose decision is waited for.
+// awaited is a handler whose decision is waited for.
 type awaited struct {
-	plain
+	byMajority
 	done chan struct{} // closed at the decision
 }
 
@@ -97,16 +97,16 @@ func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 }
 
 // ask starts a round that asks all nodes at once. It sets Asked and Deadline of the request.
-func (q *Quorum) ask(req *wire.Request, timeout time.Duration, about question) *round {
-	r := q.newRound(req, timeout, about)
+func (q *Quorum) ask(req *wire.Request, timeout time.Duration, h handler) *round {
+	r := q.newRound(req, timeout, h)
 	r.start()
 	return r
 }
 
 // newRound makes a round and starts its stopwatch. The caller may set decider.first before start.
-func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, about question) *round {
+func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := allocateRound(len(q.nodes), q.need)
-	r.Request, r.timeout, r.question, r.q = *req, timeout, about, q
+	r.Request, r.timeout, r.handler, r.q = *req, timeout, h, q
 	r.stamp(&r.Request)
 	r.decider.first = NoFirst
 	return r
@@ -135,8 +135,8 @@ func (r *round) submitRest() {
 }
 
 // submitFrom asks the node at index and all later nodes, except the first one. It asks the later ones even if
-// submitting to one panics: a node that refuses a call votes at once, and the OnVote callback may panic. Only then it
-// calls itself: a call per node would grow the stack for each round.
+// submitting to one panics: a node that refuses a call votes at once, and the OnVote callback may panic. It calls
+// itself only after a panic: a call per node would grow the stack for each round.
 func (r *round) submitFrom(index int, req *wire.Request) {
 	defer func() {
 		if index < len(r.calls) {
@@ -157,17 +157,17 @@ func (r *round) submitFrom(index int, req *wire.Request) {
 func (r *round) submit(index int, req *wire.Request) {
 	c := &r.calls[index]
 	c.Request, c.Voter, c.Index = req, r, index
-	if v := r.question.prepare(index, c); v != nil {
+	if v := r.handler.prepare(index, c); v != nil {
 		r.Vote(index, *v)
 		return
 	}
 	r.q.nodes[index].Submit(c)
 }
 
-// Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of question.prepare.
+// Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of handler.prepare.
 func (r *round) Vote(index int, v wire.Vote) {
-	v = r.question.adjust(index, &r.calls[index], v)
-	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) { // a vote of question.prepare answers no request
+	v = r.handler.voted(index, &r.calls[index], v)
+	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) { // a vote of handler.prepare answers no request
 		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
 		return
@@ -175,14 +175,14 @@ func (r *round) Vote(index int, v wire.Vote) {
 	r.count(index, &v)
 }
 
-// count counts a vote and acts on the result. The question acts on it with the mutex held, so that no reservation
+// count counts a vote and acts on the result. The handler acts on it with the mutex held, so that no reservation
 // follows its cancellation.
 func (r *round) count(index int, v *wire.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
-	decided, askRest := r.decider.add(index, v, r.question.enough)
+	decided, askRest := r.decider.add(index, v, r.handler.decides)
 	duplicates := r.decider.tally.duplicates[known:] // those that this vote has shown
-	r.question.counted(&r.decider.tally, index, &r.calls[index], duplicates)
+	r.handler.counted(&r.decider.tally, index, &r.calls[index], duplicates)
 	r.mu.Unlock()
 
 	for _, pair := range duplicates {
@@ -192,7 +192,7 @@ func (r *round) count(index int, v *wire.Vote) {
 		r.submitRest()
 	}
 	if decided {
-		r.question.finish(r)
+		r.handler.finish(r)
 	}
 }
 
