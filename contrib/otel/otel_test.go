@@ -14,135 +14,22 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
 	redlockotel "github.com/redlock-go/redlock/contrib/otel"
-	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// observed is a Telemetry, and what it reports.
-type observed struct {
-	*redlockotel.Telemetry
-	tracers *sdktrace.TracerProvider
-	spans   *tracetest.SpanRecorder
-	reader  *sdkmetric.ManualReader
-}
-
-func observe(t *testing.T, opts ...redlockotel.Option) *observed {
-	t.Helper()
-	o := &observed{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
-	o.tracers = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(o.spans))
-	var err error
-	o.Telemetry, err = redlockotel.New(append(opts, redlockotel.WithTracerProvider(o.tracers),
-		redlockotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))))...)
-	require.NoError(t, err)
-	return o
-}
-
-// locker returns a Locker that reports to o, over masters in virtual time.
-func (o *observed) locker(t *testing.T) *redlock.Locker {
-	t.Helper()
-	l, err := redlock.Open(redlocktest.URLs(redlocktest.StartVirtual(t, 3)), redlock.WithTrace(o.Trace()))
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	registration, err := o.Observe(l)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, registration.Unregister()) })
-	return l
-}
-
-// metrics returns the metrics by name.
-func (o *observed) metrics(t *testing.T) map[string]metricdata.Metrics {
-	t.Helper()
-	var data metricdata.ResourceMetrics
-	require.NoError(t, o.reader.Collect(t.Context(), &data))
-	all := make(map[string]metricdata.Metrics)
-	for _, s := range data.ScopeMetrics {
-		assert.Equal(t, "github.com/redlock-go/redlock/contrib/otel", s.Scope.Name)
-		for _, m := range s.Metrics {
-			all[m.Name] = m
-		}
+// master is the stats of a master in which every number differs: n and the next ones, times f.
+func master(name string, state redlock.State, n, f int64) redlock.NodeStats {
+	return redlock.NodeStats{
+		NodeState: redlock.NodeState{Node: name, State: state},
+		Granted:   (n + 1) * f, Denied: (n + 2) * f, Failed: (n + 3) * f, Unknown: (n + 4) * f, Dropped: (n + 11) * f,
+		Requests: (n + 5) * f, Batches: (n + 6) * f, Queued: int((n + 7) * f), InFlight: int((n + 8) * f),
+		Unconfirmed: int((n + 9) * f), Duplicates: (n + 10) * f,
 	}
-	return all
-}
-
-// assertMetrics compares all metrics, with their descriptions, units, types, attributes and values.
-func (o *observed) assertMetrics(t *testing.T, want ...metricdata.Metrics) {
-	t.Helper()
-	got := o.metrics(t)
-	for _, m := range want {
-		if _, ok := got[m.Name]; assert.True(t, ok, m.Name) {
-			metricdatatest.AssertEqual(t, m, got[m.Name], metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
-		}
-		delete(got, m.Name)
-	}
-	assert.Empty(t, got, "no other metric")
-}
-
-// attributes returns attributes without the prefix of their keys: "kind=mutex outcome=acquired".
-func attributes(text string) attribute.Set {
-	var all []attribute.KeyValue
-	for field := range strings.FieldsSeq(text) {
-		key, value, _ := strings.Cut(field, "=")
-		all = append(all, attribute.String("redlock."+key, value))
-	}
-	return attribute.NewSet(all...)
-}
-
-type numbers map[string]int64
-
-func (n numbers) points() (points []metricdata.DataPoint[int64]) {
-	for a, value := range n {
-		points = append(points, metricdata.DataPoint[int64]{Attributes: attributes(a), Value: value})
-	}
-	return points
-}
-
-func gauge(name, description string, n numbers) metricdata.Metrics {
-	return metricdata.Metrics{Name: name, Description: description, Data: metricdata.Gauge[int64]{DataPoints: n.points()}}
-}
-
-func counter(name, description string, n numbers) metricdata.Metrics {
-	return metricdata.Metrics{Name: name, Description: description, Data: metricdata.Sum[int64]{
-		Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: n.points(),
-	}}
-}
-
-var bounds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600}
-
-// seconds is a histogram of durations, by attributes.
-func seconds(name, description string, durations map[string][]float64) metricdata.Metrics {
-	var points []metricdata.HistogramDataPoint[float64]
-	for a, all := range durations {
-		p := metricdata.HistogramDataPoint[float64]{
-			Attributes: attributes(a), Bounds: bounds, BucketCounts: make([]uint64, len(bounds)+1),
-		}
-		for i, d := range all {
-			bucket := 0
-			for bucket < len(bounds) && d > bounds[bucket] {
-				bucket++
-			}
-			p.BucketCounts[bucket]++
-			p.Count++
-			p.Sum += d
-			if low, ok := p.Min.Value(); i == 0 || ok && d < low {
-				p.Min = metricdata.NewExtrema(d)
-			}
-			if high, ok := p.Max.Value(); i == 0 || ok && d > high {
-				p.Max = metricdata.NewExtrema(d)
-			}
-		}
-		points = append(points, p)
-	}
-	return metricdata.Metrics{Name: name, Description: description, Unit: "s", Data: metricdata.Histogram[float64]{
-		Temporality: metricdata.CumulativeTemporality, DataPoints: points,
-	}}
 }
 
 // The metrics that read Stats have each number of it in its place, at every collection, and also if it is 0.
@@ -159,21 +46,9 @@ func TestTheMetricsReportEveryNumber(t *testing.T) {
 				{Kind: "mutex", LockStats: redlock.LockStats{Held: f, Waiting: 2 * f, Started: 50 * f, Acquired: 51 * f}},
 				{Kind: "reader", LockStats: redlock.LockStats{Held: 3 * f, Waiting: 4 * f, Started: 52 * f, Acquired: 53 * f}},
 			},
-			Nodes: []redlock.NodeStats{
-				{
-					NodeState: redlock.NodeState{Node: "a:1", State: state},
-					Granted:   11 * f, Denied: 12 * f, Failed: 13 * f, Unknown: 14 * f, Dropped: 60 * f,
-					Requests: 15 * f, Batches: 16 * f, Queued: int(17 * f), InFlight: int(18 * f), Unconfirmed: int(19 * f),
-					Duplicates: 20 * f,
-				},
-				{
-					NodeState: redlock.NodeState{Node: "b:2", State: redlock.NodeSuspect},
-					Granted:   31 * f, Denied: 32 * f, Failed: 33 * f, Unknown: 34 * f,
-					Dropped: 61 * f, Requests: 35 * f, Batches: 36 * f, Queued: int(37 * f), InFlight: int(38 * f),
-					Unconfirmed: int(39 * f), Duplicates: 40 * f,
-				},
-			},
+			Nodes: []redlock.NodeStats{master("a:1", state, 10, f), master("b:2", redlock.NodeSuspect, 30, f)},
 		}
+		nodes := func(a, b int64) numbers { return numbers{"node=a:1": a * f, "node=b:2": b * f} }
 		o.assertMetrics(t,
 			gauge("redlock.held", "Locks that are held now.", numbers{"kind=mutex": f, "kind=reader": 3 * f}),
 			gauge("redlock.waiting", "Acquisitions in progress.", numbers{"kind=mutex": 2 * f, "kind=reader": 4 * f}),
@@ -185,18 +60,12 @@ func TestTheMetricsReportEveryNumber(t *testing.T) {
 				"node=b:2 verdict=granted": 31 * f, "node=b:2 verdict=denied": 32 * f,
 				"node=b:2 verdict=failed": 33 * f, "node=b:2 verdict=unknown": 34 * f,
 			}),
-			counter("redlock.node.requests", "Requests that were written.",
-				numbers{"node=a:1": 15 * f, "node=b:2": 35 * f}),
-			counter("redlock.node.batches", "Batches of requests that were written.",
-				numbers{"node=a:1": 16 * f, "node=b:2": 36 * f}),
-			gauge("redlock.node.queued", "Requests that wait to be written.",
-				numbers{"node=a:1": 17 * f, "node=b:2": 37 * f}),
-			gauge("redlock.node.inflight", "Requests that were written and have no reply.",
-				numbers{"node=a:1": 18 * f, "node=b:2": 38 * f}),
-			gauge("redlock.node.unconfirmed", "Releases that a master has not confirmed in time.",
-				numbers{"node=a:1": 19 * f, "node=b:2": 39 * f}),
-			counter("redlock.node.duplicates", "Rounds in which this master and another were one server.",
-				numbers{"node=a:1": 20 * f, "node=b:2": 40 * f}),
+			counter("redlock.node.requests", "Requests that were written.", nodes(15, 35)),
+			counter("redlock.node.batches", "Batches of requests that were written.", nodes(16, 36)),
+			gauge("redlock.node.queued", "Requests that wait to be written.", nodes(17, 37)),
+			gauge("redlock.node.inflight", "Requests that were written and have no reply.", nodes(18, 38)),
+			gauge("redlock.node.unconfirmed", "Releases that a master has not confirmed in time.", nodes(19, 39)),
+			counter("redlock.node.duplicates", "Rounds in which this master and another were one server.", nodes(20, 40)),
 		)
 	}
 	require.NoError(t, registration.Unregister())
@@ -333,7 +202,8 @@ func TestALockerReports(t *testing.T) {
 			var told []string
 			for _, s := range o.spans.Ended()[4*round:][:3] {
 				assert.Equal(t, parent.SpanContext().SpanID(), s.Parent().SpanID())
-				outcome, _ := attributeSet(s).Value("redlock.outcome")
+				all := attribute.NewSet(s.Attributes()...)
+				outcome, _ := all.Value("redlock.outcome")
 				told = append(told, s.Name()+" "+outcome.AsString()+" "+s.Status().Code.String())
 			}
 			assert.Equal(t, []string{
@@ -341,31 +211,6 @@ func TestALockerReports(t *testing.T) {
 			}, told)
 		}
 	})
-}
-
-func attributeSet(s sdktrace.ReadOnlySpan) *attribute.Set {
-	a := attribute.NewSet(s.Attributes()...)
-	return &a
-}
-
-// value returns the value of a metric with these attributes.
-func value(t *testing.T, m metricdata.Metrics, a string) int64 {
-	t.Helper()
-	var points []metricdata.DataPoint[int64]
-	switch data := m.Data.(type) {
-	case metricdata.Gauge[int64]:
-		points = data.DataPoints
-	case metricdata.Sum[int64]:
-		points = data.DataPoints
-	}
-	want := attributes(a)
-	for _, p := range points {
-		if p.Attributes.Equals(&want) {
-			return p.Value
-		}
-	}
-	require.Fail(t, "no such value", "%s %s", m.Name, a)
-	return 0
 }
 
 // README.md lists every metric, with its attributes.
@@ -380,13 +225,10 @@ func TestTheReadmeListsTheMetrics(t *testing.T) {
 		reported := make(map[string][]string)
 		for name, m := range o.metrics(t) {
 			var a attribute.Set
-			switch data := m.Data.(type) {
-			case metricdata.Gauge[int64]:
+			if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
 				a = data.DataPoints[0].Attributes
-			case metricdata.Sum[int64]:
-				a = data.DataPoints[0].Attributes
-			case metricdata.Histogram[float64]:
-				a = data.DataPoints[0].Attributes
+			} else {
+				a = points(m)[0].Attributes
 			}
 			for _, kv := range a.ToSlice() {
 				reported[name] = append(reported[name], strings.TrimPrefix(string(kv.Key), "redlock."))
