@@ -13,7 +13,7 @@ import (
 // nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
 // denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
 func (c *call) nextPlan() (contention.Plan, error) {
-	result := contention.Result{Attempts: c.attempts, FirstDenied: c.deniedByFirst}
+	result := contention.Result{FirstDenied: c.deniedByFirst}
 	var found kind.ProbeResult
 	if errors.Is(c.reason, ErrHeld) {
 		c.waiter.Listen()

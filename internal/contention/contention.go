@@ -16,6 +16,7 @@ type Backoff struct {
 	// Random returns a random number in [0, n). Nil stands for math/rand/v2.
 	Random func(n int64) int64
 
+	failures  int  // number of calls of Next
 	splits    int  // number of split votes since a lock was last held
 	firstNext bool // only the first master denied while a majority was free, an odd number of times since then
 }
@@ -23,7 +24,6 @@ type Backoff struct {
 // Result is what a waiter knows after an attempt that failed. The zero value is an attempt that failed without a
 // denial, or after which the masters did not say which lock is held.
 type Result struct {
-	Attempts    int  // how many attempts the waiter has made
 	Denied      bool // the attempt was denied, and a probe told which locks the masters hold
 	FirstDenied bool // only the master that was asked first denied; no other was asked
 	Masters     Masters
@@ -65,7 +65,8 @@ const maxJitter = 10 * time.Millisecond
 //     message. All of them try again soon, at random times. There may be another reason, such as masters that are out
 //     of memory, so the bound doubles with each split.
 func (b *Backoff) Next(r Result) Plan {
-	delay := b.upTo(r.Attempts)
+	b.failures++
+	delay := b.upTo()
 	if !r.Denied {
 		return Plan{Delay: delay} // without a first master: it might deny although no lock is held
 	}
@@ -84,10 +85,10 @@ func (b *Backoff) Next(r Result) Plan {
 	return Plan{Delay: min(delay, max(expiry, jitter)), First: true, Held: true, Expiry: expiry}
 }
 
-// upTo returns the longest time until the next attempt: full jitter below a bound that doubles with each attempt, as
+// upTo returns the longest time until the next attempt: full jitter below a bound that doubles with each failure, as
 // in "Exponential Backoff And Jitter" of the AWS Architecture Blog.
-func (b *Backoff) upTo(attempts int) time.Duration {
-	bound := b.RetryMin << min(attempts, 30)
+func (b *Backoff) upTo() time.Duration {
+	bound := b.RetryMin << min(b.failures, 30)
 	if bound > b.RetryMax || bound <= 0 {
 		bound = b.RetryMax
 	}

@@ -25,8 +25,16 @@ func backoff() *contention.Backoff {
 	}
 }
 
+// afterFailures returns the policy after 30 attempts that failed.
+func afterFailures(b *contention.Backoff) *contention.Backoff {
+	for range 30 {
+		b.Next(contention.Result{})
+	}
+	return b
+}
+
 func denied(m contention.Masters) contention.Result {
-	return contention.Result{Attempts: 1, Denied: true, Masters: m}
+	return contention.Result{Denied: true, Masters: m}
 }
 
 func TestNextAttempt(t *testing.T) {
@@ -37,12 +45,8 @@ func TestNextAttempt(t *testing.T) {
 		want   contention.Plan
 	}{
 		"masters failed": {
-			contention.Result{Attempts: 2},
-			contention.Plan{Delay: 40 * time.Millisecond},
-		},
-		"the back-off has a bound": {
-			contention.Result{Attempts: 100},
-			contention.Plan{Delay: time.Second},
+			contention.Result{},
+			contention.Plan{Delay: 20 * time.Millisecond},
 		},
 		"a lock has a majority, and ends before the back-off": {
 			denied(contention.Masters{Largest: 5, TTLs: ms(19, 17, 15, 18, 16)}),
@@ -73,13 +77,13 @@ func TestNextAttempt(t *testing.T) {
 			contention.Plan{Delay: 20 * time.Millisecond, First: true, Held: true, Expiry: contention.Unlimited},
 		},
 		"only the first master denied, but others hold the lock, too": {
-			contention.Result{Attempts: 1, Denied: true, FirstDenied: true, Masters: contention.Masters{
+			contention.Result{Denied: true, FirstDenied: true, Masters: contention.Masters{
 				Free: 2, Largest: 3, TTLs: ms(13, 11, 12),
 			}},
 			contention.Plan{Delay: 11 * time.Millisecond, First: true, Held: true, Expiry: 11 * time.Millisecond},
 		},
 		"only the first master denied, and just a majority is free": {
-			contention.Result{Attempts: 1, Denied: true, FirstDenied: true, Masters: contention.Masters{
+			contention.Result{Denied: true, FirstDenied: true, Masters: contention.Masters{
 				Free: 3, Largest: 2, TTLs: ms(13, 11),
 			}},
 			contention.Plan{Delay: jitter, First: true},
@@ -107,9 +111,8 @@ func TestNextAttempt(t *testing.T) {
 // After each split in a row the attempts spread over twice the time. A holder ends the row.
 func TestSplitsInARow(t *testing.T) {
 	t.Parallel()
-	c := backoff()
+	c := afterFailures(backoff())
 	split, held := denied(contention.Masters{Free: 1, Largest: 2}), denied(contention.Masters{Largest: 5})
-	split.Attempts, held.Attempts = 30, 30
 	next := func(r contention.Result) time.Duration { return c.Next(r).Delay.Round(time.Millisecond) }
 	inARow := []time.Duration{next(split), next(split), next(split)}
 	assert.Equal(t, ms(20, 40, 80), inARow)
@@ -147,11 +150,11 @@ func TestAFirstMasterThatDeniesAlone(t *testing.T) {
 // Without a source of its own, the policy takes random numbers from math/rand/v2.
 func TestRandomDelays(t *testing.T) {
 	t.Parallel()
-	c := backoff()
+	c := afterFailures(backoff())
 	c.Random = nil
 	delays := make(map[time.Duration]bool)
 	for range 100 {
-		delay := c.Next(contention.Result{Attempts: 30}).Delay
+		delay := c.Next(contention.Result{}).Delay
 		assert.GreaterOrEqual(t, delay, c.RetryMin)
 		assert.LessOrEqual(t, delay, c.RetryMax)
 		delays[delay] = true
@@ -159,13 +162,22 @@ func TestRandomDelays(t *testing.T) {
 	assert.Greater(t, len(delays), 50)
 }
 
-// The bound doubles with each attempt, and does not overflow.
+// The bound of the back-off doubles with each failure.
+func TestTheBackoff(t *testing.T) {
+	t.Parallel()
+	c := backoff()
+	for _, want := range ms(20, 40, 80, 160, 320, 640, 1000, 1000) {
+		assert.Equal(t, want, c.Next(contention.Result{}).Delay)
+	}
+	assert.Equal(t, time.Second, afterFailures(c).Next(contention.Result{}).Delay)
+}
+
 func TestTheBackoffOfLongTimes(t *testing.T) {
 	t.Parallel()
 	for _, shift := range []int{33, 34} { // times 2^30: negative, and zero
 		c := backoff()
 		c.RetryMin = 1 << shift
 		c.RetryMax = 1 << 36
-		assert.Equal(t, c.RetryMax, c.Next(contention.Result{Attempts: 30}).Delay, "%v", c.RetryMin)
+		assert.Equal(t, c.RetryMax, afterFailures(c).Next(contention.Result{}).Delay, "no overflow of %v", c.RetryMin)
 	}
 }
