@@ -25,9 +25,10 @@ const (
 // back to the head of the queue, see [inflight].
 //
 // A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until
-// one succeeds, and then twice as many after each success. So an idle client sends a master only a few commands per
-// second, however many releases the master refuses. There may be very many: no method looks at all of the refused ones,
-// except that a lane drops the calls that need not be sent any more when its length has doubled.
+// one succeeds, and then twice as many after each success. One of calls that only may have broken a connection begins
+// with maxOwed, and comes down to one by halves. So an idle client sends a master only a few commands per second, and
+// makes only a few connections, however many releases fail. There may be very many: no method looks at all of the
+// refused ones, except that a lane drops the calls that need not be sent any more when its length has doubled.
 type outbox []*lane
 
 // lane has the calls that must be sent again for one reason.
@@ -146,12 +147,13 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	return over
 }
 
-// broke records that the spare connection ended before the last calls of a batch of n were answered.
+// broke records that the spare connection ended before the last calls of a batch of n were answered. A lane of calls
+// that only may have broken a connection sends half as many next, because a link may not report which were answered.
 func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
-	if l.reason.cause == owedBreaks {
+	if l.size == 1 || l.reason.cause == owedBreaks {
 		l.failed(now)
 	} else {
-		l.size = max(1, n/2) // a link may not report which calls were answered
+		l.size = max(1, n/2)
 	}
 	for _, c := range calls[1:] {
 		l.add(c, now, now)

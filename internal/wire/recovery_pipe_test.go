@@ -124,6 +124,28 @@ func TestReleasesThatBreakConnectionsShareOneConnection(t *testing.T) {
 	})
 }
 
+// A proxy that hangs up at every script gets a few connections per second, however many releases wait, and all releases
+// soon after it has ceased to.
+func TestAProxyThatHangsUpAtEveryReleaseGetsFewConnections(t *testing.T) {
+	const n = 4000
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warmAt(trip)
+		r.m.HangUp(func(args []string) bool { return args[0] == "evalsha" })
+		for i := range n {
+			r.m.Set(token(i), "me", time.Hour)
+			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
+		}
+		const lasting = 20 * time.Second
+		dials := r.m.Dials()
+		time.Sleep(lasting)
+		assert.LessOrEqual(t, r.m.Dials()-dials, 20+2*int(lasting/time.Second))
+		require.Len(t, r.m.Keys(), n)
+		r.m.HangUp(func([]string) bool { return false })
+		r.eventually(3*time.Second, "the releases got through", r.gone)
+		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
+	})
+}
+
 // A release whose key may not exist is not repeated without end: the server is up, so the TTL of the key is running.
 func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -209,9 +209,6 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 	switch {
 	case len(out.unanswered) > 0:
 		s.outbox.broke(sp.lane, n, out.unanswered, now)
-		if n > 1 && !out.answered {
-			sp.waitLonger(out.err, now)
-		}
 	case out.ended && !out.answered: // nothing was sent
 		sp.waitLonger(out.err, now)
 	case len(sp.sent) == 0:

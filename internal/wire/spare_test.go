@@ -40,24 +40,29 @@ func TestASpareIsUsedUntilItEnds(t *testing.T) {
 	}
 }
 
-// A batch without any answer says nothing of its calls, so the next connection waits.
-func TestASpareWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
+// A connection to which nothing can be sent postpones the next one. A call that breaks its connection postpones those
+// that wait with it, but not at once: the next one may be healthy.
+func TestWhatWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	answer := []link.Reply{{Value: int64(1)}}
+	var atOnce time.Time
 	for name, c := range map[string]struct {
-		n       int
+		size, n int
 		replies []link.Reply
-		want    time.Time
+		next    time.Time // connection
+		batch   time.Time
 	}{
-		"no answer":           {4, nil, at(9).Add(retryMin)},
-		"an answer":           {4, answer, time.Time{}},
-		"no answer, one call": {1, nil, time.Time{}},
-		"nothing was sent":    {1, []link.Reply{{Result: link.NotSent, Err: errBroken}}, at(9).Add(retryMin)},
+		"no answer":            {maxOwed, 4, nil, atOnce, atOnce},
+		"an answer":            {maxOwed, 4, []link.Reply{{Value: int64(1)}}, atOnce, atOnce},
+		"no answer, one call":  {maxOwed, 1, nil, atOnce, atOnce},
+		"no answer once again": {1, 1, nil, atOnce, at(9).Add(repeatAfter)},
+		"nothing was sent":     {1, 1, []link.Reply{{Result: link.NotSent, Err: errBroken}}, at(9).Add(retryMin), atOnce},
 	} {
 		p := newCore()
-		p.spare.lane, p.spare.sent = &lane{reason: reason{cause: owedUnanswered}}, releases(c.n)
+		p.spare.lane = &lane{reason: reason{cause: owedUnanswered}, size: c.size}
+		p.spare.sent = releases(c.n)
 		p.settleSpare(fakeLink{}, c.n, c.replies, errBroken, at(9))
-		assert.Equal(t, c.want, p.spare.retryAt, name)
+		assert.Equal(t, c.next, p.spare.retryAt, name)
+		assert.Equal(t, c.batch, p.spare.lane.due, name)
 	}
 }
 
