@@ -11,11 +11,3 @@ func Largest(before, now time.Duration) time.Duration {
 
 // ForgetReading makes the next reading the first one.
 func ForgetReading() { lastRead.Store(nil) }
-
-// MayHaveSlept is the rule of when to read again, and MaxReuse and Granularity are its bounds.
-func MayHaveSlept(wall, monotonic time.Duration) bool { return mayHaveSlept(wall, monotonic) }
-
-const (
-	MaxReuse    = maxReuse
-	Granularity = granularity
-)

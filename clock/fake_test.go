@@ -50,10 +50,12 @@ func TestAnAlarmThatWasStoppedDoesNotRing(t *testing.T) {
 	assert.True(t, s.timers[0].stopped)
 	s.timers[0].call()
 	assert.Zero(t, rings)
+	a.Stop()
 
 	b := clock.NewAlarm(s, func() { rings++ })
 	b.Stop()
 	b.By(s.now)
+	a.By(s.now)
 	assert.Len(t, s.timers, 1, "a stopped alarm sets no timer")
 }
 

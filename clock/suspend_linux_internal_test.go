@@ -10,13 +10,20 @@ import (
 
 func TestAReadingIsReusedWhileBothClocksAdvanceAlike(t *testing.T) {
 	t.Parallel()
-	const short = 10 * time.Millisecond
-	assert.False(t, mayHaveSlept(short, short), "no suspension")
-	assert.False(t, mayHaveSlept(short+granularity/4, short), "the clocks are read one after the other")
-	assert.True(t, mayHaveSlept(short+granularity, short), "a suspension of a millisecond")
-	assert.True(t, mayHaveSlept(short+time.Hour, short), "a suspension of an hour")
-	assert.True(t, mayHaveSlept(short-time.Minute, short), "the wall clock was set back, perhaps after a suspension")
-	assert.True(t, mayHaveSlept(maxReuse+1, maxReuse+1), "the reading is too old")
+	for name, tt := range map[string]struct {
+		wall, monotonic time.Duration
+		want            bool
+	}{
+		"the oldest reading that is reused":       {maxReuse, maxReuse, false},
+		"the reading is too old":                  {maxReuse + 1, maxReuse + 1, true},
+		"the clocks are read one after the other": {time.Second + granularity/2 - 1, time.Second, false},
+		"the shortest suspension that counts":     {time.Second + granularity/2, time.Second, true},
+		"a suspension of an hour":                 {time.Second + time.Hour, time.Second, true},
+		"the wall clock was set back a little":    {time.Second - granularity/2, time.Second, true},
+		"set back, perhaps after a suspension":    {time.Second - time.Minute, time.Second, true},
+	} {
+		assert.Equal(t, tt.want, mayHaveSlept(tt.wall, tt.monotonic), name)
+	}
 }
 
 func TestSuspendedReadsTheClocksAgainAfterTheReadingIsTooOld(t *testing.T) {

@@ -52,13 +52,3 @@ func TestTheFirstReadingIsTaken(t *testing.T) {
 	first := clock.Suspended(clock.System)
 	assert.Equal(t, first, clock.Suspended(clock.System))
 }
-
-func TestTheBoundsOfAReadingThatIsReused(t *testing.T) {
-	t.Parallel()
-	const second = time.Second
-	assert.False(t, clock.MayHaveSlept(clock.MaxReuse, clock.MaxReuse))
-	assert.True(t, clock.MayHaveSlept(clock.MaxReuse+1, clock.MaxReuse+1))
-	assert.False(t, clock.MayHaveSlept(second+clock.Granularity/2-1, second))
-	assert.True(t, clock.MayHaveSlept(second+clock.Granularity/2, second))
-	assert.True(t, clock.MayHaveSlept(second-clock.Granularity/2, second))
-}
