@@ -156,12 +156,6 @@ func TestAWrongPasswordEndsTheWaiting(t *testing.T) {
 	})
 }
 
-func TestARefusalOfMoreThanOneLineFailsTheTest(t *testing.T) {
-	t.Parallel()
-	why := fails(t, func(tb testing.TB) { redlocktest.Start(tb, 1)[0].Refuse("ERR\r\n+OK") })
-	assert.Contains(t, why, "one line")
-}
-
 func TestAnotherClientHoldsTheName(t *testing.T) {
 	onBoth(t, func(t *testing.T, start start) {
 		const ttl = 500 * time.Millisecond

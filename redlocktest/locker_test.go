@@ -95,50 +95,6 @@ func TestALockerEndsWithItsTest(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrClosed)
 }
 
-func TestAnInvalidLockerFailsTheTest(t *testing.T) {
-	t.Parallel()
-	assert.Contains(t, fails(t, func(tb testing.TB) { redlocktest.NewLocker(tb, 2) }), "redlocktest: ")
-	assert.Contains(
-		t, fails(t, func(tb testing.TB) { redlocktest.NewLocker(tb, 3, redlock.WithTTL(-time.Second)) }), "TTL -1s",
-	)
-}
-
-func TestAWipeIsWhatNoGuardSees(t *testing.T) {
-	onBoth(t, func(t *testing.T, start start) {
-		masters := start(t, 1)
-		one, another := open(t, masters), open(t, masters)
-		_, err := one.Lock(t.Context(), "name")
-		require.NoError(t, err)
-		masters[0].Wipe()
-		_, err = another.TryLock(t.Context(), "name")
-		require.NoError(t, err)
-	})
-}
-
-func TestAThawedMasterExecutesTheReleasesOfThePause(t *testing.T) {
-	onBoth(t, func(t *testing.T, start start) {
-		masters := start(t, 5)
-		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(time.Second))
-		lock, err := locker.Lock(t.Context(), "name")
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return votes(t, locker) == 5 }, patience, look)
-
-		masters[0].Freeze()
-		masters[1].Freeze()
-		require.NoError(t, lock.Unlock(t.Context()), "three of five have confirmed it")
-		masters[0].Thaw()
-		masters[1].Thaw()
-		for _, m := range masters {
-			c := connect(t, m)
-			require.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, patience, look, "long before the TTL")
-		}
-		next, err := locker.TryLock(t.Context(), "name")
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return votes(t, locker) == 5 }, patience, look, "they vote again")
-		require.NoError(t, next.Unlock(t.Context()))
-	})
-}
-
 const look = 10 * time.Millisecond
 
 // votes is on how many masters the name is held.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/memnet"
 	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
@@ -132,13 +133,15 @@ func TestFreezeAndThaw(t *testing.T) {
 		require.NoError(t, ping(t, c, patience))
 
 		m.Freeze()
-		require.ErrorContains(t, ping(t, c, 100*time.Millisecond), "timeout")
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		require.Error(t, c.Set(ctx, "ghost", "token", 0).Err())
+		require.ErrorContains(t, c.Set(ctx, "ghost", "token", 0).Err(), "timeout")
+		require.ErrorContains(t, ping(t, c, 100*time.Millisecond), "timeout", "on a new connection")
 
 		m.Thaw()
 		require.NoError(t, ping(t, c, patience))
+		executed := func() bool { return c.Exists(t.Context(), "ghost").Val() == 1 }
+		require.Eventually(t, executed, patience, time.Millisecond, "what it got while it was frozen")
 	})
 }
 
@@ -157,8 +160,9 @@ func TestWipe(t *testing.T) {
 		m.Wipe() // takes effect as it thaws
 		m.Thaw()
 		assert.Zero(t, c.DBSize(t.Context()).Val())
-		_, after := uptimeAndID(t, c)
+		up, after := uptimeAndID(t, c)
 		assert.Equal(t, before, after)
+		assert.Len(t, up, len("2592000"), "no restart, which a guard would see")
 	})
 }
 
@@ -210,9 +214,25 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Errorf(format string, args ...any) { r.why = fmt.Sprintf(format, args...) }
 
-func TestNoMastersFailTheTest(t *testing.T) {
+func TestWhatFailsTheTest(t *testing.T) {
 	t.Parallel()
-	why := fails(t, func(tb testing.TB) { redlocktest.Start(tb, 0) })
-	assert.Contains(t, why, "redlocktest: ")
-	assert.Contains(t, why, "0 masters")
+	type testCase struct {
+		mistake func(testing.TB)
+		why     string
+	}
+	cases := map[string]testCase{
+		"no masters":     {func(tb testing.TB) { redlocktest.Start(tb, 0) }, "redlocktest: embedded: 0 masters"},
+		"an even number": {func(tb testing.TB) { redlocktest.NewLocker(tb, 2) }, "redlocktest: "},
+		"a bad option": {
+			func(tb testing.TB) { redlocktest.NewLocker(tb, 3, redlock.WithTTL(-time.Second)) }, "TTL -1s",
+		},
+		"a refusal of two lines": {func(tb testing.TB) { redlocktest.Start(tb, 1)[0].Refuse("ERR\r\n+OK") }, "one line"},
+		"no bubble":              {func(tb testing.TB) { redlocktest.StartVirtual(tb, 3) }, "synctest.Test"},
+	}
+	for name, tc := range cases {
+		assert.Contains(t, fails(t, tc.mistake), tc.why, name)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		assert.Contains(t, fails(t, func(tb testing.TB) { redlocktest.StartVirtual(tb, 0) }), "0 masters")
+	})
 }

@@ -95,16 +95,6 @@ func TestVirtualMastersEndWithTheirTest(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 }
 
-func TestEachKindOfMasterHasItsPlace(t *testing.T) {
-	t.Parallel()
-	why := fails(t, func(tb testing.TB) { redlocktest.StartVirtual(tb, 3) })
-	assert.Contains(t, why, "synctest.Test")
-	synctest.Test(t, func(t *testing.T) {
-		why := fails(t, func(tb testing.TB) { redlocktest.StartVirtual(tb, 0) })
-		assert.Contains(t, why, "0 masters")
-	})
-}
-
 // The bubble panics as well, as goroutines of the Locker are left: only a process of its own shows that.
 func TestALockerLeftOpenInABubbleIsNamed(t *testing.T) {
 	t.Parallel()
