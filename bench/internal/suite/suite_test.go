@@ -209,25 +209,35 @@ func TestContendMeasuresKnownTurns(t *testing.T) {
 	}
 	testmain.Each(t, map[string]testCase{
 		"one at a time": {
-			job{Goroutines: 4, Ramp: 100 * ms, Window: time.Second}, turnstile{hold: 10 * ms}, 1,
+			job{Goroutines: 4, Ramp: 100 * ms, Window: time.Second},
+			turnstile{hold: 10 * ms},
+			1,
 			// The wait is for three others.
 			measured{"locks/s": {97, 103}, "wait p50 ms": {29, 31}, "slowest/fastest goroutine": {0.9, 1}, "overlaps": {0, 0}},
 		},
 		"a wait that the end cuts short": {
-			job{Goroutines: 2, Window: time.Second}, turnstile{}, 0,
+			job{Goroutines: 2, Window: time.Second},
+			turnstile{},
+			0,
 			measured{"locks/s": {0, 0}, "longest wait ms": {999, 1001}, "half of waiting ms": {999, 1001}},
 		},
 		"as many holders as slots": {
-			job{Goroutines: 8, Slots: 4, Hold: 10 * ms, Window: time.Second}, turnstile{}, 4,
+			job{Goroutines: 8, Slots: 4, Hold: 10 * ms, Window: time.Second},
+			turnstile{},
+			4,
 			measured{"overlaps": {0, 0}, "locks/s": {390, 410}, "slowest/mean goroutine": {0.9, 1.1}},
 		},
 		// The controls for overlaps.
 		"one holder too many": {
-			job{Goroutines: 8, Slots: 3, Hold: 10 * ms, Window: time.Second}, turnstile{}, 4,
+			job{Goroutines: 8, Slots: 3, Hold: 10 * ms, Window: time.Second},
+			turnstile{},
+			4,
 			measured{"overlaps": {1, 1000}, "locks/s": {390, 410}},
 		},
 		"a lock that lets every caller in": {
-			job{Goroutines: 8, Hold: ms, Window: 100 * ms}, turnstile{broken: true, hold: ms}, 0,
+			job{Goroutines: 8, Hold: ms, Window: 100 * ms},
+			turnstile{broken: true, hold: ms},
+			0,
 			measured{"overlaps": {1, 1000}},
 		},
 	}, func(t *testing.T, tc testCase) {
