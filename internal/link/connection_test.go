@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -24,84 +25,61 @@ import (
 // A Connection executes commands and subscribes, over one network connection that ends with the node.
 func TestAConnectionOfItsOwn(t *testing.T) {
 	t.Parallel()
-	server := redisproc.ForTest(t, 1)[0]
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
-	t.Cleanup(func() { assert.NoError(t, client.Close()) })
-	ctx, end := context.WithCancel(t.Context())
-	open := opened(t, server.URL())
-	for name, m := range map[string]*link.Master{"opened": open, "wrapped": wrapped(t, client)} {
-		c := m.Connect(ctx)
-		id, err := c.Do(ctx, "client", "id")
-		require.NoError(t, err, name)
-		again, err := c.Do(ctx, "client", "id")
-		require.NoError(t, err, name)
-		assert.Equal(t, id, again, "%s: one connection", name)
-		missing, err := c.Do(ctx, "get", "x")
-		require.NoError(t, err, name)
-		assert.Nil(t, missing)
-		answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"echo", "x"}})
-		assert.Equal(t, "PONG", answers[0].Reply)
-		assert.True(t, replyerr.Is(answers[1].Err), "%v", answers[1].Err)
-		assert.Equal(t, "x", answers[2].Reply)
-		assert.Equal(t, map[string]string{"opened": "127.0.0.1", "wrapped": ""}[name], c.Remote())
-		c.Close()
-
-		s := m.Connect(ctx)
-		require.NoError(t, s.Subscribe(ctx, "redlock:x"), name)
-		s.Close()
-	}
-	c := open.Connect(ctx)
-	_, err := c.Do(ctx, "ping")
-	require.NoError(t, err)
-	end()
-	require.Eventually(t, func() bool {
-		_, err = c.Do(context.Background(), "ping")
-		return err != nil
-	}, 10*time.Second, time.Millisecond, "the connection ends with its context")
-	assert.False(t, replyerr.Is(err))
-	c.Close()
-}
-
-// The same on a server in this process.
-func TestAConnectionToAnEmbeddedServer(t *testing.T) {
-	t.Parallel()
-	m, err := embedded.Open()
-	require.NoError(t, err)
-	t.Cleanup(m.Close)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1, Protocol: 2})
-	t.Cleanup(func() { assert.NoError(t, client.Close()) })
-	ctx := t.Context()
-	node, end := context.WithCancel(ctx)
-	master := opened(t, m.URL())
-	for remote, m := range map[string]*link.Master{"127.0.0.1": master, "": wrapped(t, client)} {
-		c := m.Connect(node)
-		assert.Empty(t, c.Remote(), "the first command dials")
-		missing, err := c.Do(ctx, "get", "x")
+	testmain.Each(t, map[string]func(t *testing.T) (url string){
+		"a server": func(t *testing.T) string { t.Helper(); return redisproc.ForTest(t, 1)[0].URL() },
+		"a server in this process": func(t *testing.T) string {
+			t.Helper()
+			m, err := embedded.Open()
+			require.NoError(t, err)
+			t.Cleanup(m.Close)
+			return m.URL()
+		},
+	}, func(t *testing.T, start func(t *testing.T) string) {
+		url, ctx := start(t), t.Context()
+		options, err := redis.ParseURL(url)
 		require.NoError(t, err)
-		assert.Nil(t, missing)
-		answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"get", "x"}, {"echo", "x"}})
-		assert.Equal(t, link.Answer{Reply: "PONG"}, answers[0])
-		assert.True(t, replyerr.Is(answers[1].Err), "%v", answers[1].Err)
-		assert.Equal(t, link.Answer{}, answers[2])
-		assert.Equal(t, link.Answer{Reply: "x"}, answers[3])
-		assert.Equal(t, remote, c.Remote())
-		c.Close()
-		_, err = c.Do(ctx, "ping")
-		require.Error(t, err)
-		assert.False(t, replyerr.Is(err))
-	}
+		options.MaxRetries, options.Protocol = -1, 2
+		client := redis.NewClient(options)
+		t.Cleanup(func() { assert.NoError(t, client.Close()) })
+		node, end := context.WithCancel(ctx)
+		open := opened(t, url)
+		for remote, m := range map[string]*link.Master{"127.0.0.1": open, "": wrapped(t, client)} {
+			c := m.Connect(node)
+			assert.Empty(t, c.Remote(), "the first command dials")
+			_, err := c.Do(ctx, "client", "setname", "me")
+			require.NoError(t, err)
+			called, err := c.Do(ctx, "client", "getname")
+			require.NoError(t, err)
+			assert.Equal(t, "me", called, "one connection")
+			missing, err := c.Do(ctx, "get", "x")
+			require.NoError(t, err)
+			assert.Nil(t, missing)
+			answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"get", "x"}, {"echo", "x"}})
+			assert.Equal(t, link.Answer{Reply: "PONG"}, answers[0])
+			assert.True(t, replyerr.Is(answers[1].Err), "%v", answers[1].Err)
+			assert.Equal(t, link.Answer{}, answers[2])
+			assert.Equal(t, link.Answer{Reply: "x"}, answers[3])
+			assert.Equal(t, remote, c.Remote())
+			c.Close()
+			_, err = c.Do(ctx, "ping")
+			require.Error(t, err)
+			assert.False(t, replyerr.Is(err))
 
-	s := master.Connect(node)
-	require.NoError(t, s.Subscribe(ctx, "redlock:x"))
-	open := master.Connect(node)
-	_, err = open.Do(ctx, "ping")
-	require.NoError(t, err)
-	end()
-	require.Eventually(t, func() bool {
-		_, err = open.Do(context.Background(), "ping")
-		return err != nil
-	}, 10*time.Second, time.Millisecond, "the connection ends with its context")
-	require.Error(t, master.Connect(node).Subscribe(context.Background(), "redlock:x"))
+			s := m.Connect(node)
+			require.NoError(t, s.Subscribe(ctx, "redlock:x"))
+			s.Close()
+		}
+		c := open.Connect(node)
+		_, err = c.Do(ctx, "ping")
+		require.NoError(t, err)
+		end()
+		require.Eventually(t, func() bool {
+			_, err = c.Do(context.Background(), "ping")
+			return err != nil
+		}, 10*time.Second, time.Millisecond, "the connection ends with its context")
+		assert.False(t, replyerr.Is(err))
+		require.Error(t, open.Connect(node).Subscribe(context.Background(), "redlock:x"))
+	})
 }
 
 // go-redis does not set a handshake's error on the commands of a pipeline.

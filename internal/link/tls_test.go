@@ -45,33 +45,26 @@ func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 		"an expired one": {ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)), "expired"},
 		"a wrong name":   {ca.Certificate("redis.example.org", time.Now().Add(time.Hour)), "127.0.0.1"},
 	} {
-		for how, master := range map[string]func(t *testing.T, addr string) *link.Master{
-			"opened": func(t *testing.T, addr string) *link.Master {
-				t.Helper()
-				return opened(t, "rediss://"+addr, node.WithTLSConfig(ca.Trusting()))
-			},
-			"wrapped": func(t *testing.T, addr string) *link.Master {
-				t.Helper()
-				c := redis.NewClient(
-					&redis.Options{
-						Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
-					},
-				)
-				t.Cleanup(func() { _ = c.Close() })
-				return wrapped(t, c)
-			},
-		} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				t.Parallel()
-				err := refused(t, master(t, listenTLS(t, serving(tt.certificate))))
-				if tt.want == "" {
-					require.NoError(t, err)
-					return
-				}
-				require.ErrorContains(t, err, tt.want)
-				assert.True(t, node.Permanent(err), "%v", err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := listenTLS(t, serving(tt.certificate))
+			client := redis.NewClient(&redis.Options{
+				Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 			})
-		}
+			t.Cleanup(func() { _ = client.Close() })
+			for how, m := range map[string]*link.Master{
+				"opened":  opened(t, "rediss://"+addr, node.WithTLSConfig(ca.Trusting())),
+				"wrapped": wrapped(t, client),
+			} {
+				err := refused(t, m)
+				if tt.want == "" {
+					require.NoError(t, err, how)
+					continue
+				}
+				require.ErrorContains(t, err, tt.want, how)
+				assert.True(t, node.Permanent(err), "%s: %v", how, err)
+			}
+		})
 	}
 }
 

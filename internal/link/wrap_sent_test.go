@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/link"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/testnet"
 )
 
@@ -83,11 +84,11 @@ func standard(args []string) string {
 	}
 }
 
-// hangsUpAt answers a command about the name "a" with the beginning of a reply, and hangs up.
-func (l *netPath) hangsUpAt(reply string) {
+// answers replies to a command about the name "a" with reply, and then ends the connection if hangUp is set.
+func (l *netPath) answers(reply string, hangUp bool) {
 	l.Answer = func(args []string) (string, bool) {
 		if len(args) > 1 && args[1] == "a" {
-			return reply, true
+			return reply, hangUp
 		}
 		return standard(args), false
 	}
@@ -98,26 +99,28 @@ func TestWhatAWrappedClientHasNotSent(t *testing.T) {
 	t.Parallel()
 	// noneIdle makes the next batch need a new connection.
 	noneIdle := func(o *redis.Options) { o.ConnMaxIdleTime = 100 * time.Millisecond }
-	lent := func(t *testing.T, c *redis.Client) {
-		t.Helper()
-		conn := c.Conn()
-		require.NoError(t, conn.Ping(t.Context()).Err())
-		t.Cleanup(func() { _ = conn.Close() })
+	hangsUpAfter := func(reply string) func(*netPath) {
+		return func(l *netPath) { l.answers(reply, true) }
 	}
-	for name, c := range map[string]struct {
+	resetsAfter := func(reply string) func(*netPath) {
+		return func(l *netPath) { l.resets.Store(true); l.answers(reply, true) }
+	}
+	type testCase struct {
 		adjust func(*redis.Options)
-		fault  func(t *testing.T, l *netPath, c *redis.Client)
+		fault  func(l *netPath)
+		lent   bool // the only connection is in use
 		unsent bool
 		is     error
 		real   bool // in real time: go-redis keeps the timers of this wait for all clients of the process
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"the dial is refused": {
 			adjust: noneIdle, unsent: true, is: syscall.ECONNREFUSED,
-			fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.refused.Store(true) },
+			fault: func(l *netPath) { l.refused.Store(true) },
 		},
 		"the handshake is refused": {
 			adjust: func(o *redis.Options) { noneIdle(o); o.Password = "secret" }, unsent: true,
-			fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
+			fault: func(l *netPath) {
 				l.Answer = func(args []string) (string, bool) {
 					if strings.EqualFold(args[0], "auth") {
 						return "-WRONGPASS invalid username-password pair or user is disabled.\r\n", false
@@ -126,76 +129,52 @@ func TestWhatAWrappedClientHasNotSent(t *testing.T) {
 				}
 			},
 		},
-		"the pool has no connection in time": {
-			unsent: true, is: redis.ErrPoolTimeout, real: true,
-			fault: func(t *testing.T, _ *netPath, c *redis.Client) { t.Helper(); lent(t, c) },
-		},
+		"the pool has no connection in time": {lent: true, unsent: true, is: redis.ErrPoolTimeout, real: true},
 		"the pool may make no connection": {
-			adjust: func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 1 }, unsent: true,
-			is:    redis.ErrPoolExhausted,
-			fault: func(t *testing.T, _ *netPath, c *redis.Client) { t.Helper(); lent(t, c) },
+			adjust: func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 1 },
+			lent:   true, unsent: true, is: redis.ErrPoolExhausted,
 		},
-		"a write is cut off": {
-			is:    syscall.EPIPE,
-			fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.cut.Store(60) },
-		},
-		"a reset after the server read it": {
-			is: syscall.ECONNRESET,
-			fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
-				l.resets.Store(true)
-				l.hangsUpAt("")
-			},
-		},
-		"an end after the server read it": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("") }},
-		"an end inside a status":          {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("+O") }},
-		"an end inside a string": {
-			fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("$2\r\nO") },
-		},
-		"an end inside a list": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
-			l.hangsUpAt("*2\r\n+OK\r\n")
-		}},
-		"a reset inside a list of numbers": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
-			l.resets.Store(true)
-			l.hangsUpAt("*2\r\n:1\r\n")
-		}},
-		"no answer": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
-			l.Answer = func(args []string) (string, bool) {
-				if len(args) > 1 && args[1] == "a" {
-					return "", false
-				}
-				return standard(args), false
-			}
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test := func(t *testing.T) {
+		"a write is cut off":               {is: syscall.EPIPE, fault: func(l *netPath) { l.cut.Store(60) }},
+		"a reset after the server read it": {is: syscall.ECONNRESET, fault: resetsAfter("")},
+		"an end after the server read it":  {fault: hangsUpAfter("")},
+		"an end inside a status":           {fault: hangsUpAfter("+O")},
+		"an end inside a string":           {fault: hangsUpAfter("$2\r\nO")},
+		"an end inside a list":             {fault: hangsUpAfter("*2\r\n+OK\r\n")},
+		"a reset inside a list of numbers": {fault: resetsAfter("*2\r\n:1\r\n")},
+		"no answer":                        {fault: func(l *netPath) { l.answers("", false) }},
+	}, func(t *testing.T, tc testCase) {
+		test := func(t *testing.T) {
+			t.Helper()
+			onPath(t, tc.adjust, func(t *testing.T, path *netPath, client *redis.Client) {
 				t.Helper()
-				onPath(t, c.adjust, func(t *testing.T, path *netPath, client *redis.Client) {
-					t.Helper()
-					l := dial(t, wrapped(t, client))
-					require.Equal(t, link.Reply{Value: "OK"}, send(l, set("b"))[0])
-					if !c.real {
-						time.Sleep(500 * time.Millisecond)
-					}
-					c.fault(t, path, client)
-					r := send(l, set("a"))[0]
-					require.Error(t, r.Err)
-					if c.is != nil {
-						require.ErrorIs(t, r.Err, c.is)
-					}
-					want := link.InDoubt
-					if c.unsent {
-						want = link.NotSent
-					}
-					assert.Equal(t, want, r.Result, "%v", r.Err)
-				})
-			}
-			if c.real {
-				test(t)
-			} else {
-				synctest.Test(t, test)
-			}
-		})
-	}
+				l := dial(t, wrapped(t, client))
+				require.Equal(t, link.Reply{Value: "OK"}, send(l, set("b"))[0])
+				if !tc.real {
+					time.Sleep(500 * time.Millisecond)
+				}
+				if tc.lent {
+					conn := client.Conn()
+					require.NoError(t, conn.Ping(t.Context()).Err())
+					t.Cleanup(func() { _ = conn.Close() })
+				} else {
+					tc.fault(path)
+				}
+				r := send(l, set("a"))[0]
+				require.Error(t, r.Err)
+				if tc.is != nil {
+					require.ErrorIs(t, r.Err, tc.is)
+				}
+				want := link.InDoubt
+				if tc.unsent {
+					want = link.NotSent
+				}
+				assert.Equal(t, want, r.Result, "%v", r.Err)
+			})
+		}
+		if tc.real {
+			test(t)
+		} else {
+			synctest.Test(t, test)
+		}
+	})
 }
