@@ -66,7 +66,7 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
 // that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far fewer turns than
-// others. rounds is how many of them must follow each other until all have had the lock; see [rounds].
+// others. rounds is how often all holds of the lock must end until each of them has had one, at least once.
 func (c cohort) cooldown(now time.Time, rounds int) time.Duration {
 	return max(minCooldown, 2*c.round, min(time.Duration(rounds)*min(c.age(now), maxRest), maxCooldown))
 }

@@ -41,15 +41,23 @@ const (
 	WithLease
 )
 
-// HandOver returns how the lock goes to the next holder, and gives its lease to the next waiter if the policies allow
-// that. After ByMessage and Silently the caller must release the lock next.
+// HandOver returns how the lock, which is neither lost nor released, goes to the next holder. It gives its lease to the
+// next waiter if the policies allow that. After ByMessage and Silently the caller must release the lock next.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	h.handle(func(q *queue) {
+		w := q.next()
 		switch {
-		case q.passLease(h, l, now):
+		case w == nil:
+		case h.cohort.mayReuseLease(l, w.Policy, now):
 			means = WithLease
-		case q.beginSilence(h, l, now):
+			h.state = ended
+			q.remove(w)
+			w.inherit, w.slot, w.cohort = l, int(h.slot), h.cohort.next()
+			w.become(given)
+			q.advance()
+		case q.slots == nil && h.cohort.mayKeep(l, w.Policy, now):
 			means = Silently
+			q.silence = silence{l, h.cohort}
 		}
 	})
 	return means
@@ -67,9 +75,26 @@ func (h *Hold) Lost() {
 }
 
 // Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
-// next waiter's request must follow it.
+// next waiter's request must follow it. What is within the share of this process, it takes without waiting for the
+// message of the release. Beyond the share, the message decides which process is first.
 func (h *Hold) Released(now time.Time, silent bool) {
-	h.handle(func(q *queue) { q.released(h, now, silent) })
+	h.handle(func(q *queue) {
+		q.holds--
+		if h.state == lost {
+			q.lost--
+		}
+		h.state = ended
+		if q.slots != nil {
+			q.slots.release(int(h.slot))
+		}
+		if !silent {
+			q.beginCooldown(h.cohort, now)
+		}
+		if q.holds < q.width && q.width < Unbounded { // the release of a reader frees nothing for others
+			q.note(q.inShare(q.holds + 1))
+		}
+		q.advance()
+	})
 }
 
 // Published records how many subscribers received the message of the lock's release. If other processes are among them,
@@ -80,7 +105,13 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 		if live := q.all.byKey[q.key]; live != nil { // the queue may be gone, and another one made for the lock
 			q = live
 		}
-		q.published(h, subscribers, released)
+		if q.subscription != nil {
+			subscribers-- // the queue's own one
+		}
+		if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
+			q.beginCooldown(h.cohort, released)
+		}
+		q.advance()
 	})
 }
 

@@ -185,41 +185,6 @@ func (q *queue) endTurn(w *Waiter) {
 	}
 }
 
-// leave removes a caller that gives up.
-func (q *queue) leave(w *Waiter) {
-	if w.state == gone {
-		return
-	}
-	if w.inherit == nil && w.slot > 0 {
-		q.slots.giveBack(w.slot)
-	}
-	w.become(gone)
-	q.remove(w)
-	q.all.effects.release = w.inherit
-	q.advance()
-}
-
-// failed puts a caller whose attempt failed back into the line. The TryLocks there fail with the same error, since they
-// must not overtake it.
-func (q *queue) failed(w *Waiter, err error, denied bool) {
-	w.cohort = cohort{}
-	w.become(waiting)
-	if w.turn || q.watcher == nil { // an attempt aside tells the watcher nothing, if there is one
-		q.reason, q.denied = err, denied
-	}
-	q.endTurn(w)
-	q.limit = 1
-	q.failTryLocks(err)
-	if !denied {
-		q.endSilence()
-	}
-	q.silence = silence{} // after a denial, another holder will publish its release
-	if w.asked == 0 {
-		q.askAside(w)
-	}
-	q.advance()
-}
-
 // granted records that a caller has the lock, from the masters or from the holder before.
 func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	if w.state != asking && w.state != given {
@@ -274,37 +239,6 @@ func (q *queue) ownerHolds(owner string) {
 	}
 }
 
-// released records that a lock was released. What is within the share of this process, it takes without waiting for the
-// message. Beyond the share, the message decides which process is first. A reader's release frees nothing for others.
-func (q *queue) released(h *Hold, now time.Time, silent bool) {
-	q.holds--
-	if h.state == lost {
-		q.lost--
-	}
-	h.state = ended
-	if q.slots != nil {
-		q.slots.release(int(h.slot))
-	}
-	if !silent {
-		q.beginCooldown(h.cohort, now)
-	}
-	if q.holds < q.width && q.width < Unbounded {
-		q.note(q.inShare(q.holds + 1))
-	}
-	q.advance()
-}
-
-// published records how many other processes received the message of a release.
-func (q *queue) published(h *Hold, subscribers int, released time.Time) {
-	if q.subscription != nil {
-		subscribers-- // the queue's own one
-	}
-	if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
-		q.beginCooldown(h.cohort, released)
-	}
-	q.advance()
-}
-
 // messages follows release messages that may be news.
 func (q *queue) messages() {
 	q.all.handle(func() {
@@ -316,7 +250,10 @@ func (q *queue) messages() {
 
 // clean removes what a queue without callers no longer needs, and the queue if it is not needed itself.
 func (q *queue) clean() {
-	q.all.effects.stop, q.subscription, q.reason = q.subscription, nil, nil
+	if q.subscription != nil {
+		q.all.after(q.subscription.Stop)
+	}
+	q.subscription, q.reason = nil, nil
 	if q.holds > 0 {
 		return
 	}

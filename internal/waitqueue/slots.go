@@ -17,12 +17,7 @@ type slots struct {
 
 // choose chooses one of the candidates, or any slot if there are none. It returns 0 if this process uses all of them.
 func (s *slots) choose(candidates []int) int {
-	var slot int
-	if len(candidates) == 0 {
-		slot = s.anySlot()
-	} else {
-		slot = s.oneOf(candidates)
-	}
+	slot := s.find(candidates)
 	if slot > 0 {
 		if s.used == nil {
 			s.used = make(map[int]bool)
@@ -33,26 +28,27 @@ func (s *slots) choose(candidates []int) int {
 	return slot
 }
 
-func (s *slots) anySlot() int {
-	if n := len(s.recent); n > 0 {
-		return s.recent[n-1]
+// find returns the slot that choose chooses.
+func (s *slots) find(candidates []int) int {
+	all := len(candidates) == 0
+	if last := len(s.recent) - 1; all && last >= 0 {
+		return s.recent[last]
 	}
-	first := rand.IntN(s.total)
-	if *s.home > 0 {
-		first = (*s.home - 1) % s.total
+	n := len(candidates)
+	if all {
+		n = s.total
 	}
-	for i := range s.total {
-		if slot := (first+i)%s.total + 1; !s.used[slot] {
-			return slot
+	first := rand.IntN(n)
+	if all && *s.home > 0 {
+		first = *s.home - 1
+	}
+	for i := range n {
+		at := (first + i) % n
+		slot := at + 1
+		if !all {
+			slot = candidates[at]
 		}
-	}
-	return 0
-}
-
-func (s *slots) oneOf(candidates []int) int {
-	first := rand.IntN(len(candidates))
-	for i := range candidates {
-		if slot := candidates[(first+i)%len(candidates)]; !s.used[slot] {
+		if !s.used[slot] {
 			return slot
 		}
 	}

@@ -1,10 +1,5 @@
 package waitqueue
 
-import (
-	"fmt"
-	"slices"
-)
-
 // state is the state of a caller.
 type state uint8
 
@@ -30,13 +25,6 @@ var successors = [states][]state{
 	pausing:  {asking, given, gone},
 	given:    {gone},
 	gone:     {},
-}
-
-// mustPrecede panics if next cannot follow s.
-func (s state) mustPrecede(next state) {
-	if !slices.Contains(successors[s], next) {
-		panic(fmt.Sprintf("waitqueue: %v follows %v", next, s))
-	}
 }
 
 func (s state) String() string {

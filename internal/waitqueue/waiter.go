@@ -1,6 +1,10 @@
 package waitqueue
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Waiter is one caller in its queue. Its methods are for the caller's goroutine.
 type Waiter struct {
@@ -78,9 +82,11 @@ func (w *Waiter) Next() (next Instruction) {
 // caller was told to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
-// become changes the state of the caller, and wakes the caller.
+// become changes the state of the caller, and wakes the caller. It panics if s cannot follow the state.
 func (w *Waiter) become(s state) {
-	w.state.mustPrecede(s)
+	if !slices.Contains(successors[w.state], s) {
+		panic(fmt.Sprintf("waitqueue: %v follows %v", s, w.state))
+	}
 	w.queue.count(w, -1)
 	w.state = s
 	w.queue.count(w, 1)
@@ -98,13 +104,45 @@ func (w *Waiter) ask() {
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
-func (w *Waiter) Leave() { w.handle(func(q *queue) { q.leave(w) }) }
+func (w *Waiter) Leave() {
+	w.handle(func(q *queue) {
+		if w.state == gone {
+			return
+		}
+		if w.inherit != nil {
+			q.all.after(w.inherit.Release)
+		} else if w.slot > 0 {
+			q.slots.giveBack(w.slot)
+		}
+		w.become(gone)
+		q.remove(w)
+		q.advance()
+	})
+}
 
-// Failed records why an attempt of the waiter, which is no TryLock, failed. denied reports whether the masters denied
-// the attempt. If not, Failed publishes a release that was silent: waiters in other processes would get no message
+// Failed puts a waiter, which is no TryLock, back into the line after an attempt that failed with err. The TryLocks in
+// the line fail with err, too, since they must not overtake the waiter. denied reports whether the masters denied the
+// attempt. If not, Failed publishes a release that was silent: waiters in other processes would get no message
 // otherwise.
 func (w *Waiter) Failed(err error, denied bool) {
-	w.handle(func(q *queue) { q.failed(w, err, denied) })
+	w.handle(func(q *queue) {
+		w.cohort = cohort{}
+		w.become(waiting)
+		if w.turn || q.watcher == nil { // an attempt aside tells the watcher nothing, if there is one
+			q.reason, q.denied = err, denied
+		}
+		q.endTurn(w)
+		q.limit = 1
+		q.failTryLocks(err)
+		if !denied {
+			q.endSilence()
+		}
+		q.silence = silence{} // after a denial, another holder will publish its release
+		if w.asked == 0 {
+			q.askAside(w)
+		}
+		q.advance()
+	})
 }
 
 // Pause records for how long the waiter pauses after it has probed. Urgent news ends the pause; see queue.advance.

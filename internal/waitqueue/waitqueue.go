@@ -24,8 +24,8 @@ type Queues struct {
 	mu        sync.Mutex
 	byKey     map[queueKey]*queue
 	cooldowns cooldowns
-	home      int     // where the search for a free slot of a semaphore begins
-	effects   effects // of the event that is handled
+	home      int      // where the search for a free slot of a semaphore begins
+	effects   []func() // of the event that is handled; they run without mu, since they ask the masters or call hooks
 }
 
 // Config is what Queues needs from its user.
@@ -120,38 +120,24 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	return q
 }
 
-// handle calls f, which handles an event, with the mutex held, and then runs the effects of the event.
+// handle calls f, which handles an event, with the mutex held, and then runs the effects of the event. All of them
+// run, even if one panics.
 func (qs *Queues) handle(f func()) {
-	qs.locked(f).run()
+	for _, effect := range qs.locked(f) {
+		defer effect()
+	}
 }
 
 // locked calls f with the mutex held, and returns the effects of the event.
-func (qs *Queues) locked(f func()) (e effects) {
+func (qs *Queues) locked(f func()) (effects []func()) {
 	qs.mu.Lock()
 	defer func() {
-		e, qs.effects = qs.effects, effects{} // also if f panics
+		effects, qs.effects = qs.effects, nil // also if f panics
 		qs.mu.Unlock()
 	}()
 	f()
-	return e
+	return effects
 }
 
-// effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the
-// hooks of the user.
-type effects struct {
-	publish Lock         // the lock whose release was silent and is now to be published
-	release Lock         // the lock to release: its lease was given to a waiter that gave up
-	stop    Subscription // the subscription of a queue that has no waiters any more
-}
-
-func (e effects) run() {
-	if e.stop != nil {
-		defer e.stop.Stop()
-	}
-	if e.publish != nil {
-		e.publish.Publish()
-	}
-	if e.release != nil {
-		e.release.Release()
-	}
-}
+// after has effect run after the event.
+func (qs *Queues) after(effect func()) { qs.effects = append(qs.effects, effect) }

@@ -2,6 +2,7 @@ package waitqueue
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -11,13 +12,13 @@ func TestShare(t *testing.T) {
 	for _, tt := range []struct {
 		width, others int
 		waits         bool
-		share         int
+		share         int // no more is in the share
 	}{
-		{1, 0, true, 1},
-		{1, 0, false, 1},
+		{1, 0, true, Unbounded},
+		{1, 0, false, Unbounded},
 		{1, 1, true, 0},
 		{1, 7, true, 0},
-		{8, 0, true, 8},
+		{8, 0, true, Unbounded},
 		{8, 1, true, 4},
 		{8, 3, true, 2},
 		{8, 4, true, 1},
@@ -26,12 +27,18 @@ func TestShare(t *testing.T) {
 		{3, 1, true, 1},
 		{3, 1, false, 0},
 		{8, 1, false, 0},
-		{8, 0, false, 8},
+		{8, 0, false, Unbounded},
 		{Unbounded, 0, false, Unbounded},
 		{Unbounded, 9, true, Unbounded},
 		{Unbounded, 9, false, Unbounded},
 	} {
-		assert.Equal(t, tt.share, share(tt.width, tt.others, tt.waits), "%+v", tt)
+		q := &queue{width: tt.width, cooldown: cooldown{others: tt.others}}
+		if tt.waits {
+			q.subscription = silent{}
+		}
+		for _, holds := range []int{1, 2, 3, 4, 5, 8, 9, Unbounded} {
+			assert.Equal(t, holds <= tt.share, q.inShare(holds), "%d holds, %+v", holds, tt)
+		}
 	}
 }
 
@@ -40,7 +47,9 @@ func TestRounds(t *testing.T) {
 	for _, tt := range []struct{ width, others, rounds int }{
 		{1, 0, 1}, {1, 1, 1}, {1, 7, 7}, {2, 1, 1}, {2, 2, 1}, {2, 3, 2}, {8, 3, 1}, {8, 8, 1}, {8, 9, 2}, {Unbounded, 9, 1},
 	} {
-		assert.Equal(t, tt.rounds, rounds(tt.width, tt.others), "%+v", tt)
+		q := &queue{width: tt.width, cooldown: cooldown{others: tt.others}}
+		q.beginCooldown(aged(10*time.Millisecond, 0, 0), start)
+		assert.Equal(t, time.Duration(tt.rounds)*10*time.Millisecond, q.cooldown.until.Sub(start), "%+v", tt)
 	}
 }
 
@@ -48,8 +57,9 @@ func TestRounds(t *testing.T) {
 func TestACountWithoutOthersBeginsNoCooldown(t *testing.T) {
 	t.Parallel()
 	q := &queue{all: New(Config{}), width: 1, holds: 1}
-	q.published(&Hold{}, 0, start)
+	h := &Hold{queue: q}
+	h.Published(0, start)
 	assert.Equal(t, cooldown{}, q.cooldown)
-	q.published(&Hold{}, 1, start)
+	h.Published(1, start)
 	assert.Equal(t, cooldown{others: 1, until: start.Add(minCooldown)}, q.cooldown)
 }

@@ -1,0 +1,47 @@
+package waitqueue
+
+import "time"
+
+// askOrYield makes a caller ask. If the permits that this process would then have are beyond its share, the caller
+// first yields until the cooldown is over. A TryLock does not yield.
+func (q *queue) askOrYield(w *Waiter, permits int) {
+	if w.Try || q.inShare(permits) || !q.cooldown.until.After(q.all.Now()) {
+		w.ask()
+		return
+	}
+	w.waitUntil = q.cooldown.until
+	w.become(yielding)
+}
+
+// endYielding ends the yielding of callers whose permits are now within the share.
+func (q *queue) endYielding() {
+	permits := q.holds
+	for w, left := q.callers.first, q.yields; left > 0; w = w.links.next {
+		if w.turn {
+			permits++
+		}
+		if w.state != yielding {
+			continue
+		}
+		left--
+		if q.inShare(max(permits, 1)) { // one that asks aside has no turn
+			w.ask()
+		}
+	}
+}
+
+// inShare reports whether this number of holds is within the share of this process. All processes that wait have equal
+// shares. The others do not count a process that does not wait, so it has none. Readers do not yield: the intents of
+// exclusive waiters keep them out instead.
+func (q *queue) inShare(holds int) bool {
+	others := q.cooldown.others
+	return others == 0 || q.width == Unbounded || q.subscription != nil && holds <= q.width/(1+others)
+}
+
+// beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
+func (q *queue) beginCooldown(c cohort, now time.Time) {
+	rounds := max(1, (q.cooldown.others+q.width-1)/q.width)
+	if until := now.Add(c.cooldown(now, rounds)); until.After(q.cooldown.until) {
+		q.cooldown.until = until
+	}
+}
