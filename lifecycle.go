@@ -154,7 +154,6 @@ func (l *Lock) followUp(before, after phase, c change) {
 	case after == phaseLingering: // held before
 		l.linger()
 	case before == phaseLingering: // cleared or released now
-		l.hold.Lost()
 		l.release(releaseMode{})
 	case before == phaseCleared: // released now
 		l.hold.Lost() // the goroutine that cleared it submits the release, perhaps later
