@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -67,6 +68,13 @@ func inShardsOf(t *testing.T, adjust func(*redis.ClusterOptions), f func(t *test
 	})
 }
 
+// each does something to every master.
+func (s *shards) each(change func(*simnet.Master)) {
+	for _, m := range s.all {
+		change(m)
+	}
+}
+
 // readTimeout is that of a client whose user set none.
 const readTimeout = 3 * time.Second
 
@@ -87,47 +95,40 @@ func (s *shards) trusted(d time.Duration) error {
 // A Cluster's client that repeats requests by itself is not used for them. Its copy ends with the node.
 func TestAWrappedClusterRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	for what, adjust := range map[string]func(*redis.ClusterOptions){
+	testmain.Each(t, map[string]func(*redis.ClusterOptions){
 		"nothing set":   nil,
 		"by default":    func(o *redis.ClusterOptions) { o.MaxRetries, o.MaxRedirects = 0, 0 },
 		"retries":       func(o *redis.ClusterOptions) { o.MaxRetries = 2 },
 		"redirects":     func(o *redis.ClusterOptions) { o.MaxRedirects = 2 },
 		"no timeout":    func(o *redis.ClusterOptions) { o.ReadTimeout = -1 },
 		"none of these": func(o *redis.ClusterOptions) { o.MaxRetries, o.MaxRedirects, o.ReadTimeout = 3, 3, -2 },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			inShardsOf(t, adjust, func(t *testing.T, s *shards) {
-				before := *s.client.Options()
-				require.NoError(t, s.trusted(guarded))
-				sets := 0
-				for _, m := range s.all {
-					sets += m.Count("SET")
-					m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "SET") })
-				}
-				assert.Equal(t, link.InDoubt, s.set().Result)
-				time.Sleep(time.Minute)
-				for _, m := range s.all {
-					sets -= m.Count("SET")
-					m.HangUp(nil)
-				}
-				assert.Equal(t, -1, sets, "one more")
-				require.NoError(t, s.trusted(guarded), "it works again")
-				assert.Equal(t, before.MaxRedirects, s.client.Options().MaxRedirects)
-				for _, m := range s.all {
-					m.Freeze()
-				}
-				began := time.Now()
-				assert.Equal(t, link.InDoubt, s.set().Result)
-				assert.LessOrEqual(t, time.Since(began), 2*readTimeout, "there is a ReadTimeout, of the batch and of INFO")
-				for _, m := range s.all {
-					m.Thaw()
-				}
-				s.master.Close()
-				require.NoError(t, s.client.Set(t.Context(), "mine", "still", 0).Err(), "the client stays its owner's")
-			})
+	}, func(t *testing.T, adjust func(*redis.ClusterOptions)) {
+		inShardsOf(t, adjust, func(t *testing.T, s *shards) {
+			before := *s.client.Options()
+			require.NoError(t, s.trusted(guarded))
+			sets := 0
+			for _, m := range s.all {
+				sets += m.Count("SET")
+				m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "SET") })
+			}
+			assert.Equal(t, link.InDoubt, s.set().Result)
+			time.Sleep(time.Minute)
+			for _, m := range s.all {
+				sets -= m.Count("SET")
+				m.HangUp(nil)
+			}
+			assert.Equal(t, -1, sets, "one more")
+			require.NoError(t, s.trusted(guarded), "it works again")
+			assert.Equal(t, before.MaxRedirects, s.client.Options().MaxRedirects)
+			s.each((*simnet.Master).Freeze)
+			began := time.Now()
+			assert.Equal(t, link.InDoubt, s.set().Result)
+			assert.LessOrEqual(t, time.Since(began), 2*readTimeout, "there is a ReadTimeout, of the batch and of INFO")
+			s.each((*simnet.Master).Thaw)
+			s.master.Close()
+			require.NoError(t, s.client.Set(t.Context(), "mine", "still", 0).Err(), "the client stays its owner's")
 		})
-	}
+	})
 }
 
 func TestAClusterIsAsYoungAsItsYoungestShard(t *testing.T) {
@@ -216,9 +217,7 @@ func TestAClusterThatIsSilent(t *testing.T) {
 	t.Parallel()
 	inShards(t, func(t *testing.T, s *shards) {
 		require.NoError(t, s.trusted(0))
-		for _, m := range s.all {
-			m.Freeze()
-		}
+		s.each((*simnet.Master).Freeze)
 		time.Sleep(2 * time.Second)
 		require.Equal(t, link.Unverified, s.State())
 		require.NoError(t, s.Verify())
@@ -226,9 +225,7 @@ func TestAClusterThatIsSilent(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, replies, 1)
 		assert.Equal(t, link.InDoubt, replies[0].Result)
-		for _, m := range s.all {
-			m.Thaw()
-		}
+		s.each((*simnet.Master).Thaw)
 	})
 }
 
@@ -242,9 +239,7 @@ func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 			}
 			s.fill()
 			time.Sleep(5 * time.Second)
-			for _, m := range s.all {
-				m.Reset()
-			}
+			s.each((*simnet.Master).Reset)
 			time.Sleep(5 * time.Second)
 			for range 10 {
 				assert.NoError(t, s.trusted(guarded))

@@ -44,6 +44,14 @@ func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
 	}
 }
 
+// pipelined sends a command over a connection for pipelines.
+func pipelined(ctx context.Context, c *redis.Client) error {
+	p := c.Pipeline()
+	p.Echo(ctx, "x")
+	_, err := p.Exec(ctx)
+	return err
+}
+
 // fill makes a client's pools open as many connections as they may.
 func fill(t *testing.T, c *redis.Client) {
 	t.Helper()
@@ -58,12 +66,7 @@ func fill(t *testing.T, c *redis.Client) {
 	}
 	for range 2 { // the first time the pools drop what has ended
 		all(c.Options().PoolSize, func() error { return c.Ping(t.Context()).Err() })
-		all(max(c.Options().PoolSize, c.Options().PipelinePoolSize), func() error {
-			p := c.Pipeline()
-			p.Ping(t.Context())
-			_, err := p.Exec(t.Context())
-			return err
-		})
+		all(max(c.Options().PoolSize, c.Options().PipelinePoolSize), func() error { return pipelined(t.Context(), c) })
 	}
 	require.EqualValues(t, c.Options().PoolSize, c.PoolStats().IdleConns)
 }
@@ -77,12 +80,7 @@ func TestHowManyPINGsTheFirstCallOfAWrappedClientCosts(t *testing.T) {
 			"an idle one for commands": func(ctx context.Context, c *redis.Client) error {
 				return c.Set(ctx, "x", "x", 0).Err()
 			},
-			"an idle one for pipelines": func(ctx context.Context, c *redis.Client) error {
-				p := c.Pipeline()
-				p.Set(ctx, "x", "x", 0)
-				_, err := p.Exec(ctx)
-				return err
-			},
+			"an idle one for pipelines": pipelined,
 		} {
 			t.Run(fmt.Sprint(name, pipelines), func(t *testing.T) {
 				inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = pipelines },
@@ -105,12 +103,7 @@ func TestAWrappedClientThatWasSilentBeforeItsFirstCall(t *testing.T) {
 	t.Parallel()
 	for pipelines, use := range map[int]func(ctx context.Context, c *redis.Client) error{
 		-1: func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() },
-		3: func(ctx context.Context, c *redis.Client) error {
-			p := c.Pipeline()
-			p.Ping(ctx)
-			_, err := p.Exec(ctx)
-			return err
-		},
+		3:  pipelined,
 	} {
 		t.Run(fmt.Sprint(pipelines), func(t *testing.T) {
 			inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = pipelines },
