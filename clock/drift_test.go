@@ -8,15 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 func TestDriftIsAShareOfTheTTLAndALittleMore(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	type testCase struct {
 		drift clock.Drift
 		ttl   time.Duration
 		want  time.Duration
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"the page's budget":   {clock.DefaultDrift, 10 * time.Second, 102 * time.Millisecond},
 		"a short TTL":         {clock.DefaultDrift, 100 * time.Millisecond, 3 * time.Millisecond},
 		"an hour":             {clock.DefaultDrift, time.Hour, 36*time.Second + 2*time.Millisecond},
@@ -25,12 +27,9 @@ func TestDriftIsAShareOfTheTTLAndALittleMore(t *testing.T) {
 		"only a share":        {clock.Drift{Factor: 0.5}, time.Minute, 30 * time.Second},
 		"only a little":       {clock.Drift{Least: time.Second}, time.Minute, time.Second},
 		"a hundred days":      {clock.DefaultDrift, 2400 * time.Hour, 24*time.Hour + 2*time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.InDelta(t, c.want, c.drift.Of(c.ttl), float64(time.Nanosecond))
-		})
-	}
+	}, func(t *testing.T, c testCase) {
+		assert.InDelta(t, c.want, c.drift.Of(c.ttl), float64(time.Nanosecond))
+	})
 }
 
 func TestTheBudgetCoversAFasterClock(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -47,37 +48,35 @@ func TestALockerLocksInABubble(t *testing.T) {
 
 func TestTheMaxTTLOfALocker(t *testing.T) {
 	t.Parallel()
-	for what, tt := range map[string]struct {
+	type testCase struct {
 		opts []redlock.Option
 		most time.Duration
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"default":              {nil, time.Minute},
 		"a shorter TTL":        {[]redlock.Option{redlock.WithTTL(2 * time.Second)}, time.Minute},
 		"a longer TTL":         {[]redlock.Option{redlock.WithTTL(time.Hour)}, time.Hour},
 		"a longer min hold":    {[]redlock.Option{redlock.WithMinHold(time.Hour)}, time.Hour},
 		"a max TTL of its own": {[]redlock.Option{redlock.WithMaxTTL(20 * time.Second)}, 20 * time.Second},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				locker, masters := redlocktest.StartLocker(t, 1, tt.opts...)
-				for name, o := range map[string]func(time.Duration) redlock.LockOption{
-					"ttl": redlock.WithTTL, "min hold": redlock.WithMinHold,
-				} {
-					lock, err := locker.TryLock(t.Context(), name, o(tt.most))
-					require.NoError(t, err)
-					require.NoError(t, lock.Unlock(t.Context()))
-					_, err = locker.TryLock(t.Context(), name, o(tt.most+time.Millisecond))
-					require.ErrorContains(t, err, "max TTL of "+tt.most.String())
-				}
-				masters[0].Stop()
-				masters[0].Start()
-				began := time.Now()
-				require.NoError(t, locker.Do(t.Context(), "restarted", func(context.Context) error { return nil }))
-				assert.InDelta(t, tt.most+tt.most/100, time.Since(began), float64(3*time.Second))
-			})
+	}, func(t *testing.T, tt testCase) {
+		synctest.Test(t, func(t *testing.T) {
+			locker, masters := redlocktest.StartLocker(t, 1, tt.opts...)
+			for name, o := range map[string]func(time.Duration) redlock.LockOption{
+				"ttl": redlock.WithTTL, "min hold": redlock.WithMinHold,
+			} {
+				lock, err := locker.TryLock(t.Context(), name, o(tt.most))
+				require.NoError(t, err)
+				require.NoError(t, lock.Unlock(t.Context()))
+				_, err = locker.TryLock(t.Context(), name, o(tt.most+time.Millisecond))
+				require.ErrorContains(t, err, "max TTL of "+tt.most.String())
+			}
+			masters[0].Stop()
+			masters[0].Start()
+			began := time.Now()
+			require.NoError(t, locker.Do(t.Context(), "restarted", func(context.Context) error { return nil }))
+			assert.InDelta(t, tt.most+tt.most/100, time.Since(began), float64(3*time.Second))
 		})
-	}
+	})
 }
 
 func TestALockerEndsWithItsTest(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -36,36 +37,34 @@ func serving(c tls.Certificate) *tls.Config { return &tls.Config{Certificates: [
 func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 	t.Parallel()
 	ca, stranger := testcert.New(t), testcert.New(t)
-	for name, tt := range map[string]struct {
+	type testCase struct {
 		certificate tls.Certificate
 		want        string // "": it verifies
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"a valid one":    {ca.Valid(), ""},
 		"an untrusted":   {stranger.Valid(), "unknown authority"},
 		"an expired one": {ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)), "expired"},
 		"a wrong name":   {ca.Certificate("redis.example.org", time.Now().Add(time.Hour)), "127.0.0.1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			addr := listenTLS(t, serving(tt.certificate))
-			client := redis.NewClient(&redis.Options{
-				Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
-			})
-			t.Cleanup(func() { _ = client.Close() })
-			for how, m := range map[string]*link.Master{
-				"opened":  opened(t, "rediss://"+addr, node.WithTLSConfig(ca.Trusting())),
-				"wrapped": wrapped(t, client),
-			} {
-				err := refused(t, m)
-				if tt.want == "" {
-					require.NoError(t, err, how)
-					continue
-				}
-				require.ErrorContains(t, err, tt.want, how)
-				assert.True(t, node.Permanent(err), "%s: %v", how, err)
-			}
+	}, func(t *testing.T, tt testCase) {
+		addr := listenTLS(t, serving(tt.certificate))
+		client := redis.NewClient(&redis.Options{
+			Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 		})
-	}
+		t.Cleanup(func() { _ = client.Close() })
+		for how, m := range map[string]*link.Master{
+			"opened":  opened(t, "rediss://"+addr, node.WithTLSConfig(ca.Trusting())),
+			"wrapped": wrapped(t, client),
+		} {
+			err := refused(t, m)
+			if tt.want == "" {
+				require.NoError(t, err, how)
+				continue
+			}
+			require.ErrorContains(t, err, tt.want, how)
+			assert.True(t, node.Permanent(err), "%s: %v", how, err)
+		}
+	})
 }
 
 // Most failures of a TLS handshake are temporary.
@@ -115,11 +114,12 @@ func TestTLSConfigurations(t *testing.T) {
 		c.ServerName = name
 		return c
 	}
-	for name, tt := range map[string]struct {
+	type testCase struct {
 		url    string
 		config *tls.Config // nil: no option
 		works  bool
-	}{
+	}
+	testmain.Each(t, map[string]testCase{
 		"the system's authorities":         {"rediss://" + addr, nil, false},
 		"an authority":                     {"rediss://" + addr, ca.Trusting(), true},
 		"a name, which is kept":            {"rediss://" + named, trusting("redis.example.org"), true},
@@ -129,22 +129,19 @@ func TestTLSConfigurations(t *testing.T) {
 		"no verification, by the option":   {"rediss://" + addr, &tls.Config{InsecureSkipVerify: true}, true},
 		"an empty configuration verifies":  {"rediss://" + addr, &tls.Config{}, false},
 		"a scheme in capitals is the same": {"REDISS://" + addr, ca.Trusting(), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var opts []node.Option
-			if tt.config != nil {
-				before := tt.config.Clone()
-				opts = append(opts, node.WithTLSConfig(tt.config))
-				defer func() {
-					assert.Equal(t, before.ServerName, tt.config.ServerName, "the caller's configuration is not changed")
-					assert.Equal(t, before.InsecureSkipVerify, tt.config.InsecureSkipVerify)
-				}()
-			}
-			err := refused(t, opened(t, tt.url, opts...))
-			assert.Equal(t, tt.works, err == nil, "%v", err)
-		})
-	}
+	}, func(t *testing.T, tt testCase) {
+		var opts []node.Option
+		if tt.config != nil {
+			before := tt.config.Clone()
+			opts = append(opts, node.WithTLSConfig(tt.config))
+			defer func() {
+				assert.Equal(t, before.ServerName, tt.config.ServerName, "the caller's configuration is not changed")
+				assert.Equal(t, before.InsecureSkipVerify, tt.config.InsecureSkipVerify)
+			}()
+		}
+		err := refused(t, opened(t, tt.url, opts...))
+		assert.Equal(t, tt.works, err == nil, "%v", err)
+	})
 }
 
 func TestATLSConfigurationIsCopied(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -171,36 +172,33 @@ func TestAReleaseWakesOneCaller(t *testing.T) {
 // A release may have woken the caller that leaves, and no other.
 func TestACallerThatLeavesMakesAnotherTryAgain(t *testing.T) {
 	t.Parallel()
-	for name, woken := range map[string]bool{"it was woken": true, "it was not": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProcess(t)
-			a, b, c := p.join(permit("x", 3)), p.join(permit("x", 3)), p.join(permit("x", 3))
-			for _, w := range []*waitqueue.Waiter{a, b, c} {
-				p.refused(w)
-			}
-			p.pause(a)
-			if woken {
-				p.subscriptions[0].message()
-				p.asks(a, 0)
-			}
-			a.Leave()
-			if woken {
-				p.asks(b, 0)
-				b.Leave()
-				p.asks(c, 0)
-			} else {
-				p.probes(b, errHeld)
-				p.waits(c)
-			}
-		})
-	}
+	testmain.Each(t, map[string]bool{"it was woken": true, "it was not": false}, func(t *testing.T, woken bool) {
+		p := newProcess(t)
+		a, b, c := p.join(permit("x", 3)), p.join(permit("x", 3)), p.join(permit("x", 3))
+		for _, w := range []*waitqueue.Waiter{a, b, c} {
+			p.refused(w)
+		}
+		p.pause(a)
+		if woken {
+			p.subscriptions[0].message()
+			p.asks(a, 0)
+		}
+		a.Leave()
+		if woken {
+			p.asks(b, 0)
+			b.Leave()
+			p.asks(c, 0)
+		} else {
+			p.probes(b, errHeld)
+			p.waits(c)
+		}
+	})
 }
 
 // A caller that gets a permit may have used a release of another one up.
 func TestACallerThatHasAPermitMakesAnotherTryAgain(t *testing.T) {
 	t.Parallel()
-	for name, get := range map[string]func(p *process, held *lock, w *waitqueue.Waiter){
+	testmain.Each(t, map[string]func(p *process, held *lock, w *waitqueue.Waiter){
 		"granted after a message": func(p *process, _ *lock, w *waitqueue.Waiter) {
 			p.subscriptions[0].message()
 			p.permit(w)
@@ -214,22 +212,19 @@ func TestACallerThatHasAPermitMakesAnotherTryAgain(t *testing.T) {
 			require.True(p.t, held.passes(p.now))
 			p.inherit(w, held)
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProcess(t)
-			held := p.permit(p.join(permit("x", 4)))
-			a, b := p.join(permit("x", 4)), p.join(permit("x", 4))
-			p.refused(a)
-			p.refused(b)
-			p.pause(a)
-			get(p, held, a)
-			if do := p.next(b); do.Action == waitqueue.Probe { // then it finds out
-				p.pause(b)
-			}
-			p.asks(b, 0)
-		})
-	}
+	}, func(t *testing.T, get func(p *process, held *lock, w *waitqueue.Waiter)) {
+		p := newProcess(t)
+		held := p.permit(p.join(permit("x", 4)))
+		a, b := p.join(permit("x", 4)), p.join(permit("x", 4))
+		p.refused(a)
+		p.refused(b)
+		p.pause(a)
+		get(p, held, a)
+		if do := p.next(b); do.Action == waitqueue.Probe { // then it finds out
+			p.pause(b)
+		}
+		p.asks(b, 0)
+	})
 }
 
 func TestACallerThatInheritsWithoutTheTurnWakesNone(t *testing.T) {
@@ -257,35 +252,32 @@ func TestAFirstGrantWakesNone(t *testing.T) {
 
 func TestAReaderThatGetsInLetsAllAsk(t *testing.T) {
 	t.Parallel()
-	for name, tries := range map[string]bool{"the one that watched": false, "a TryLock": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProcess(t)
-			watcher := p.join(reader("x"))
-			p.denied(watcher)
-			var ws []*waitqueue.Waiter
-			for range 100 {
-				ws = append(ws, p.join(reader("x")))
-			}
-			p.waits(ws...)
-			got := watcher
-			if tries {
-				got = p.join(try(reader("x")))
-			} else {
-				p.subscriptions[0].message()
-			}
-			l := p.grant(got)
-			for _, w := range ws {
-				p.asks(w, 0)
-			}
-			if tries {
-				p.asks(watcher, 0)
-			}
-			p.asks(p.join(reader("x")), 0)
-			assert.Equal(t, waitqueue.ByMessage, l.hold.HandOver(l, p.now))
-			l.hold.Released(p.now, false)
-		})
-	}
+	testmain.Each(t, map[string]bool{"the one that watched": false, "a TryLock": true}, func(t *testing.T, tries bool) {
+		p := newProcess(t)
+		watcher := p.join(reader("x"))
+		p.denied(watcher)
+		var ws []*waitqueue.Waiter
+		for range 100 {
+			ws = append(ws, p.join(reader("x")))
+		}
+		p.waits(ws...)
+		got := watcher
+		if tries {
+			got = p.join(try(reader("x")))
+		} else {
+			p.subscriptions[0].message()
+		}
+		l := p.grant(got)
+		for _, w := range ws {
+			p.asks(w, 0)
+		}
+		if tries {
+			p.asks(watcher, 0)
+		}
+		p.asks(p.join(reader("x")), 0)
+		assert.Equal(t, waitqueue.ByMessage, l.hold.HandOver(l, p.now))
+		l.hold.Released(p.now, false)
+	})
 }
 
 // The release of one reader frees nothing: an exclusive waiter keeps the others out.

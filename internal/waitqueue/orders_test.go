@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 // TestNoOrderLeavesAFreeLock tries every order in which attempts and probes are executed and answered, locks released
@@ -17,7 +19,7 @@ import (
 // happen any more, no caller waits for a lock that the masters would grant.
 func TestNoOrderLeavesAFreeLock(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]world{
+	testmain.Each(t, map[string]world{
 		"mutex":                       {width: 1, foreign: 1, callers: 3, leaves: 1},
 		"mutex, held here":            {width: 1, own: 1, callers: 3, leaves: 1},
 		"two permits":                 {width: 2, foreign: 2, callers: 3},
@@ -26,14 +28,11 @@ func TestNoOrderLeavesAFreeLock(t *testing.T) {
 		"three permits, one held":     {width: 3, foreign: 2, own: 1, callers: 2},
 		"two permits, both held here": {width: 2, own: 2, callers: 2, leaves: 1},
 		"readers":                     {width: Unbounded, foreign: 1, callers: 3, leaves: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := explorer{t: t, start: start, seen: make(map[string]bool)}
-			e.explore(nil)
-			t.Logf("%d states", len(e.seen))
-		})
-	}
+	}, func(t *testing.T, start world) {
+		e := explorer{t: t, start: start, seen: make(map[string]bool)}
+		e.explore(nil)
+		t.Logf("%d states", len(e.seen))
+	})
 }
 
 // explorer visits every state that a world can reach. It runs each order from the start, since a world has no copy.

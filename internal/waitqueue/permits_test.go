@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -36,31 +37,28 @@ func TestAsManyAskAsThereAreSlots(t *testing.T) {
 
 func TestAPermitIsPassedToTheOldestWaiter(t *testing.T) {
 	t.Parallel()
-	for name, pausing := range map[string]bool{"it pauses": true, "it asks the masters": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProcess(t)
-			held := p.permit(p.join(permit("x", 2)))
-			oldest := p.join(permit("x", 2))
-			p.refused(oldest)
-			next := p.join(permit("x", 2))
-			if pausing {
-				p.pause(oldest)
-			}
-			require.True(t, held.passes(p.now))
-			got := next
-			if pausing {
-				got = oldest
-			}
-			successor := p.inherit(got, held)
-			last := p.join(permit("x", 2))
-			if pausing {
-				p.asks(next, 0) // one of two permits is free
-			}
-			p.waits(last)
-			successor.hold.Released(p.now, false)
-		})
-	}
+	testmain.Each(t, map[string]bool{"it pauses": true, "it asks the masters": false}, func(t *testing.T, pausing bool) {
+		p := newProcess(t)
+		held := p.permit(p.join(permit("x", 2)))
+		oldest := p.join(permit("x", 2))
+		p.refused(oldest)
+		next := p.join(permit("x", 2))
+		if pausing {
+			p.pause(oldest)
+		}
+		require.True(t, held.passes(p.now))
+		got := next
+		if pausing {
+			got = oldest
+		}
+		successor := p.inherit(got, held)
+		last := p.join(permit("x", 2))
+		if pausing {
+			p.asks(next, 0) // one of two permits is free
+		}
+		p.waits(last)
+		successor.hold.Released(p.now, false)
+	})
 }
 
 func TestAReasonEndsWithTheLastCaller(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -88,20 +89,17 @@ func TestOwnersThatAskAtOnceKeepNobodyWaiting(t *testing.T) {
 // An owner that holds the lock may watch: its caller then asks at once.
 func TestTheWatcherAsksIfItsOwnerGetsTheLock(t *testing.T) {
 	t.Parallel()
-	for name, pauses := range map[string]bool{"it pauses": true, "it probes": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProcess(t)
-			w := p.join(reentrant("x", "me"))
-			p.failed(w, errHeld, true)
-			if pauses {
-				p.pause(w)
-			}
-			w.OwnersHold([]string{"me"})
-			if !pauses {
-				p.pause(w)
-			}
-			p.asks(w, 0)
-		})
-	}
+	testmain.Each(t, map[string]bool{"it pauses": true, "it probes": false}, func(t *testing.T, pauses bool) {
+		p := newProcess(t)
+		w := p.join(reentrant("x", "me"))
+		p.failed(w, errHeld, true)
+		if pauses {
+			p.pause(w)
+		}
+		w.OwnersHold([]string{"me"})
+		if !pauses {
+			p.pause(w)
+		}
+		p.asks(w, 0)
+	})
 }
