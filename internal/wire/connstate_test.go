@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,21 +19,40 @@ func TestEveryPairOfConnectionStateAndEvent(t *testing.T) {
 		connFresh:   {connAnswered: connProven, connEnded: connNone},
 		connProven:  {connAnswered: connProven, connEnded: connNone},
 	}
-	for s := range connStates {
-		for e := range connEvents {
-			next, ok := possible[s][e]
-			if !ok {
-				assert.Equal(t, impossible, connTransitions[s][e], "%v in %v", e, s)
-				continue
-			}
+	checkTransitions(t, connStates, connEvents, (*connState).on, possible, "connection")
+}
+
+func TestEveryPairOfSpareStateAndEvent(t *testing.T) {
+	t.Parallel()
+	possible := map[spareState]map[spareEvent]spareState{
+		spareNone:     {spareStart: spareUnlinked},
+		spareUnlinked: {spareRest: spareNone, spareDial: spareDialing},
+		spareDialing:  {spareMade: spareLinked, spareFailed: spareNone},
+		spareLinked: {
+			spareRest: spareNone, spareRedial: spareDialing, spareProve: spareProving, spareSend: spareSending,
+		},
+		spareProving: {spareProved: spareUnlinked, spareRefuted: spareLinked},
+		spareSending: {spareAnswered: spareSending, spareSettled: spareLinked, spareEnded: spareUnlinked},
+	}
+	checkTransitions(t, spareStates, spareEvents, (*spareState).on, possible, "spare connection")
+}
+
+// checkTransitions checks that each pair of state and event leads to the state in all, or panics.
+func checkTransitions[S, E ~uint8](t *testing.T, states S, events E, on func(*S, E), all map[S]map[E]S, name string) {
+	t.Helper()
+	for s := range states {
+		for e := range events {
 			got := s
-			got.on(e)
+			next, ok := all[s][e]
+			if !ok {
+				next = s
+				assert.PanicsWithValue(t, fmt.Sprintf("redlock: %s event %v in state %v", name, e, s), func() { on(&got, e) })
+			} else {
+				on(&got, e)
+			}
 			assert.Equal(t, next, got, "%v in %v", e, s)
 		}
 	}
-	s := connNone
-	assert.PanicsWithValue(t, "redlock: connection event answered in state none", func() { s.on(connAnswered) })
-	assert.Equal(t, connNone, s)
 }
 
 // A connection takes its states from the events of the core, and has a link in two of them.

@@ -155,7 +155,7 @@ func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 			p.tick(at(9))
 		},
 		"the spare ends": func(p *core) {
-			p.spare.running, p.spare.sent = true, releases(1)
+			p.spare.state, p.spare.sent = spareSending, releases(1)
 			p.beginClose(at(20))
 			assert.False(t, p.closing.closed)
 			p.spare.lane = &lane{}
@@ -178,7 +178,7 @@ func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 		func(p *core) (effects, bool) { return p.connected(l, nil, at(9)) },
 	} {
 		p := newCore()
-		p.closing.closed, p.conn.state = true, connDialing
+		p.closing.closed, p.conn.state, p.spare.state = true, connDialing, spareDialing
 		fx, _ := connected(p)
 		assert.Equal(t, []link.Link{l}, fx.close)
 		assert.Nil(t, p.conn.link)
@@ -200,7 +200,7 @@ func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 		assert.True(t, p.repeatsBy(at(10)), name)
 	}
 	p := newCore()
-	p.spare.running = true
+	p.spare.state = spareProving
 	assert.False(t, p.repeatsBy(at(10)), "it only proves the master")
 	p.spare.sent = releases(1)
 	assert.True(t, p.repeatsBy(at(10)))

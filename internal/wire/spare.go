@@ -23,15 +23,14 @@ const (
 //     If it does, and the main connection stays silent, the spare connection replaces it.
 //   - It carries the calls of the [outbox] that must not go over the main connection.
 //
-// The goroutine runs while there is something to do (nextSpare): connect; then prove, or send one batch and receive its
-// replies; again, until nothing is due. Then, or if it cannot connect, it closes the connection and ends (endSpare).
-// A connection that proved the silence becomes the successor of the main one; one that ends is replaced by the next.
+// [spareState] has the states. nextSpare decides what the goroutine does: it connects, then it proves, or sends one
+// batch and receives its replies; again, until nothing is due.
 //
 // Its failures do not make the master suspect. If the master is suspect already, a failure to connect postpones its
 // next try, and an answer ends the suspicion unless the main connection is there to do so.
 type spare struct {
-	running bool          // the goroutine runs
-	link    link.Link     // nil: there is none
+	state   spareState
+	link    link.Link     // nil: there is none, see state
 	began   time.Time     // when connecting link began
 	timeout time.Duration // how long link may be silent
 	lane    *lane         // the lane of the calls that are sent
@@ -94,14 +93,14 @@ func (co *core) spareDue() time.Time {
 
 // startSpare starts the spare connection's goroutine if that has something to do. Otherwise tick will run when it has.
 func (co *core) startSpare(now time.Time, fx *effects) {
-	if co.spare.running || co.closing.closed {
+	if co.spare.state != spareNone || co.closing.closed {
 		return
 	}
 	if due := co.spareDue(); due.IsZero() || due.After(now) {
 		fx.wake(due)
 		return
 	}
-	co.spare.running = true
+	co.spare.state.on(spareStart)
 	fx.startSpare = true
 }
 
@@ -113,18 +112,22 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 	due, proving := co.spareDue(), co.isSilent() && co.state.health.due(now)
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
-		co.endSpare(now, &fx)
+		co.endSpare(spareRest, now, &fx)
 		return task{do: doRest}, 0, fx
 	case sp.link == nil:
+		sp.state.on(spareDial)
 		sp.began = now
 		return task{do: doConnect}, 0, fx
 	case proving && co.conn.silentSince.After(sp.began):
+		sp.state.on(spareRedial)
 		fx.close = append(fx.close, sp.link) // it was made while the master still answered, so it proves nothing
 		sp.link, sp.began = nil, now
 		return task{do: doConnect}, 0, fx
 	case proving:
+		sp.state.on(spareProve)
 		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, 0, fx
 	}
+	sp.state.on(spareSend)
 	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
 	for _, c := range sp.sent {
 		c.flight.sent = now
@@ -149,9 +152,10 @@ func (co *core) spareConnected(l link.Link, err error, took time.Duration, now t
 				co.state.health.fail(err, now)
 			}
 		}
-		co.endSpare(now, &fx)
+		co.endSpare(spareFailed, now, &fx)
 		return fx, false
 	}
+	co.spare.state.on(spareMade)
 	co.spare.link, co.spare.timeout = l, max(spareTimeout, 4*took)
 	for c := range co.orphans() {
 		c.expireAt(now.Add(maxRTO + initialRTO + c.KeyTTL))
@@ -167,6 +171,7 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 	silent := co.conn.link == t.silent && co.conn.silentSince.Equal(t.silentSince) && len(co.state.calls.written) > 0
 	switch {
 	case silent && !co.closing.closed:
+		co.spare.state.on(spareProved)
 		co.conn.successor, co.conn.successorAt = t.link, co.spare.began
 		co.spare.link, h.retryAt = nil, now
 		fx.close = append(fx.close, t.silent)
@@ -174,19 +179,21 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 	case co.conn.link != nil: // beginCompare noted the server of the spare connection as that of the main one
 		co.state.servers.use(co.conn.link.Server().RunID)
 	}
+	co.spare.state.on(spareRefuted)
 	if co.state.health.suspect != nil {
 		h.retryAt = later(h.retryAt, now.Add(retryMin))
 	}
 	return fx
 }
 
-// endSpare ends the goroutine and closes the connection. startSpare starts another goroutine when there is something to
-// do.
-func (co *core) endSpare(now time.Time, fx *effects) {
+// endSpare ends the goroutine at an event and closes the connection. startSpare starts another goroutine when there is
+// something to do.
+func (co *core) endSpare(e spareEvent, now time.Time, fx *effects) {
 	if co.spare.link != nil {
 		fx.close = append(fx.close, co.spare.link)
 	}
-	co.spare.link, co.spare.running = nil, false
+	co.spare.state.on(e)
+	co.spare.link = nil
 	co.startSpare(now, fx)
 	co.checkDrained(fx)
 }
@@ -203,7 +210,7 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 			fx.health(s.health.answer(), nil)
 		}
 	}
-	for _, c := range out.retry {
+	for _, c := range out.retry { // not sent: one of owedBreaks breaks a connection of the others once more
 		s.outbox.owe(owedUnanswered, c, now, now)
 	}
 	switch {
@@ -214,9 +221,15 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 	case len(sp.sent) == 0:
 		sp.lane.succeeded()
 	}
-	if out.ended {
+	switch {
+	case out.ended:
+		sp.state.on(spareEnded)
 		sp.link = nil
 		fx.close = append(fx.close, l)
+	case len(sp.sent) > 0:
+		sp.state.on(spareAnswered)
+	default:
+		sp.state.on(spareSettled)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
 	co.startDriver(now, &fx) // refused calls may have been queued again

@@ -29,8 +29,8 @@ func TestASpareIsUsedUntilItEnds(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	l := &fakeLink{}
-	p.spare.running, p.spare.link = true, l
 	for _, err := range []error{nil, errBroken} {
+		p.spare.state, p.spare.link = spareSending, l
 		p.spare.lane, p.spare.sent = &lane{}, releases(1)
 		fx, left := p.settleSpare(l, 1, []link.Reply{{Value: int64(1)}}, err, at(9))
 		assert.Zero(t, left)
@@ -58,7 +58,7 @@ func TestWhatWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 		"nothing was sent":     {1, 1, []link.Reply{{Result: link.NotSent, Err: errBroken}}, at(9).Add(retryMin), atOnce},
 	} {
 		p := newCore()
-		p.spare.lane = &lane{reason: reason{cause: owedUnanswered}, size: c.size}
+		p.spare.state, p.spare.lane = spareSending, &lane{reason: reason{cause: owedUnanswered}, size: c.size}
 		p.spare.sent = releases(c.n)
 		p.settleSpare(fakeLink{}, c.n, c.replies, errBroken, at(9))
 		assert.Equal(t, c.next, p.spare.retryAt, name)
@@ -69,10 +69,11 @@ func TestWhatWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 func TestAFailedProofBacksOff(t *testing.T) {
 	t.Parallel()
 	p := newCore(fakeLink{})
-	p.driver.running, p.spare.running = true, true
+	p.driver.running, p.spare.state = true, spareDialing
 	p.state.health.fail(errBroken, at(9))
 	fx, more := p.spareConnected(nil, errBroken, 0, at(10))
-	assert.False(t, more || p.spare.running)
+	assert.False(t, more)
+	assert.Equal(t, spareNone, p.spare.state)
 	assert.Equal(t, at(10).Add(2*retryMin), p.state.health.retryAt)
 	assert.Equal(t, p.state.health.retryAt, fx.tickBy)
 }
@@ -93,9 +94,10 @@ func TestASpareSendsOrphans(t *testing.T) {
 	p := newCore()
 	calls := releases(2)
 	p.state.outbox.orphan(calls...)
+	p.startSpare(at(9), new(effects))
 	next, _, _ := p.nextSpare(at(9))
 	assert.Equal(t, doConnect, next.do)
-	p.spare.link, p.spare.timeout = fakeLink{}, time.Minute
+	p.spareConnected(fakeLink{}, nil, 15*time.Second, at(9))
 	next, n, _ := p.nextSpare(at(9))
 	assert.Equal(t, doFlush, next.do)
 	assert.Equal(t, 2, n)
@@ -104,11 +106,13 @@ func TestASpareSendsOrphans(t *testing.T) {
 		assert.Equal(t, at(9), c.flight.sent)
 	}
 	assert.Equal(t, batches{1, 2}, p.batches)
+	p.settleSpare(fakeLink{}, 2, slices.Repeat([]link.Reply{{Value: int64(1)}}, 2), nil, at(9))
 	next, _, fx := p.nextSpare(at(9))
 	assert.Equal(t, doRest, next.do)
 	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
-	p.state.outbox.orphan(anyCall(expiringAt(at(9)), voted))
-	next, _, _ = p.nextSpare(at(9))
+	p.state.outbox.orphan(anyCall(expiringAt(at(9.5)), voted))
+	p.startSpare(at(9), new(effects))
+	next, _, _ = p.nextSpare(at(9.5))
 	assert.Equal(t, doRest, next.do, "the keys have expired")
 }
 
@@ -118,7 +122,7 @@ func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
 	p := newCore(&slowLink{})
 	p.conn.silentSince, p.driver.running = at(8), true
 	p.state.health.fail(errBroken, at(8))
-	p.spare.running, p.spare.link, p.spare.began = true, fakeLink{}, at(7.9)
+	p.spare.state, p.spare.link, p.spare.began = spareLinked, fakeLink{}, at(7.9)
 	next, _, fx := p.nextSpare(at(9))
 	assert.Equal(t, doConnect, next.do)
 	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
@@ -156,7 +160,7 @@ func TestOneUnansweredReleaseIsSentOverTheSpare(t *testing.T) {
 	p.state.calls.written = releases(1)
 	fx := p.settle(p.conn.link, nil, errBroken, nil, at(9))
 	assert.True(t, fx.startSpare)
-	assert.True(t, p.spare.running)
+	assert.Equal(t, spareUnlinked, p.spare.state)
 }
 
 func TestAnAnswerOverASpare(t *testing.T) {
@@ -164,7 +168,7 @@ func TestAnAnswerOverASpare(t *testing.T) {
 	for name, main := range map[string]link.Link{"alone": nil, "next to a main connection": fakeLink{}} {
 		p := newCore(main)
 		p.state.health.fail(errBroken, at(8))
-		p.spare.lane, p.spare.backoff = &lane{size: 1}, retryMax
+		p.spare.state, p.spare.lane, p.spare.backoff = spareSending, &lane{size: 1}, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
 		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
 		p.state.outbox.take(at(9))
@@ -197,7 +201,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		p := newCore(older)
 		p.conn.silentSince, p.driver.running = at(8), true
 		p.state.health.fail(errBroken, at(8))
-		p.spare.running, p.spare.link, p.spare.began = true, newer, at(8)
+		p.spare.state, p.spare.link, p.spare.began = spareLinked, newer, at(8)
 		p.state.calls.written = releases(1)
 		next, _, _ := p.nextSpare(at(9))
 		require.Equal(t, task{do: doProve, link: newer, silent: older, silentSince: at(8)}, next)
@@ -250,7 +254,7 @@ func TestATickCopiesNoOrphans(t *testing.T) {
 	for range many {
 		co.state.outbox.owe(owedUnanswered, anyCall(durable, voted), at(20), at(9))
 	}
-	co.spare.running = true
+	co.spare.state = spareUnlinked
 	co.tick(at(10))
 	allocs := testing.AllocsPerRun(10, func() { co.tick(at(10)) })
 	assert.Less(t, allocs, 10.0)
