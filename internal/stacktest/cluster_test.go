@@ -178,14 +178,13 @@ func aNameWithoutSiblingKeys(t *testing.T, c *cluster) {
 	t.Helper()
 	l := c.locker(t, nil)
 	const odd = "a{}b"
-	for kind, try := range map[string]func() (*redlock.Lock, error){
-		"mutex with fencing": func() (*redlock.Lock, error) { return l.TryLock(t.Context(), odd, redlock.WithFencing()) },
-		"reader":             func() (*redlock.Lock, error) { return l.RW(odd).TryRLock(t.Context()) },
-		"writer":             func() (*redlock.Lock, error) { return l.RW(odd).TryLock(t.Context()) },
-		"reentrant":          func() (*redlock.Lock, error) { return l.Reentrant(odd, "us").TryLock(t.Context()) },
-	} {
-		_, err := try()
-		require.ErrorContains(t, err, "leave out the braces", kind)
+	for _, k := range []lockKind{mutex, reader, writer, reentrant} {
+		_, err := k.on(l, odd).try(t.Context(), redlock.WithFencing())
+		require.ErrorContains(t, err, "leave out the braces", k.name)
+		if k.name != mutex.name {
+			_, err = k.on(l, odd).try(t.Context())
+			require.ErrorContains(t, err, "leave out the braces", k.name)
+		}
 	}
 	for _, key := range c.keys(t) {
 		assert.NotContains(t, key, odd)
@@ -205,26 +204,19 @@ func everyKindWithFencing(t *testing.T, c *cluster) {
 	for i := range 10 {
 		name := fmt.Sprint("orders:", i)
 		var last uint64
-		for _, k := range []struct {
-			kind string
-			try  func() (*redlock.Lock, error)
-		}{
-			{"mutex", func() (*redlock.Lock, error) { return ours.TryLock(t.Context(), name) }},
-			{"several", func() (*redlock.Lock, error) {
-				return ours.TryLockAll(t.Context(), []string{name, "{" + name + "}:lines"})
-			}},
-			{"writer", func() (*redlock.Lock, error) { return ours.RW(name).TryLock(t.Context()) }},
-			{"reader", func() (*redlock.Lock, error) { return ours.RW(name).TryRLock(t.Context()) }},
-			{"reentrant", func() (*redlock.Lock, error) { return ours.Reentrant(name, "us").TryLock(t.Context()) }},
-		} {
-			l, err := k.try()
-			require.NoError(t, err, "%s %s", k.kind, name)
-			assert.Greater(t, l.Fence(), last, "%s %s", k.kind, name)
+		for _, k := range []lockKind{mutex, several, writer, reader, reentrant} {
+			acquire := k.on(ours, name).try
+			if k.name == several.name { // names of one slot
+				acquire = named(ours.TryLockAll, []string{name, "{" + name + "}:lines"})
+			}
+			l, err := acquire(t.Context())
+			require.NoError(t, err, "%s %s", k.name, name)
+			assert.Greater(t, l.Fence(), last, "%s %s", k.name, name)
 			last = l.Fence()
-			require.NoError(t, l.Extend(t.Context()), "%s %s", k.kind, name)
+			require.NoError(t, l.Extend(t.Context()), "%s %s", k.name, name)
 			_, err = others.TryLock(t.Context(), name)
-			require.ErrorIs(t, err, redlock.ErrHeld, "%s %s", k.kind, name)
-			assert.Equal(t, last, inspect(t, others, name).Fence, "%s %s", k.kind, name)
+			require.ErrorIs(t, err, redlock.ErrHeld, "%s %s", k.name, name)
+			assert.Equal(t, last, inspect(t, others, name).Fence, "%s %s", k.name, name)
 			unlock(t, l)
 		}
 		at, err := c.client.MasterForKey(t.Context(), name)

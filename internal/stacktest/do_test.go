@@ -16,30 +16,11 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// doer is a Do of one kind of lock.
-type doer struct {
-	name string // of the lock
-	kind string // as Inspect says it
-	of   func(l *redlock.Locker) ctxDo
-}
-
-func (d doer) do(ctx context.Context, l *redlock.Locker, fn func(context.Context) error) error {
-	return d.of(l)(ctx, fn)
-}
-
-var doers = []doer{
-	{"x", "mutex", func(l *redlock.Locker) ctxDo { return doOf(l, "x") }},
-	{"x,y", "mutex", func(l *redlock.Locker) ctxDo { return doAllOf(l, []string{"y", "x"}) }},
-	{"x", "writer", func(l *redlock.Locker) ctxDo { return l.RW("x").Do }},
-	{"x", "reader", func(l *redlock.Locker) ctxDo { return l.RW("x").RDo }},
-	{"x", "reentrant", func(l *redlock.Locker) ctxDo { return l.Reentrant("x", "us").Do }},
-}
-
-// doing runs f for the Do of every kind, in a world and with a Locker of its own.
-func doing(t *testing.T, f func(t *testing.T, w *world, l *redlock.Locker, d doer)) {
+// doing runs f for every kind, in a world and with a Locker of its own.
+func doing(t *testing.T, f func(t *testing.T, w *world, l *redlock.Locker, k lockKind)) {
 	t.Helper()
-	for _, d := range doers {
-		subWorld(t, d.kind+" "+d.name, 3, func(t *testing.T, w *world) { f(t, w, w.locker(t, "a"), d) })
+	for _, k := range kinds {
+		subWorld(t, k.name, 3, func(t *testing.T, w *world) { f(t, w, w.locker(t, "a"), k) })
 	}
 }
 
@@ -56,21 +37,30 @@ func (w *world) wipe() {
 
 func TestDoHoldsTheLockWhileTheFunctionRuns(t *testing.T) {
 	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
+	doing(t, func(t *testing.T, w *world, l *redlock.Locker, k lockKind) {
+		require.ErrorContains(t, k.do(t.Context(), l, nil), "fn is nil")
+		synctest.Wait()
+		assert.Empty(t, w.asked(), "it did not lock")
+		w.foreign("x", time.Hour)
+		err := k.do(within(t, time.Second), l, func(context.Context) error { panic("not to be run") })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		w.wipe()
+
 		var work context.Context
-		require.NoError(t, d.do(context.WithValue(t.Context(), key{}, "value"), l, func(ctx context.Context) error {
+		require.NoError(t, k.do(context.WithValue(t.Context(), key{}, "value"), l, func(ctx context.Context) error {
 			work = ctx
-			for name := range strings.SplitSeq(d.name, ",") {
+			for _, name := range k.names() {
 				h, err := l.Inspect(ctx, name)
 				require.NoError(t, err)
-				assert.EqualValues(t, d.kind, h.Kind)
+				assert.EqualValues(t, k.kind, h.Kind)
 				assert.Len(t, h.Holders, 1)
 			}
 			require.NoError(t, ctx.Err())
 			assert.Equal(t, "value", ctx.Value(key{}))
 			held, ok := redlock.FromContext(ctx)
 			require.True(t, ok)
-			assert.Equal(t, d.name, held.Name())
+			assert.Equal(t, strings.Join(k.names(), ","), held.Name())
 			assert.Zero(t, held.Fence())
 			return nil
 		}))
@@ -128,7 +118,7 @@ func TestDoReportsHowTheFunctionAndTheLockEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
+			doing(t, func(t *testing.T, w *world, l *redlock.Locker, k lockKind) {
 				outer, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				var work, derived context.Context
@@ -141,7 +131,7 @@ func TestDoReportsHowTheFunctionAndTheLockEnded(t *testing.T) {
 						}
 						ended <- err
 					}()
-					err = d.do(outer, l, func(ctx context.Context) error {
+					err = k.do(outer, l, func(ctx context.Context) error {
 						work = ctx
 						child, stop := context.WithCancel(ctx)
 						t.Cleanup(stop)
@@ -194,25 +184,6 @@ func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 			unlock(t, a.lock)
 		}
 		assert.Zero(t, late)
-	})
-}
-
-func TestDoDoesNotRunTheFunctionWithoutTheLock(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-		w.foreign("x", time.Hour)
-		err := d.do(within(t, time.Second), l, func(context.Context) error { panic("not to be run") })
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, redlock.ErrHeld)
-	})
-}
-
-func TestDoRefusesANilFunctionBeforeItLocks(t *testing.T) {
-	t.Parallel()
-	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
-		require.ErrorContains(t, d.do(t.Context(), l, nil), "fn is nil")
-		synctest.Wait()
-		assert.Empty(t, w.asked())
 	})
 }
 

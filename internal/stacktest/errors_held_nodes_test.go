@@ -49,8 +49,8 @@ func TestHeldErrorSaysWhoHoldsTheLock(t *testing.T) {
 					b := w.locker(t, "b")
 					_, err = asker.try(t.Context(), b, opts...)
 					got := heldError(t, err)
-					assert.Contains(t, holder.names, got.Name)
-					assert.Contains(t, asker.names, got.Name)
+					assert.Contains(t, holder.names(), got.Name)
+					assert.Contains(t, asker.names(), got.Name)
 					if asker.name == "mutex" && opts == nil { // a plain SET NX PX
 						assert.Empty(t, got.Kind)
 						assert.Zero(t, got.Retry)
@@ -90,25 +90,25 @@ func TestHeldErrorNamesTheHolder(t *testing.T) {
 	const owner = "host-7:8"
 	for _, tt := range []struct {
 		name   string
-		hold   call
+		hold   acquire
 		kept   bool // it is released, with a minimum hold
 		waited string
 		own    string // of a TryLock of the same Locker
 	}{
-		{name: "mutex", hold: byMutex, waited: owner, own: owner},
-		{name: "minimum hold", hold: func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+		{name: "mutex", hold: mutex.lock, waited: owner, own: owner},
+		{name: "minimum hold", hold: func(ctx context.Context, l *redlock.Locker, _ ...option) (*redlock.Lock, error) {
 			return l.Lock(ctx, "x", redlock.WithMinHold(10*time.Second))
 		}, kept: true, waited: owner},
-		{name: "writer", hold: byWriter, waited: owner, own: owner},
-		{name: "reader", hold: byReader, waited: owner},
-		{name: "owner", hold: func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
+		{name: "writer", hold: writer.lock, waited: owner, own: owner},
+		{name: "reader", hold: reader.lock, waited: owner},
+		{name: "owner", hold: func(ctx context.Context, l *redlock.Locker, _ ...option) (*redlock.Lock, error) {
 			return l.Reentrant("x", "job\x1b[2J\n7").Lock(ctx)
 		}, waited: "job\uFFFD[2J\uFFFD7"},
-		{name: "permit", hold: byOnlyPermit, waited: owner},
+		{name: "permit", hold: permit.lock, waited: owner},
 	} {
 		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
 			a, b := w.locker(t, owner), w.locker(t, "b")
-			lk, err := tt.hold(t.Context(), a, 0)
+			lk, err := tt.hold(t.Context(), a)
 			require.NoError(t, err)
 			if tt.kept {
 				unlock(t, lk)

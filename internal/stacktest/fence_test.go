@@ -155,18 +155,13 @@ func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithFencing())
 		each(w.Masters(), func(m *simnet.Master) { count(m, "x", fmt.Sprint(int64(largest))) })
-		for what, take := range map[string]func() (*redlock.Lock, error){
-			"TryLock":   func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
-			"Lock":      func() (*redlock.Lock, error) { return l.Lock(within(t, time.Minute), "x") },
-			"LockAll":   func() (*redlock.Lock, error) { return l.LockAll(within(t, time.Minute), []string{"x", "y"}) },
-			"RLock":     func() (*redlock.Lock, error) { return l.RW("x").RLock(within(t, time.Minute)) },
-			"RW.Lock":   func() (*redlock.Lock, error) { return l.RW("x").Lock(within(t, time.Minute)) },
-			"Reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").Lock(within(t, time.Minute)) },
-		} {
-			_, err := take()
-			require.ErrorIs(t, err, redlock.ErrNoQuorum, what)
-			require.NotErrorIs(t, err, context.DeadlineExceeded, what)
-			require.ErrorContains(t, err, "delete the key on every master", what)
+		for _, k := range kinds {
+			for what, take := range map[string]acquire{"Lock": k.lock, "TryLock": k.try} {
+				_, err := take(within(t, time.Minute), l)
+				require.ErrorIs(t, err, redlock.ErrNoQuorum, "%s: %s", k.name, what)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "%s: %s", k.name, what)
+				require.ErrorContains(t, err, "delete the key on every master", "%s: %s", k.name, what)
+			}
 		}
 		each(w.Masters(), func(m *simnet.Master) { m.Redis().Del(kind.FenceKey("x")) }) // as the error says
 		assert.NotZero(t, fenced(t, l, "x").Fence())

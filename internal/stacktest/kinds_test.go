@@ -19,53 +19,95 @@ import (
 
 type (
 	option  = redlock.LockOption
-	acquire = func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error)
+	acquire = func(context.Context, *redlock.Locker, ...option) (*redlock.Lock, error)
+	ctxLock = func(context.Context, ...option) (*redlock.Lock, error)
+	ctxDo   = func(context.Context, func(context.Context) error, ...option) error
 )
 
-// lockKind is a kind of lock on x. Each Locker is an owner of its own.
+// calls are the methods that get a lock of a kind on a name.
+type calls struct {
+	lock, try ctxLock
+	do        ctxDo
+}
+
+// lockKind is a kind of lock. Each Locker is an owner of its own.
 type lockKind struct {
 	name, kind string // as tests and as errors call it
-	names      []string
-	lock, try  acquire
+	methods    string // that calls has
+	on         func(l *redlock.Locker, name string) calls
 }
 
 var (
-	wxy   = []string{"w", "x", "y"}
-	kinds = []lockKind{
-		onX("mutex", "mutex", func(l *redlock.Locker) ctxLock { return named(l.Lock, "x") }, func(l *redlock.Locker) ctxLock {
-			return named(l.TryLock, "x")
-		}),
-		{"several", "mutex", wxy, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-			return l.LockAll(ctx, wxy, opts...)
-		}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-			return l.TryLockAll(ctx, wxy, opts...)
-		}},
-		onX("writer", "writer", func(l *redlock.Locker) ctxLock { return l.RW("x").Lock }, func(l *redlock.Locker) ctxLock {
-			return l.RW("x").TryLock
-		}),
-		onX("reentrant", "reentrant", func(l *redlock.Locker) ctxLock {
-			return l.Reentrant("x", fmt.Sprintf("%p", l)).Lock
-		}, func(l *redlock.Locker) ctxLock { return l.Reentrant("x", fmt.Sprintf("%p", l)).TryLock }),
-		onX("reader", "reader", func(l *redlock.Locker) ctxLock { return l.RW("x").RLock }, func(l *redlock.Locker) ctxLock {
-			return l.RW("x").TryRLock
-		}),
-		onX("permit", "semaphore", func(l *redlock.Locker) ctxLock { return l.Semaphore("x", 1).Acquire }, func(
-			l *redlock.Locker,
-		) ctxLock {
-			return l.Semaphore("x", 1).TryAcquire
-		}),
+	mutex = lockKind{"mutex", "mutex", "Lock TryLock Do", func(l *redlock.Locker, name string) calls {
+		return calls{named(l.Lock, name), named(l.TryLock, name), doNamed(l.Do, name)}
+	}}
+	several = lockKind{"several", "mutex", "LockAll TryLockAll DoAll", func(l *redlock.Locker, name string) calls {
+		return calls{named(l.LockAll, three(name)), named(l.TryLockAll, three(name)), doNamed(l.DoAll, three(name))}
+	}}
+	writer = lockKind{"writer", "writer", "RW.Lock RW.TryLock RW.Do", func(l *redlock.Locker, name string) calls {
+		return calls{l.RW(name).Lock, l.RW(name).TryLock, l.RW(name).Do}
+	}}
+	reader = lockKind{"reader", "reader", "RW.RLock RW.TryRLock RW.RDo", func(l *redlock.Locker, name string) calls {
+		return calls{l.RW(name).RLock, l.RW(name).TryRLock, l.RW(name).RDo}
+	}}
+	reentrant = lockKind{
+		"reentrant", "reentrant", "Reentrant.Lock Reentrant.TryLock Reentrant.Do",
+		func(l *redlock.Locker, name string) calls {
+			ours := l.Reentrant(name, fmt.Sprintf("%p", l))
+			return calls{ours.Lock, ours.TryLock, ours.Do}
+		},
 	}
+	permit = lockKind{
+		"permit", "semaphore", "Semaphore.Acquire Semaphore.TryAcquire Semaphore.Do",
+		func(l *redlock.Locker, name string) calls {
+			s := l.Semaphore(name, 1)
+			return calls{s.Acquire, s.TryAcquire, s.Do}
+		},
+	}
+
+	kinds      = []lockKind{mutex, several, writer, reentrant, reader, permit}
 	permitless = kinds[:5]
 	exclusive  = kinds[:4]
 )
 
-func onX(name, kind string, lock, try func(l *redlock.Locker) ctxLock) lockKind {
-	of := func(f func(l *redlock.Locker) ctxLock) acquire {
-		return func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
-			return f(l)(ctx, opts...)
-		}
+// three are the names of a lock on several names.
+func three(name string) []string { return []string{"a " + name, name, name + ", too"} }
+
+// names are the names of a lock on x.
+func (k lockKind) names() []string {
+	if k.name == several.name {
+		return three("x")
 	}
-	return lockKind{name, kind, []string{"x"}, of(lock), of(try)}
+	return []string{"x"}
+}
+
+// lock, try and do are the calls on x.
+func (k lockKind) lock(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
+	return k.on(l, "x").lock(ctx, opts...)
+}
+
+func (k lockKind) try(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
+	return k.on(l, "x").try(ctx, opts...)
+}
+
+func (k lockKind) do(ctx context.Context, l *redlock.Locker, fn func(context.Context) error) error {
+	return k.on(l, "x").do(ctx, fn)
+}
+
+// locking calls lock in the background.
+func (k lockKind) locking(ctx context.Context, l *redlock.Locker, opts ...option) <-chan attempt {
+	return inBackground(func() (*redlock.Lock, error) { return k.lock(ctx, l, opts...) })
+}
+
+// named turns a method that takes a name into one for that name, and doNamed does so for one that calls a function.
+func named[A any](method func(context.Context, A, ...option) (*redlock.Lock, error), name A) ctxLock {
+	return func(ctx context.Context, opts ...option) (*redlock.Lock, error) { return method(ctx, name, opts...) }
+}
+
+func doNamed[A any](method func(context.Context, A, func(context.Context) error, ...option) error, name A) ctxDo {
+	return func(ctx context.Context, fn func(context.Context) error, opts ...option) error {
+		return method(ctx, name, fn, opts...)
+	}
 }
 
 // With one master every kind works, fencing included, and each call is one command and one round trip.

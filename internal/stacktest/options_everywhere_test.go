@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,11 +24,6 @@ import (
 type way func(
 	ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
 ) error
-
-type (
-	ctxDo   = func(context.Context, func(context.Context) error, ...redlock.LockOption) error
-	ctxLock = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
-)
 
 // locked is a way that returns a Lock.
 func locked(of func(l *redlock.Locker, name string) ctxLock) way {
@@ -56,53 +52,21 @@ func done(of func(l *redlock.Locker, name string) ctxDo) way {
 	}
 }
 
-// named turns a method that takes a name into one for that name.
-func named[A any, R any](method func(context.Context, A, ...redlock.LockOption) (R, error), name A,
-) func(context.Context, ...redlock.LockOption) (R, error) {
-	return func(ctx context.Context, opts ...redlock.LockOption) (R, error) { return method(ctx, name, opts...) }
-}
+// ways are all ways to get a lock that take options: the methods of every kind, and those of an election.
+var ways = everyWay()
 
-// doOf and doAllOf turn Do and DoAll into those for a name.
-func doOf(l *redlock.Locker, name string) ctxDo {
-	return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
-		return l.Do(ctx, name, fn, opts...)
+func everyWay() map[string]way {
+	all := maps.Clone(elections)
+	for _, k := range kinds {
+		methods := strings.Fields(k.methods)
+		all[methods[0]] = locked(func(l *redlock.Locker, name string) ctxLock { return k.on(l, name).lock })
+		all[methods[1]] = locked(func(l *redlock.Locker, name string) ctxLock { return k.on(l, name).try })
+		all[methods[2]] = done(func(l *redlock.Locker, name string) ctxDo { return k.on(l, name).do })
 	}
+	return all
 }
 
-func doAllOf(l *redlock.Locker, names []string) ctxDo {
-	return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
-		return l.DoAll(ctx, names, fn, opts...)
-	}
-}
-
-func pair(name string) []string { return []string{name, name + ", too"} }
-
-// ways are all ways to get a lock that take options.
-var ways = map[string]way{
-	"Lock":        locked(func(l *redlock.Locker, name string) ctxLock { return named(l.Lock, name) }),
-	"TryLock":     locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLock, name) }),
-	"LockAll":     locked(func(l *redlock.Locker, name string) ctxLock { return named(l.LockAll, pair(name)) }),
-	"TryLockAll":  locked(func(l *redlock.Locker, name string) ctxLock { return named(l.TryLockAll, pair(name)) }),
-	"Do":          done(doOf),
-	"DoAll":       done(func(l *redlock.Locker, name string) ctxDo { return doAllOf(l, pair(name)) }),
-	"RW.Lock":     locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).Lock }),
-	"RW.TryLock":  locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).TryLock }),
-	"RW.RLock":    locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).RLock }),
-	"RW.TryRLock": locked(func(l *redlock.Locker, name string) ctxLock { return l.RW(name).TryRLock }),
-	"RW.Do":       done(func(l *redlock.Locker, name string) ctxDo { return l.RW(name).Do }),
-	"RW.RDo":      done(func(l *redlock.Locker, name string) ctxDo { return l.RW(name).RDo }),
-	"Reentrant.Lock": locked(func(l *redlock.Locker, name string) ctxLock {
-		return l.Reentrant(name, "me").Lock
-	}),
-	"Reentrant.TryLock": locked(func(l *redlock.Locker, name string) ctxLock {
-		return l.Reentrant(name, "me").TryLock
-	}),
-	"Reentrant.Do":      done(func(l *redlock.Locker, name string) ctxDo { return l.Reentrant(name, "me").Do }),
-	"Semaphore.Acquire": locked(func(l *redlock.Locker, name string) ctxLock { return l.Semaphore(name, 1).Acquire }),
-	"Semaphore.TryAcquire": locked(func(l *redlock.Locker, name string) ctxLock {
-		return l.Semaphore(name, 1).TryAcquire
-	}),
-	"Semaphore.Do": done(func(l *redlock.Locker, name string) ctxDo { return l.Semaphore(name, 1).Do }),
+var elections = map[string]way{
 	"Election.Campaign": locked(func(l *redlock.Locker, name string) ctxLock {
 		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
 			leader, err := election.New(l, name, opts...).Campaign(ctx)
@@ -273,7 +237,7 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 				long := strings.Repeat("é", 2049) // 4,098 bytes
 				err = ways[name](t.Context(), plain, long, func(*redlock.Lock) {})
 				require.ErrorContains(t, err, "4096")
-				assert.Less(t, len(err.Error()), 300, "the text is truncated")
+				assert.Less(t, len(err.Error()), 400, "the text is truncated")
 			})
 		}
 	}

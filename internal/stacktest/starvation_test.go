@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,12 +32,11 @@ func (w *world) intents() (keys []string) {
 func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusive {
-		kind, call := k.name, k.lock
-		subWorld(t, kind, 5, func(t *testing.T, w *world) {
+		subWorld(t, k.name, 5, func(t *testing.T, w *world) {
 			a, b := w.locker(t, "a"), w.locker(t, "b")
 			in := rlock(t, a, "x")
 			ctx, cancel := context.WithCancel(t.Context())
-			waiter := inBackground(func() (*redlock.Lock, error) { return call(ctx, b) })
+			waiter := k.locking(ctx, b)
 			for range 10 { // longer than an intent lives, at every point between two probes
 				time.Sleep(700 * time.Millisecond)
 				waiting(t, waiter)
@@ -68,9 +66,8 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusive {
-		kind, call := k.name, k.lock
 		for _, grant := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, granted %v", kind, grant), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, granted %v", k.name, grant), func(t *testing.T) {
 				t.Parallel()
 				late := 0
 				for frozenAt := time.Millisecond / 2; frozenAt < 10*time.Millisecond; frozenAt += time.Millisecond {
@@ -81,7 +78,7 @@ func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 						w.distance("b", time.Millisecond)
 						ctx, cancel := context.WithCancel(t.Context())
 						defer cancel()
-						waiter := inBackground(func() (*redlock.Lock, error) { return call(ctx, b) })
+						waiter := k.locking(ctx, b)
 						time.Sleep(frozenAt)
 						before := w.Master(4).CountNested("ZADD")
 						w.Master(4).Freeze()
@@ -99,12 +96,12 @@ func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 						if w.Master(4).CountNested("ZADD") > before && !grant {
 							late++
 						}
-						if grant && (kind == "writer" || kind == "reentrant") {
+						if grant && (k.name == "writer" || k.name == "reentrant") {
 							unlock(t, got.lock) // which takes it back where the acquisition did not
 							time.Sleep(50 * time.Millisecond)
 						}
 						assert.Empty(t, w.intents(), "frozen after %v", frozenAt)
-						if grant && (kind == "mutex" || kind == "several") {
+						if grant && k.kind == "mutex" {
 							unlock(t, got.lock)
 						}
 						if !grant {
@@ -116,33 +113,6 @@ func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 			})
 		}
 	}
-}
-
-// call is one way to wait for the name x. i tells the callers apart.
-type call func(ctx context.Context, l *redlock.Locker, i int) (*redlock.Lock, error)
-
-func byMutex(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-	return l.Lock(ctx, "x")
-}
-
-func byReader(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-	return l.RW("x").RLock(ctx)
-}
-
-func byWriter(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-	return l.RW("x").Lock(ctx)
-}
-
-func byOwner(ctx context.Context, l *redlock.Locker, i int) (*redlock.Lock, error) {
-	return l.Reentrant("x", strconv.Itoa(i)).Lock(ctx)
-}
-
-func bySeveral(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-	return l.LockAll(ctx, wxy)
-}
-
-func byOnlyPermit(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-	return l.Semaphore("x", 1).Acquire(ctx)
 }
 
 // Whatever the bounds of its retries are, an intent lives from one look to the next, and ends soon after a waiter that
@@ -158,12 +128,11 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 		"very often": {redlock.WithRetry(time.Millisecond, 5*time.Millisecond), 5, 5*time.Millisecond + 3*timeout},
 	} {
 		for _, k := range exclusive {
-			kind, call := k.name, k.lock
-			subWorld(t, name+", "+kind, 5, func(t *testing.T, w *world) {
+			subWorld(t, name+", "+k.name, 5, func(t *testing.T, w *world) {
 				a, b := w.locker(t, "a"), w.locker(t, "b")
 				in := rlock(t, a, "x")
 				synctest.Wait()
-				waiter := inBackground(func() (*redlock.Lock, error) { return call(context.Background(), b, tt.retry) })
+				waiter := k.locking(context.Background(), b, tt.retry)
 				for range tt.looks {
 					time.Sleep(97 * time.Millisecond)
 					require.Len(t, w.intents(), 5)
@@ -215,21 +184,16 @@ func readOn(t *testing.T, names []string, lockers ...*redlock.Locker) (stop func
 func TestReadersDoNotStarveAnExclusiveWaiter(t *testing.T) {
 	t.Parallel()
 	for _, k := range exclusive {
-		kind, call := k.name, k.lock
 		for _, where := range []string{"in other processes", "in its process"} {
-			subWorld(t, kind+", "+where, 5, func(t *testing.T, w *world) {
+			subWorld(t, k.name+", "+where, 5, func(t *testing.T, w *world) {
 				a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
 				if where == "in its process" {
 					a, b = c, c
 				}
-				names := []string{"x"}
-				if kind == "several" {
-					names = []string{"x", "y"}
-				}
-				stop := readOn(t, names, a, b)
+				stop := readOn(t, k.names(), a, b)
 				defer stop()
 				began := time.Now()
-				lk, err := call(within(t, 6*time.Second), c)
+				lk, err := k.lock(within(t, 6*time.Second), c)
 				require.NoError(t, err)
 				assert.Less(t, time.Since(began), 2*time.Second)
 				assert.Less(t, len(w.intents()), 3, "it waits no longer")

@@ -131,10 +131,10 @@ func (w *wake) late(d time.Duration) {
 }
 
 // asks has a ask for x until its context ends.
-func (w *wake) asks(c call, late time.Duration) (ends func()) {
+func (w *wake) asks(k lockKind, late time.Duration, opts ...option) (ends func()) {
 	w.late(late)
 	ctx, cancel := context.WithCancel(w.t.Context())
-	out := inBackground(func() (*redlock.Lock, error) { return c(ctx, w.a, 0) })
+	out := k.locking(ctx, w.a, opts...)
 	return func() {
 		cancel()
 		require.ErrorIs(w.t, (<-out).err, context.Canceled)
@@ -175,7 +175,7 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 			}
 		}},
 		"votes after the node timeout": {begin: func(w *wake) func() {
-			w.asks(byMutex, timeout+100*time.Millisecond)
+			w.asks(mutex, timeout+100*time.Millisecond)
 			return func() {}
 		}, runs: timeout},
 		"a hook that panics": {begin: func(w *wake) func() {
@@ -193,7 +193,7 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 			first, err := w.a.RW("x").Lock(w.t.Context())
 			require.NoError(w.t, err)
 			ctx, cancel := context.WithCancel(w.t.Context())
-			next := inBackground(func() (*redlock.Lock, error) { return w.a.RW("x").Lock(ctx) })
+			next := writer.locking(ctx, w.a)
 			return func() {
 				w.late(200 * time.Millisecond)
 				go func() { assert.NoError(w.t, first.Unlock(context.Background())) }()
@@ -203,43 +203,38 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 			}
 		}},
 	}
-	for name, c := range map[string]call{
-		"mutex": byMutex, "reader": byReader, "writer": byWriter, "owner": byOwner, "permit": byOnlyPermit,
-		"several": bySeveral,
-		"fenced": func(ctx context.Context, l *redlock.Locker, _ int) (*redlock.Lock, error) {
-			return l.Lock(ctx, "x", redlock.WithFencing())
-		},
-	} {
+	givesUp := func(name string, k lockKind, opts ...option) {
 		tt := cases["an Unlock"]
 		tt.begin = func(w *wake) func() {
-			lk, err := c(w.t.Context(), w.a, 0) // all masters have the scripts then
+			lk, err := k.lock(w.t.Context(), w.a, opts...) // all masters have the scripts then
 			require.NoError(w.t, err)
 			unlock(w.t, lk)
 			synctest.Wait()
-			return w.asks(c, 400*time.Millisecond)
+			return w.asks(k, 400*time.Millisecond, opts...)
 		}
 		tt.runs = 300 * time.Millisecond
 		cases["a caller that gives up, "+name] = tt
 	}
+	givesUp("fenced", mutex, redlock.WithFencing())
+	for _, k := range kinds {
+		givesUp(k.name, k)
+	}
 	for name, tt := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, 3, func(t *testing.T, world *world) {
-				never := redlock.WithRetry(time.Minute, time.Minute)
-				w := &wake{world, t, world.locker(t, "a", never), world.locker(t, "b", never)}
-				w.warm(t, w.a)
-				w.warm(t, w.b)
-				began := time.Now()
-				end := tt.begin(w)
-				time.Sleep(10 * time.Millisecond)
-				out := locking(t.Context(), w.b, "x")
-				time.Sleep(tt.runs - time.Since(began))
-				waiting(t, out)
-				ended := time.Now()
-				end()
-				unlock(t, granted(t, out, time.Minute))
-				assert.Less(t, time.Since(ended)-tt.free, timeout)
-			})
+		subWorld(t, name, 3, func(t *testing.T, world *world) {
+			never := redlock.WithRetry(time.Minute, time.Minute)
+			w := &wake{world, t, world.locker(t, "a", never), world.locker(t, "b", never)}
+			w.warm(t, w.a)
+			w.warm(t, w.b)
+			began := time.Now()
+			end := tt.begin(w)
+			time.Sleep(10 * time.Millisecond)
+			out := locking(t.Context(), w.b, "x")
+			time.Sleep(tt.runs - time.Since(began))
+			waiting(t, out)
+			ended := time.Now()
+			end()
+			unlock(t, granted(t, out, time.Minute))
+			assert.Less(t, time.Since(ended)-tt.free, timeout)
 		})
 	}
 }
