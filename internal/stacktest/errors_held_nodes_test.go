@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
 )
 
 // heldError asserts that err is about a lock that another holds, and nothing else, and returns its HeldError.
@@ -127,125 +129,6 @@ func TestHeldErrorNamesTheHolder(t *testing.T) {
 	}
 }
 
-// longNames returns as many names of 100 bytes as one lock may have.
-func longNames() []string {
-	names := make([]string, 256)
-	for i := range names {
-		names[i] = fmt.Sprintf("name-%03d-%s", i, strings.Repeat("x", 91))
-	}
-	return names
-}
-
-// short fails the test if a text about longNames is long, or shows a name twice.
-func short(t *testing.T, what, text string) {
-	t.Helper()
-	assert.Less(t, len(text), 2000, "%s: %.300s", what, text)
-	assert.LessOrEqual(t, strings.Count(text, "name-"), 5, "%s: %.300s", what, text)
-	assert.LessOrEqual(t, strings.Count(text, "name-005"), 1, "%s: %.300s", what, text)
-}
-
-func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
-	t.Parallel()
-	names := longNames()
-	ctx := context.Background()
-	cut := func(w *world) {
-		for i := range 3 {
-			w.Host("a").To(i).BlackHole()
-		}
-	}
-	take := func(l *redlock.Locker, opts ...redlock.LockOption) *redlock.Lock {
-		lk, err := l.TryLockAll(ctx, names, opts...)
-		if err != nil {
-			panic(err)
-		}
-		return lk
-	}
-	for what, c := range map[string]struct {
-		want error
-		do   func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error)
-	}{
-		"held": {redlock.ErrHeld, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			w.foreign(names[5], time.Minute)
-			_, err := l.TryLockAll(ctx, names)
-			assert.Equal(t, names[5], heldError(t, err).Name, "it stays whole")
-			return nil, err
-		}},
-		"gave up, held": {redlock.ErrHeld, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			w.foreign(names[5], time.Minute)
-			_, err := l.LockAll(within(t, time.Second), names)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			return nil, err
-		}},
-		"a used up counter": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			each(w.Masters(), func(m *simnet.Master) { m.Set(kind.FenceKey(names[5]), "9007199254740991", time.Hour) })
-			_, err := l.TryLockAll(ctx, names, redlock.WithFencing())
-			return nil, err
-		}},
-		"a reserved name": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			_, err := l.LockAll(ctx, append([]string{kind.FenceKey(names[5])}, names[1:]...))
-			return nil, err
-		}},
-		"too many names": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			_, err := l.LockAll(ctx, append([]string{"one more"}, names...))
-			return nil, err
-		}},
-		"lost under Do": {redlock.ErrLost, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			return nil, l.DoAll(ctx, names, func(ctx context.Context) error {
-				w.foreign(names[5], time.Minute)
-				<-ctx.Done()
-				short(t, "the cause", context.Cause(ctx).Error())
-				return context.Cause(ctx)
-			})
-		}},
-		"lost at its deadline": {redlock.ErrLost, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			lk := take(l, redlock.WithoutKeepalive())
-			time.Sleep(ttl)
-			return lk, lk.Unlock(ctx)
-		}},
-		"not extended": {redlock.ErrNoQuorum, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			lk := take(l)
-			synctest.Wait()
-			cut(w)
-			err := lk.Extend(ctx)
-			time.Sleep(2 * ttl) // the keepalive fails, too
-			return lk, err
-		}},
-		"released": {redlock.ErrReleased, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			lk := take(l)
-			work, cancel := lk.WithContext(ctx)
-			defer cancel()
-			unlock(t, lk)
-			synctest.Wait()
-			short(t, "the cause", context.Cause(work).Error())
-			return lk, errors.Join(lk.Unlock(ctx))
-		}},
-	} {
-		subWorld(t, what, 5, func(t *testing.T, w *world) {
-			var log logbook // of errors in events, too
-			trace := hooked(func(_ string, event any) {
-				if err := reflect.ValueOf(event).FieldByName("Err"); err.IsValid() && !err.IsNil() {
-					_, _ = fmt.Fprintln(&log, err)
-				}
-			})
-			lk, err := c.do(t, w, w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(trace)))
-			require.Error(t, err)
-			if c.want != nil {
-				require.ErrorIs(t, err, c.want)
-			}
-			short(t, "the error", err.Error())
-			if lk != nil {
-				assert.Equal(t, strings.Join(names, ","), lk.Name(), "it stays whole")
-				if err := lk.Err(); err != nil {
-					short(t, "Err", err.Error())
-				}
-			}
-			for _, line := range log.lines("") {
-				assert.Less(t, len(line), 2000, "%.300s", line)
-			}
-		})
-	}
-}
-
 // manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.
 type manyErrors []error
 
@@ -336,4 +219,99 @@ func failingTries() (all []failure) {
 		}
 	}
 	return all
+}
+
+// Whatever is wrong with a majority of the masters: the error of each operation names these masters, what they were
+// asked, and why.
+func TestTheTextOfEveryTrouble(t *testing.T) {
+	t.Parallel()
+	down := []int{1, 3, 4}
+	for _, tt := range troubles {
+		for _, f := range failing {
+			subWorld(t, f.name+", "+tt.name, 5, func(t *testing.T, w *world) {
+				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
+				l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
+				w.warm(t, l)
+				err := f.fail(within(t, time.Minute), l, func() {
+					for _, i := range down {
+						tt.make(w, i)
+					}
+				})
+				if tt.name == "frozen" {
+					require.ErrorIs(t, err, redlock.ErrNoQuorum)
+					require.ErrorIs(t, err, node.ErrTimeout)
+				}
+				if err == nil {
+					return // it does not hinder this operation
+				}
+				wellFormed(t, err)
+				require.NotContains(t, err.Error(), "secret")
+				if errors.Is(err, redlock.ErrNoQuorum) {
+					for _, is := range []error{redlock.ErrHeld, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed} {
+						require.NotErrorIs(t, err, is)
+					}
+					found := redlock.NodeErrors(err)
+					require.Len(t, found, len(down), err)
+					for i, failed := range found {
+						assert.Equal(t, w.Addr(down[i]), failed.Node)
+						assert.Equal(t, f.op, failed.Op)
+						require.ErrorIs(t, err, failed)
+						assert.LessOrEqual(t, strings.Count(err.Error(), failed.Node), 1, err)
+					}
+				}
+				w.Heal()
+			})
+		}
+	}
+}
+
+func withFixture(t *testing.T, f func(s fixture)) {
+	t.Helper()
+	bubble(t, 3, func(t *testing.T, w *world) {
+		var log logbook // of errors in events, too
+		trace := hooked(func(_ string, event any) {
+			if err := reflect.ValueOf(event).FieldByName("Err"); err.IsValid() && !err.IsNil() {
+				_, _ = fmt.Fprintln(&log, err)
+			}
+		})
+		ours := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(trace))
+		s := fixture{t, w, ours, w.locker(t, "b")}
+		for _, l := range []*redlock.Locker{s.ours, s.other} {
+			w.warm(t, l)
+		}
+		f(s)
+		each(w.Masters(), (*simnet.Master).Heal)
+		for _, line := range log.lines("") {
+			assert.Less(t, len(line), 2000, "%.300s", line)
+		}
+	})
+}
+
+// wellFormed asserts what holds for the text of every error.
+func wellFormed(t *testing.T, err error) {
+	t.Helper()
+	text := err.Error()
+	assert.True(t, strings.HasPrefix(text, "redlock: "), text)
+	assert.Equal(t, 1, strings.Count(text, "redlock: "), text)
+	assert.NotContains(t, text, "\n")
+	assert.NotContains(t, text, "%!")
+	assert.Less(t, len(text), 2000, text)
+	words := strings.Fields(text)
+	for i := 1; i < len(words); i++ {
+		assert.NotEqual(t, words[i-1], words[i], text)
+	}
+	parts := strings.Split(text, ": ")
+	slices.Sort(parts)
+	assert.Len(t, slices.Compact(parts), strings.Count(text, ": ")+1, text)
+}
+
+// rounded is a text with every duration rounded up to a second.
+func rounded(text string) string {
+	return regexp.MustCompile(`\d+(\.\d+)?m?s\b`).ReplaceAllStringFunc(text, func(s string) string {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			return s
+		}
+		return fmt.Sprint((d + time.Second - 1).Truncate(time.Second))
+	})
 }

