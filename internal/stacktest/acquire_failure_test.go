@@ -158,21 +158,20 @@ func TestWhatLockWasWaitingFor(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextLocksNothing(t *testing.T) {
+func TestAnEndedContextAsksNothing(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, call := range []func() error{
-			func() error { _, err := l.Lock(ctx, "x"); return err },
-			func() error { _, err := l.TryLock(ctx, "x"); return err },
-			func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
-			func() error { return l.Release(ctx, "x", "token") },
-			func() error { _, err := l.Inspect(ctx, "x"); return err },
-			func() error { _, err := l.Nodes(ctx); return err },
-		} {
-			require.ErrorIs(t, call(), context.Canceled)
+		for _, k := range kinds {
+			require.ErrorIs(t, errorOf(k.lock(ctx, l)), context.Canceled, k.name)
+			require.ErrorIs(t, errorOf(k.try(ctx, l)), context.Canceled, k.name)
+			do := k.do(ctx, l, func(context.Context) error { panic("not to be run") })
+			require.ErrorIs(t, do, context.Canceled, k.name)
 		}
+		require.ErrorIs(t, l.Release(ctx, "x", "token"), context.Canceled)
+		require.ErrorIs(t, errorOf(l.Inspect(ctx, "x")), context.Canceled)
+		require.ErrorIs(t, errorOf(l.Nodes(ctx)), context.Canceled)
 		w.undialed(t)
 	})
 }

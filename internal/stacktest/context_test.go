@@ -19,48 +19,41 @@ import (
 
 type key struct{}
 
-func TestContextKeepsValuesAndNotTheCancellation(t *testing.T) {
+func TestWhatTheContextsOfALockKeep(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
+		second := func(value string) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.WithValue(t.Context(), key{}, value), time.Second)
+		}
+		wait, cancel := second("of the wait")
 		defer cancel()
-		lk, err := l.Lock(ctx, "x")
+		lk, err := w.locker(t, "a").Lock(wait, "x")
 		require.NoError(t, err)
-		assert.Equal(t, "value", lk.Context().Value(key{}))
+		assert.Equal(t, "of the wait", lk.Context().Value(key{}))
 		_, has := lk.Context().Deadline()
 		assert.False(t, has, "that of the wait is none of the lock's")
+
+		parent, stop := second("of the work")
+		defer stop()
+		work, cancel := lk.WithContext(parent)
+		defer cancel()
+		assert.Equal(t, "of the work", work.Value(key{}))
+		want, _ := parent.Deadline()
+		got, _ := work.Deadline()
+		assert.Equal(t, want, got)
+
+		canceled, cancel := lk.WithContext(t.Context())
+		cancel()
+		require.ErrorIs(t, canceled.Err(), context.Canceled)
+		assert.Equal(t, context.Canceled, context.Cause(canceled))
+		cancel()
+
 		time.Sleep(5 * time.Second)
-		require.Error(t, ctx.Err())
+		require.Error(t, wait.Err())
+		require.ErrorIs(t, work.Err(), context.DeadlineExceeded)
 		assert.False(t, ends(lk.Context()))
-		require.NoError(t, lk.Err())
+		require.NoError(t, lk.Err(), "the lock is held on")
 		unlock(t, lk)
 	})
-}
-
-func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
-	t.Parallel()
-	for _, tt := range endings {
-		for _, asked := range []string{"before", "after"} {
-			subWorld(t, tt.name+", asked for "+asked, 3, func(t *testing.T, w *world) {
-				l := w.locker(t, "a")
-				lk := lock(t, l, "x", redlock.WithoutKeepalive())
-				var ctx context.Context
-				if asked == "before" {
-					ctx = lk.Context()
-					require.NoError(t, ctx.Err())
-					assert.Same(t, ctx, lk.Context())
-				}
-				tt.end(t, l, lk)
-				if asked == "after" {
-					ctx = lk.Context()
-				}
-				require.True(t, ends(ctx))
-				require.ErrorIs(t, context.Cause(ctx), tt.want)
-				require.ErrorIs(t, lk.Err(), tt.want)
-				require.ErrorIs(t, ctx.Err(), context.Canceled)
-			})
-		}
-	}
 }
 
 // An Unlock may come at the moment of the loss: once it reports the loss, the context has ended.
@@ -111,7 +104,7 @@ var endings = []struct {
 }
 
 // The context ends with the lock or with the one that it was made of. The first cause stays; of two that are there when
-// it is made, that of the context.
+// it is made, that of the context. The lock's own context ends with the lock, asked for before that or after.
 func TestWithContextEndsWithTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, tt := range endings {
@@ -124,14 +117,15 @@ func TestWithContextEndsWithTheFirst(t *testing.T) {
 				lk := lock(t, l, "x", redlock.WithoutKeepalive())
 				parent, stop := context.WithCancelCause(t.Context())
 				defer stop(nil)
-				var ctx context.Context
+				var ctx, own context.Context
 				ended := 0
 				for _, event := range strings.Split(order, ", ") {
 					switch event {
 					case "made":
 						made, cancel := lk.WithContext(parent)
 						defer cancel()
-						ctx = made
+						ctx, own = made, lk.Context()
+						assert.Same(t, own, lk.Context())
 					case "lock":
 						tt.end(t, l, lk)
 						ended++
@@ -145,50 +139,21 @@ func TestWithContextEndsWithTheFirst(t *testing.T) {
 					} else if ctx != nil {
 						require.False(t, ends(ctx))
 					}
+					if own != nil {
+						require.Equal(t, lk.Err() != nil, own.Err() != nil)
+					}
 				}
 				want := tt.want
 				if strings.Index(order, "context") < strings.Index(order, "lock") || strings.HasSuffix(order, "made") {
 					want = errOwn
 				}
 				require.ErrorIs(t, context.Cause(ctx), want)
+				require.ErrorIs(t, lk.Err(), tt.want)
+				require.ErrorIs(t, context.Cause(own), tt.want)
+				require.ErrorIs(t, own.Err(), context.Canceled)
 			})
 		}
 	}
-}
-
-func TestWithContextKeepsValuesAndDeadline(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk, err := w.locker(t, "a").Lock(context.WithValue(t.Context(), key{}, "of the wait"), "x")
-		require.NoError(t, err)
-		parent, stop := context.WithTimeout(context.WithValue(t.Context(), key{}, "of the work"), time.Second)
-		defer stop()
-		ctx, cancel := lk.WithContext(parent)
-		defer cancel()
-		assert.Equal(t, "of the work", ctx.Value(key{}))
-		want, _ := parent.Deadline()
-		got, has := ctx.Deadline()
-		assert.True(t, has)
-		assert.Equal(t, want, got)
-		time.Sleep(time.Second)
-		require.True(t, ends(ctx))
-		require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
-		require.NoError(t, lk.Err(), "the lock is held on")
-		unlock(t, lk)
-	})
-}
-
-func TestCancelOfWithContextEndsTheContextAndNotTheLock(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		lk := lock(t, w.locker(t, "a"), "x")
-		ctx, cancel := lk.WithContext(t.Context())
-		cancel()
-		require.ErrorIs(t, ctx.Err(), context.Canceled)
-		assert.Equal(t, context.Canceled, context.Cause(ctx))
-		cancel()
-		require.False(t, ends(lk.Context()))
-		require.NoError(t, lk.Err())
-		unlock(t, lk)
-	})
 }
 
 // A lock may be held for days, and each request under it makes a context.

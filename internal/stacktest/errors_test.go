@@ -15,16 +15,8 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
-
-// refuseExtensions has every master refuse extensions.
-func (w *world) refuseExtensions() {
-	each(w.Masters(), func(m *simnet.Master) {
-		m.Reply("NOPERM this user has no permissions to run the 'pexpire' command", "EVALSHA", "EVAL")
-	})
-}
 
 // fixture is what a row of the table makes its error with: three masters, a Locker, and another one that may hold
 // locks.
@@ -281,7 +273,9 @@ var texts = map[string]func(s fixture) error{
 	"Extend, ctx ended meanwhile": func(s fixture) error {
 		lk := s.lock()
 		s.freeze(0, 1)
-		return lk.Extend(within(s.T, time.Millisecond))
+		err := lk.Extend(within(s.T, time.Millisecond))
+		require.NoError(s, lk.Err(), "the wait ended, not the lock")
+		return err
 	},
 	"Inspect, an empty name": func(s fixture) error { return errorOf(s.ours.Inspect(s.Context(), "")) },
 	"Nodes, no majority": func(s fixture) error {

@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -46,15 +47,13 @@ func forgetful(t *testing.T, w *world, opts ...redlock.Option) error {
 	return err
 }
 
+// The control: without the guard, two hold the lock.
 func TestAMasterThatRestartedMayNotVote(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, 5, func(t *testing.T, w *world) {
 		require.Error(t, forgetful(t, w), "two holders at once")
 	})
-}
-
-// TestWithoutTheGuardTwoHoldTheLock is the control of the test above.
-func TestWithoutTheGuardTwoHoldTheLock(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
+	bubble(t, 5, func(t *testing.T, w *world) {
 		require.NoError(t, forgetful(t, w, redlock.WithoutRestartGuard()))
 	})
 }
@@ -128,25 +127,18 @@ func restoredKey(t *testing.T, w *world, opts ...redlock.Option) (held, got *red
 	return held, answer.lock
 }
 
-// TestAKeyRestoredWithinTheWindowDoesNotCount holds the rule that a lock may extend itself with the vote of a restarted
-// master only if its key was there before.
+// A lock may extend itself with the vote of a restarted master only if its key was there before. The control: without
+// the guard, two hold the lock.
 func TestAKeyRestoredWithinTheWindowDoesNotCount(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		held, got := restoredKey(t, w)
-		require.NotNil(t, got, "b gets the lock when a's ends")
-		require.ErrorIs(t, held.Err(), redlock.ErrLost, "two holders at once")
-		unlock(t, got)
-	})
-}
-
-// TestWithoutTheGuardARestoredKeyCounts is the control of the test above.
-func TestWithoutTheGuardARestoredKeyCounts(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		held, got := restoredKey(t, w, redlock.WithoutRestartGuard())
-		require.NotNil(t, got)
-		assert.NoError(t, held.Err(), "two hold it")
-		unlock(t, got)
-	})
+	t.Parallel()
+	for guarded, opts := range map[bool][]redlock.Option{true: nil, false: {redlock.WithoutRestartGuard()}} {
+		bubble(t, 3, func(t *testing.T, w *world) {
+			held, got := restoredKey(t, w, opts...)
+			require.NotNil(t, got, "b gets the lock when a's ends")
+			assert.Equal(t, guarded, errors.Is(held.Err(), redlock.ErrLost), "guarded %v: %v", guarded, held.Err())
+			unlock(t, got)
+		})
+	}
 }
 
 // inBalanced runs f with three addresses, of which the first balanced ones lead to two masters each, in turn.

@@ -3,7 +3,6 @@ package stacktest_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -171,37 +170,6 @@ func reenter(t testing.TB, l *redlock.Locker, name, owner string, opts ...redloc
 	return lk
 }
 
-func TestAnOwnerLocksAgainAnywhere(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
-		outer := reenter(t, a, "x", "me")
-		assert.Equal(t, 1, inspect(t, a, "x").Depth)
-		assert.True(t, strings.HasPrefix(outer.Token(), "me:"))
-		time.Sleep(time.Second) // the hints of the inner holds are larger than the token
-		inner, elsewhere := reenter(t, a, "x", "me"), reenter(t, b, "x", "me")
-		for _, lk := range []*redlock.Lock{outer, inner, elsewhere} {
-			assert.Equal(t, outer.Fence(), lk.Fence(), "one ownership, one fencing token")
-		}
-		for _, l := range []*redlock.Locker{a, b} {
-			assert.Equal(t, 3, inspect(t, l, "x").Depth)
-			_, err := l.Reentrant("x", "you").TryLock(t.Context())
-			assert.EqualValues(t, "reentrant", heldError(t, err).Kind)
-		}
-		unlock(t, outer)
-		synctest.Wait() // it returns at the majority
-		assert.Equal(t, 2, inspect(t, a, "x").Depth)
-		unlock(t, elsewhere)
-		time.Sleep(3 * ttl)
-		assert.Equal(t, 1, inspect(t, b, "x").Depth)
-		unlock(t, inner)
-
-		next := reenter(t, b, "x", "me")
-		assert.Greater(t, next.Fence(), outer.Fence(), "another ownership")
-		unlock(t, next)
-		assert.Empty(t, w.leftovers("x"))
-	})
-}
-
 // A caller learns from the probe of another one that its owner has the lock by now, in another process.
 func TestAnOwnerThatWaitsSharesALockOfAnotherProcess(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -241,30 +209,6 @@ func (w *world) leftovers(name string) (keys []string) {
 		}
 	}
 	return keys
-}
-
-func TestLockAllIsAllOrNothing(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		all, err := a.LockAll(t.Context(), []string{"c", "a", "b", "a"})
-		require.NoError(t, err)
-		assert.Equal(t, "a,b,c", all.Name())
-		synctest.Wait()
-		for _, name := range []string{"a", "b", "c"} {
-			assert.Equal(t, 5, w.holders(name, all.Token()))
-			_, err := b.TryLock(t.Context(), name)
-			require.ErrorIs(t, err, redlock.ErrHeld)
-		}
-		_, err = b.TryLockAll(t.Context(), []string{"z", "b", "y"})
-		he := heldError(t, err)
-		assert.Equal(t, "b", he.Name, "the one that was held")
-		assert.EqualValues(t, "mutex", he.Kind)
-		time.Sleep(3 * ttl)
-		require.NoError(t, all.Err(), "one keepalive for all")
-		unlock(t, all)
-		synctest.Wait()
-		assert.Zero(t, w.keys(), "nothing of the refused ones either")
-	})
 }
 
 func TestASemaphoreHasNPermits(t *testing.T) {

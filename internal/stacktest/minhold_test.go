@@ -19,31 +19,40 @@ import (
 func TestAMinHoldKeepsTheName(t *testing.T) {
 	t.Parallel()
 	const d = 8 * time.Second
-	for _, k := range kinds {
-		if k.name == "reader" {
-			continue
-		}
-		for _, end := range []string{"Unlock", "Unlock and Close", "Close"} {
-			bubble(t, 5, func(t *testing.T, w *world) {
+	for end, do := range map[string]func(t *testing.T, w *world, a *redlock.Locker, lk *redlock.Lock){
+		"Unlock": func(t *testing.T, _ *world, _ *redlock.Locker, lk *redlock.Lock) { unlock(t, lk) },
+		"Close":  func(t *testing.T, _ *world, a *redlock.Locker, _ *redlock.Lock) { require.NoError(t, a.Close()) },
+		"Unlock and Close": func(t *testing.T, _ *world, a *redlock.Locker, lk *redlock.Lock) {
+			unlock(t, lk)
+			require.NoError(t, a.Close())
+		},
+		// A release that is repeated there must not begin the time again.
+		"Unlock while two masters are frozen": func(t *testing.T, w *world, _ *redlock.Locker, lk *redlock.Lock) {
+			each(w.some(0, 2), (*simnet.Master).Freeze)
+			unlock(t, lk)
+			time.AfterFunc(3*time.Second, func() { each(w.some(0, 2), (*simnet.Master).Thaw) })
+		},
+	} {
+		for _, k := range kinds {
+			if k.name == reader.name {
+				continue
+			}
+			subWorld(t, k.name+", "+end, 5, func(t *testing.T, w *world) {
 				a, b := w.locker(t, "a"), w.locker(t, "b")
 				lk, err := k.try(t.Context(), a, redlock.WithMinHold(d), redlock.WithFencing())
-				require.NoError(t, err, k.name)
+				require.NoError(t, err)
 				acquired := time.Now()
 				time.Sleep(3 * time.Second)
-				if end != "Close" {
-					unlock(t, lk)
-				}
-				if end != "Unlock" {
-					require.NoError(t, a.Close())
-				}
+				do(t, w, a, lk)
 				_, err = k.try(t.Context(), b)
-				require.ErrorIs(t, err, redlock.ErrHeld, k.name)
+				require.ErrorIs(t, err, redlock.ErrHeld)
 				assert.True(t, strings.HasPrefix(holder(t, b, "x").Token, "min-hold:"))
-				out := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
-				got := granted(t, out, d)
-				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", k.name, end)
-				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond, "%s, %s", k.name, end)
+				got := granted(t, locking(t.Context(), b, "x"), d)
+				assert.GreaterOrEqual(t, time.Since(acquired), d)
+				assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond)
 				unlock(t, got)
+				time.Sleep(30 * time.Second)
+				each(w.Masters(), func(m *simnet.Master) { assert.NotContains(t, m.Keys(), "x") })
 			})
 		}
 	}
@@ -163,27 +172,5 @@ func TestAReentrantOwnerLocksAgainDuringItsMinHold(t *testing.T) {
 		assert.GreaterOrEqual(t, time.Since(acquired), d)
 		assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond)
 		unlock(t, got)
-	})
-}
-
-// A release that is repeated on a master that was frozen must not begin the time again.
-func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		a, b := w.locker(t, "a"), w.locker(t, "b")
-		lk := lock(t, a, "x", redlock.WithMinHold(8*time.Second))
-		began := time.Now()
-		synctest.Wait() // until every master has granted: the release drops what is not written yet
-		each(w.some(0, 2), (*simnet.Master).Freeze)
-		unlock(t, lk)
-		time.Sleep(3 * time.Second)
-		each(w.some(0, 2), (*simnet.Master).Thaw)
-		_, err := b.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrHeld)
-		got := granted(t, locking(t.Context(), b, "x"), 8*time.Second)
-		assert.GreaterOrEqual(t, time.Since(began), 8*time.Second)
-		assert.Less(t, time.Since(began), 9*time.Second)
-		unlock(t, got)
-		time.Sleep(30 * time.Second)
-		each(w.Masters(), func(m *simnet.Master) { assert.Empty(t, m.Get("x")) })
 	})
 }

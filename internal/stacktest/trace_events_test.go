@@ -1,15 +1,11 @@
 package stacktest_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,211 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/simnet"
 )
-
-// script is a scenario whose events are recorded. Each master is 1 ms away, so that a round takes 2 ms.
-type script struct {
-	*world
-	l, other *redlock.Locker // other has no hooks
-
-	// grain is what times are rounded to, if the number of round trips of 2 ms depends on the order of goroutines.
-	grain time.Duration
-
-	mu     sync.Mutex
-	began  time.Time
-	lines  []line            // the events but votes, in order
-	votes  map[string]string // the numbers of the masters, by the vote
-	ended  []error           // of the events AcquireEnd and Unlocked, in order
-	result []error           // of the calls, in order
-}
-
-// line is an event. Events of several acquisitions at the same instant are in no order, and Unlocked may come before
-// the HoldEnd of a hand-over.
-type line struct {
-	at   time.Duration
-	late bool
-	id   uint64
-	text string
-}
-
-func (l line) compare(other line) int {
-	order := func(l line) int {
-		if l.late {
-			return 1
-		}
-		return 0
-	}
-	c := cmp.Or(cmp.Compare(l.at, other.at), cmp.Compare(order(l), order(other)), cmp.Compare(l.id, other.id))
-	if c == 0 && l.id == 0 {
-		return cmp.Compare(l.text, other.text) // of two masters
-	}
-	return c
-}
-
-// as returns the context of a call of this name.
-func (s *script) as(name string) context.Context {
-	return context.WithValue(context.Background(), callKey{}, name)
-}
-
-// got notes the error that a call returned.
-func (s *script) got(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.result = append(s.result, err)
-}
-
-// end notes the error of an event.
-func (s *script) end(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = append(s.ended, err)
-}
-
-// lock acquires a lock that is free.
-func (s *script) lock(t *testing.T, caller, name string, opts ...redlock.LockOption) *redlock.Lock {
-	t.Helper()
-	ctx, cancel := context.WithCancel(s.as(caller))
-	defer cancel() // later events have the context's values, and not its end
-	lk, err := s.l.Lock(ctx, name, opts...)
-	require.NoError(t, err)
-	s.got(nil)
-	synctest.Wait()
-	return lk
-}
-
-func (s *script) unlock(lk *redlock.Lock, caller string) { s.got(lk.Unlock(s.as(caller))) }
-
-// show returns the fields of an event or of Stats that are not zero. A time counts from the beginning, and an error is
-// shown as what it matches. The node of a vote is left out.
-func (s *script) show(v reflect.Value) string {
-	var out []string
-	for i := range v.NumField() {
-		name, field := v.Type().Field(i).Name, v.Field(i)
-		if field.IsZero() || name == "Node" && v.Type() == reflect.TypeFor[redlock.VoteEvent]() {
-			continue
-		}
-		if v.Type().Field(i).Anonymous {
-			out = append(out, s.show(field))
-			continue
-		}
-		switch value := field.Interface().(type) {
-		case error:
-			out = append(out, name+"="+matched(value))
-		case time.Time:
-			out = append(out, name+"="+s.whole(value.Sub(s.began)))
-		case time.Duration:
-			out = append(out, name+"="+s.whole(value))
-		case redlock.Histogram:
-			out = append(out, fmt.Sprint(name, "=", value.Count, "x", s.whole(value.Sum)))
-		default:
-			out = append(out, fmt.Sprintf("%s=%v", name, value))
-		}
-	}
-	return strings.Join(out, " ")
-}
-
-// whole returns a duration, or "~" if it depends on a random number: then it is not a whole number of milliseconds.
-func (s *script) whole(d time.Duration) string {
-	if d%time.Millisecond != 0 {
-		return "~"
-	}
-	return d.Round(s.grain).String()
-}
-
-// matched returns the names of the errors that an error matches.
-func matched(err error) string {
-	var out []string
-	for _, is := range []struct {
-		name string
-		err  error
-	}{
-		{"held", redlock.ErrHeld},
-		{"noquorum", redlock.ErrNoQuorum},
-		{"lost", redlock.ErrLost},
-		{"released", redlock.ErrReleased},
-		{"closed", redlock.ErrClosed},
-		{"deadline", context.DeadlineExceeded},
-		{"canceled", context.Canceled},
-	} {
-		if errors.Is(err, is.err) {
-			out = append(out, is.name)
-		}
-	}
-	if len(out) == 0 {
-		return "another"
-	}
-	return strings.Join(out, "+")
-}
-
-// caller returns the name of the call whose context an event has.
-func caller(ctx context.Context) string {
-	name := fmt.Sprint(ctx.Value(callKey{}))
-	if ctx.Err() != nil {
-		name += "(ended)"
-	}
-	return name
-}
-
-func (s *script) note(who, hook string, e any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := line{at: time.Since(s.began), late: hook == "Unlocked" || hook == "Node"}
-	if id := reflect.ValueOf(e).FieldByName("ID"); id.IsValid() {
-		l.id = id.Uint()
-	}
-	l.text = fmt.Sprintf("%s %s: %s %s", s.whole(l.at), who, hook, s.show(reflect.ValueOf(e)))
-	l.at = l.at.Round(s.grain)
-	s.lines = append(s.lines, l)
-}
-
-func (s *script) trace() *redlock.Trace {
-	return &redlock.Trace{
-		AcquireStart: func(ctx context.Context, e redlock.AcquireStartEvent) { s.note(caller(ctx), "AcquireStart", e) },
-		Waiting: func(ctx context.Context, e redlock.WaitingEvent) {
-			if e.Delay > 0 {
-				e.Delay = 1 // it depends on random numbers
-			}
-			s.note(caller(ctx), "Waiting", e)
-		},
-		AcquireEnd: func(ctx context.Context, e redlock.AcquireEndEvent) {
-			s.note(caller(ctx), "AcquireEnd", e)
-			s.end(e.Err)
-		},
-		Extended: func(ctx context.Context, e redlock.ExtendedEvent) { s.note(caller(ctx), "Extended", e) },
-		HoldEnd:  func(ctx context.Context, e redlock.HoldEndEvent) { s.note(caller(ctx), "HoldEnd", e) },
-		Unlocked: func(ctx context.Context, e redlock.UnlockedEvent) {
-			s.note(caller(ctx), "Unlocked", e)
-			s.end(e.Err)
-		},
-		Vote: func(ctx context.Context, e redlock.VoteEvent) {
-			if e.Op == "release" && e.Verdict == "denied" {
-				return // of what the master did not grant
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			number := strings.TrimSuffix(strings.TrimPrefix(e.Node, "10.0.0."), ":6379")
-			line := fmt.Sprintf("%s %s: Vote %s", s.whole(time.Since(s.began)), caller(ctx), s.show(reflect.ValueOf(e)))
-			nodes := append(strings.Split(s.votes[line], ""), number)
-			slices.Sort(nodes)
-			s.votes[line] = strings.Join(nodes, "")
-		},
-		Node: func(e redlock.NodeEvent) { s.note("", "Node", e) },
-	}
-}
-
-// held keeps a name taken by another Locker.
-func (s *script) held(t *testing.T, name string) *redlock.Lock {
-	t.Helper()
-	lk, err := s.other.Lock(t.Context(), name)
-	require.NoError(t, err)
-	synctest.Wait()
-	return lk
-}
-
-func (s *script) down(n int) {
-	each(s.some(0, n), (*simnet.Master).Freeze)
-}
 
 // scripts are the scenarios by name.
 var scripts = map[string]func(t *testing.T, s *script){
@@ -235,29 +27,24 @@ var scripts = map[string]func(t *testing.T, s *script){
 	},
 	"refused by a master": func(t *testing.T, s *script) {
 		s.held(t, "x")
-		_, err := s.l.TryLock(s.as("one"), "x")
-		s.got(err)
+		s.got(errorOf(s.l.TryLock(s.as("one"), "x")))
 	},
 	"refused in the process": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x")
-		_, err := s.l.TryLock(s.as("two"), "x")
-		s.got(err)
+		s.got(errorOf(s.l.TryLock(s.as("two"), "x")))
 		s.unlock(lk, "one")
 	},
 	"timed out": func(t *testing.T, s *script) {
 		s.grain = 50 * time.Millisecond
 		s.held(t, "x")
-		ctx, cancel := context.WithTimeout(s.as("one"), 100*time.Millisecond)
-		defer cancel()
-		_, err := s.l.Lock(ctx, "x", redlock.WithRetry(time.Second, time.Second))
-		s.got(err)
+		ctx := s.within(t, 100*time.Millisecond)
+		s.got(errorOf(s.l.Lock(ctx, "x", redlock.WithRetry(time.Second, time.Second))))
 	},
 	"canceled": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x")
 		ctx, cancel := context.WithCancel(s.as("two"))
 		time.AfterFunc(time.Second, cancel)
-		_, err := s.l.Lock(ctx, "x")
-		s.got(err)
+		s.got(errorOf(s.l.Lock(ctx, "x")))
 		s.unlock(lk, "one")
 	},
 	"waits for a release": func(t *testing.T, s *script) {
@@ -266,30 +53,23 @@ var scripts = map[string]func(t *testing.T, s *script){
 		next := locking(s.as("one"), s.l, "x", redlock.WithRetry(time.Second, time.Second))
 		time.Sleep(100 * time.Millisecond)
 		unlock(t, lk)
-		got := ended(t, next, time.Second).lock
-		s.got(nil)
-		synctest.Wait()
+		got := s.granted(t, next, time.Second)
 		s.unlock(got, "two")
 	},
 	"a writer gives up waiting for a reader": func(t *testing.T, s *script) {
 		s.grain = 50 * time.Millisecond
-		_, err := s.other.RW("x").RLock(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(s.as("one"), 100*time.Millisecond)
-		defer cancel()
-		_, err = s.l.RW("x").Lock(ctx, redlock.WithRetry(time.Second, time.Second))
-		s.got(err)
+		require.NoError(t, errorOf(s.other.RW("x").RLock(t.Context())))
+		ctx := s.within(t, 100*time.Millisecond)
+		s.got(errorOf(s.l.RW("x").Lock(ctx, redlock.WithRetry(time.Second, time.Second))))
 	},
 	"canceled before": func(_ *testing.T, s *script) {
 		ctx, cancel := context.WithCancel(s.as("one"))
 		cancel()
-		_, err := s.l.Lock(ctx, "x")
-		s.got(err)
+		s.got(errorOf(s.l.Lock(ctx, "x")))
 	},
 	"no majority": func(_ *testing.T, s *script) {
 		s.down(2)
-		_, err := s.l.TryLock(s.as("one"), "x")
-		s.got(err)
+		s.got(errorOf(s.l.TryLock(s.as("one"), "x")))
 	},
 	"no majority for an extension and an unlock": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x", redlock.WithoutKeepalive())
@@ -304,8 +84,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		time.Sleep(time.Second)
 		require.NoError(t, s.l.Close())
 		s.got((<-next).err)
-		_, err := s.l.TryLock(s.as("three"), "x")
-		s.got(err)
+		s.got(errorOf(s.l.TryLock(s.as("three"), "x")))
 	},
 	"unlock after close": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x")
@@ -340,9 +119,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		next := locking(s.as("two"), s.l, "x")
 		time.Sleep(10 * time.Millisecond)
 		s.unlock(first, "three")
-		second := ended(t, next, 0).lock
-		s.got(nil)
-		synctest.Wait()
+		second := s.granted(t, next, 0)
 		require.NoError(t, second.Extend(s.as("four")))
 		time.Sleep(4 * time.Second) // the keepalive extends it once
 		s.unlock(second, "five")
@@ -354,9 +131,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		next := locking(s.as("two"), s.l, "x")
 		time.Sleep(10 * time.Millisecond)
 		s.unlock(first, "three")
-		second := ended(t, next, time.Second).lock
-		s.got(nil)
-		synctest.Wait()
+		second := s.granted(t, next, time.Second)
 		s.unlock(second, "four")
 	},
 	"minimum hold": func(t *testing.T, s *script) {
@@ -364,8 +139,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		time.Sleep(10 * time.Millisecond)
 		s.unlock(lk, "two")
 		time.Sleep(10 * time.Millisecond) // what the release still announces goes first
-		_, err := s.l.TryLock(s.as("three"), "x")
-		s.got(err)
+		s.got(errorOf(s.l.TryLock(s.as("three"), "x")))
 	},
 	"fenced": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x", redlock.WithFencing())
@@ -375,8 +149,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 	"one master is silent, and another has the name": func(t *testing.T, s *script) {
 		s.foreign("x", time.Minute, 1)
 		s.Master(0).Freeze()
-		_, err := s.l.TryLock(s.as("one"), "x")
-		s.got(err)
+		s.got(errorOf(s.l.TryLock(s.as("one"), "x")))
 	},
 	"every kind": func(t *testing.T, s *script) {
 		for _, acquire := range []func(ctx context.Context) (*redlock.Lock, error){
@@ -402,11 +175,8 @@ var scripts = map[string]func(t *testing.T, s *script){
 		}
 	},
 	"inspected": func(t *testing.T, s *script) {
-		_, err := s.l.Inspect(s.as("one"), "x")
-		require.NoError(t, err)
-		_, err = s.l.Nodes(s.as("two"))
-		require.NoError(t, err)
-		synctest.Wait()
+		require.NoError(t, errorOf(s.l.Inspect(s.as("one"), "x")))
+		require.NoError(t, errorOf(s.l.Nodes(s.as("two"))))
 	},
 	"released by its token": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x")
@@ -418,14 +188,12 @@ var scripts = map[string]func(t *testing.T, s *script){
 	"a master fails and returns": func(t *testing.T, s *script) {
 		s.Master(0).Stop()
 		for range 2 {
-			_, err := s.l.Inspect(s.as("one"), "x")
-			require.NoError(t, err)
+			require.NoError(t, errorOf(s.l.Inspect(s.as("one"), "x")))
 			time.Sleep(10 * time.Millisecond)
 		}
 		s.Master(0).Start()
 		time.Sleep(time.Second)
-		_, err := s.l.Inspect(s.as("two"), "x")
-		require.NoError(t, err)
+		require.NoError(t, errorOf(s.l.Inspect(s.as("two"), "x")))
 		time.Sleep(time.Second)
 		clear(s.votes)
 	},
@@ -484,36 +252,4 @@ func TestEventsSayWhatHappened(t *testing.T) {
 			}
 		})
 	}
-}
-
-// votesOf returns a sorted line for each vote, with the numbers of the masters that gave it.
-func votesOf(votes map[string]string) (lines []string) {
-	for vote, nodes := range votes {
-		lines = append(lines, vote+" Nodes="+nodes)
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// less returns what was counted since before.
-func less(now, before redlock.LockStats) redlock.LockStats {
-	n, b := reflect.ValueOf(&now).Elem(), reflect.ValueOf(before)
-	for i := range n.NumField() {
-		if field := n.Field(i); field.CanInt() {
-			field.SetInt(field.Int() - b.Field(i).Int())
-		}
-	}
-	for _, h := range []struct{ now, before *redlock.Histogram }{
-		{&now.Waits, &before.Waits}, {&now.Holds, &before.Holds},
-	} {
-		counts := slices.Clone(h.now.Counts)
-		for i := range counts {
-			counts[i] -= h.before.Counts[i]
-		}
-		h.now.Count, h.now.Sum, h.now.Counts = h.now.Count-h.before.Count, h.now.Sum-h.before.Sum, counts
-		if h.now.Count == 0 && h.now.Sum == 0 {
-			*h.now = redlock.Histogram{}
-		}
-	}
-	return now
 }
