@@ -55,15 +55,18 @@ func TestWhenARoundIsLost(t *testing.T) {
 		"it is held":            {[]*wire.Vote{denied(), failed(), denied()}, quorum.NoFirst, 0},
 		"one did not answer":    {[]*wire.Vote{failed(), nil, denied(), denied(), denied()}, quorum.NoFirst, 0},
 		"the first one granted": {[]*wire.Vote{granted(), denied(), said}, 0, 7 * time.Second},
+		"the first one denied":  {[]*wire.Vote{said, nil, nil}, 0, 7 * time.Second},
 		"one node":              {[]*wire.Vote{said}, quorum.NoFirst, 7 * time.Second},
 	} {
 		subCouncil(t, name, len(tt.votes), func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 			out := acquire(t, q, tt.first)
+			var last *wire.Vote
 			answered := 0
 			for i, v := range tt.votes {
 				if v == nil {
 					continue
 				}
+				last = v
 				pending(t, out, "the others may answer, and then the lock is held")
 				fakes[i].vote(t, "acquire", v)
 				if v.Verdict.Answered() {
@@ -73,9 +76,17 @@ func TestWhenARoundIsLost(t *testing.T) {
 			var d *quorum.DeniedError
 			require.ErrorAs(t, decided(t, out).err, &d)
 			assert.Equal(t, tt.wait, d.Wait)
-			assert.False(t, d.ByFirst)
+			byFirst := name == "the first one denied"
+			assert.Equal(t, byFirst, d.ByFirst)
 			require.Len(t, d.Votes(), answered, "those that arrived")
-			assert.Equal(t, tt.votes[len(tt.votes)-1].Data, d.Votes()[answered-1].Data)
+			assert.Equal(t, last.Data, d.Votes()[answered-1].Data)
+			for i, f := range fakes {
+				if byFirst && i > 0 {
+					assert.Empty(t, f.calls, "nothing was written there")
+				} else {
+					assert.Len(t, f.asked("release"), 1)
+				}
+			}
 			if name == "one did not answer" {
 				fakes[1].vote(t, "acquire", granted())
 				assert.Equal(t, wire.Granted, d.Votes()[0].Verdict, "a late one, too")
@@ -195,12 +206,7 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		out := make(chan outcome, 1)
-		go func() {
-			lease, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-			out <- outcome{lease, err}
-		}()
-		synctest.Wait()
+		out := asking{ctx: ctx, first: quorum.NoFirst}.acquire(t, q)
 		fakes[0].vote(t, "acquire", granted())
 		canceled := fakes[0].asked("acquire")[0].Canceled
 		assert.False(t, canceled.Load())
@@ -214,34 +220,6 @@ func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		}
 		fakes[1].vote(t, "acquire", granted())
 		fakes[2].vote(t, "acquire", granted()) // a majority, too late: Acquire has returned
-	})
-}
-
-func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = q.Read(ctx, ops{}.Acquire(&terms, time.Now()), terms.Timeout)
-	require.ErrorIs(t, err, context.Canceled)
-	for _, f := range fakes {
-		assert.Empty(t, f.calls)
-	}
-}
-
-func TestOthersAreNotAskedIfTheFirstNodeDenies(t *testing.T) {
-	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		out := acquire(t, q, 1)
-		assert.Empty(t, fakes[0].calls)
-		fakes[1].vote(t, "acquire", denied())
-		var d *quorum.DeniedError
-		require.ErrorAs(t, decided(t, out).err, &d)
-		assert.True(t, d.ByFirst)
-		assert.Len(t, fakes[1].asked("release"), 1)
-		assert.Empty(t, fakes[0].calls, "nothing was written there")
-		assert.Empty(t, fakes[2].calls)
 	})
 }
 
@@ -280,55 +258,6 @@ func TestOthersAreAskedIfTheFirstNodeGrantsOrFails(t *testing.T) {
 	}
 }
 
-func TestCallsReturnWhenTheQuorumIsClosing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		closing := make(chan struct{})
-		q, fakes := council(t, 3, func(c *quorum.Config) { c.Closing = closing })
-		out := acquire(t, q, quorum.NoFirst)
-		read := make(chan error, 1)
-		ctx := t.Context()
-		go func() {
-			_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout)
-			read <- err
-		}()
-		pending(t, out, "no node has answered")
-		close(closing)
-		require.ErrorIs(t, decided(t, out).err, quorum.ErrClosing)
-		require.ErrorIs(t, <-read, quorum.ErrClosing)
-		assert.Len(t, fakes[0].asked("release"), 1)
-	})
-}
-
-func TestAReadEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q, _ := council(t, 3)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout)
-		require.ErrorIs(t, err, context.Canceled)
-	})
-}
-
-// A dropped request says nothing about the node.
-func TestADroppedRequestDoesNotEndAPermanentFailure(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	for _, f := range fakes {
-		f.answers(&wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}})
-	}
-	failures := new(quorum.PermanentFailures)
-	var permanent *quorum.PermanentError
-	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
-	require.ErrorAs(t, err, &permanent)
-	for _, f := range fakes {
-		f.answers(&wire.Vote{Verdict: wire.Failed, Unsent: true, Err: node.ErrDropped})
-	}
-	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
-	require.ErrorAs(t, err, &permanent)
-}
-
 func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 	t.Parallel()
 	for _, v := range []*wire.Vote{granted(), denied(), failed(), unknown()} {
@@ -347,12 +276,7 @@ func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 func TestAcquireCanceledBeforeTheOthersAreAsked(t *testing.T) {
 	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 		ctx, cancel := context.WithCancel(t.Context())
-		out := make(chan outcome, 1)
-		go func() {
-			lease, err := q.Acquire(ctx, ops{}, &terms, 0, new(quorum.PermanentFailures))
-			out <- outcome{lease, err}
-		}()
-		synctest.Wait()
+		out := asking{ctx: ctx}.acquire(t, q)
 		cancel()
 		require.ErrorIs(t, decided(t, out).err, context.Canceled)
 		assert.Len(t, fakes[0].asked("release"), 1)
@@ -386,81 +310,5 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 			}
 			require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum, "order %v", order)
 		})
-	})
-}
-
-// Permanent failures of a majority end the wait.
-func TestWhichFailuresArePermanent(t *testing.T) {
-	t.Parallel()
-	identity := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}} }
-	x := func(v *wire.Vote) *wire.Vote { return from("x", v) }
-	type round struct {
-		permanent bool // after it
-		votes     []*wire.Vote
-	}
-	ends := func(votes ...*wire.Vote) round { return round{true, votes} }
-	waits := func(votes ...*wire.Vote) round { return round{false, votes} }
-	for name, tt := range map[string]struct {
-		rounds  []round
-		callers bool // each round is another caller's
-	}{
-		"a majority": {rounds: []round{ends(identity(), identity(), granted())}},
-		"a minority": {rounds: []round{waits(identity(), failed(), granted())}},
-		"a majority of five": {rounds: []round{
-			ends(failed(), identity(), identity(), failed(), identity()),
-		}},
-		"temporary failures":                 {rounds: []round{waits(failed(), failed(), unknown())}},
-		"one server under three names":       {rounds: []round{ends(x(granted()), x(denied()), x(denied()))}},
-		"the second name granted":            {rounds: []round{ends(x(denied()), x(granted()), x(denied()))}},
-		"the third name granted":             {rounds: []round{ends(x(denied()), x(denied()), x(granted()))}},
-		"the name whose denial is overruled": {rounds: []round{ends(identity(), x(denied()), x(granted()))}},
-		// An error reply such as OOM also identifies the server.
-		"nodes that recover": {rounds: []round{
-			ends(identity(), identity(), identity()), waits(from("a", granted()), from("b", failed()), identity()),
-		}},
-		// A right may be missing only for the names that one caller locks.
-		"those of another caller": {rounds: []round{
-			ends(identity(), identity(), identity()), waits(failed(), failed(), failed()),
-		}, callers: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			q, fakes := council(t, len(tt.rounds[0].votes))
-			failures := new(quorum.PermanentFailures)
-			for i, r := range tt.rounds {
-				for i, f := range fakes {
-					f.answers(r.votes[i])
-				}
-				if tt.callers {
-					failures = new(quorum.PermanentFailures)
-				}
-				_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
-				require.ErrorIs(t, err, quorum.ErrNoQuorum)
-				var permanent *quorum.PermanentError
-				assert.Equal(t, r.permanent, assertAs(err, &permanent), "round %d", i)
-			}
-		})
-	}
-}
-
-// A node that refuses SET may answer the release of the failed acquire.
-func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
-	inCouncil(t, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		refused := &wire.Vote{Verdict: wire.Failed, Err: &node.IdentityError{Err: errDown}}
-		var permanent *quorum.PermanentError
-		failures := new(quorum.PermanentFailures)
-		for round := range 2 {
-			out := acquireAgain(t, q, quorum.NoFirst, failures)
-			for i, f := range fakes {
-				f.vote(t, "acquire", []*wire.Vote{failed(), failed(), refused, refused, refused}[i])
-				synctest.Wait()
-			}
-			for _, f := range fakes {
-				f.vote(t, "release", denied())
-			}
-			o := decided(t, out)
-			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
-			assert.Equal(t, round == 1, assertAs(o.err, &permanent), "round %d", round)
-		}
 	})
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -82,4 +84,85 @@ func TestAFailedExtensionBuildsNoText(t *testing.T) {
 	err := result()
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.ErrorIs(t, err, unread{t})
+}
+
+// Permanent failures of a majority end the wait.
+func TestWhichFailuresArePermanent(t *testing.T) {
+	t.Parallel()
+	identity := func() *wire.Vote { return &wire.Vote{Verdict: wire.Unknown, Err: &node.IdentityError{Err: errDown}} }
+	dropped := func() *wire.Vote { return &wire.Vote{Verdict: wire.Failed, Unsent: true, Err: node.ErrDropped} }
+	x := func(v *wire.Vote) *wire.Vote { return from("x", v) }
+	type round struct {
+		permanent bool // after it
+		votes     []*wire.Vote
+	}
+	ends := func(votes ...*wire.Vote) round { return round{true, votes} }
+	waits := func(votes ...*wire.Vote) round { return round{false, votes} }
+	for name, tt := range map[string]struct {
+		rounds  []round
+		callers bool // each round is another caller's
+	}{
+		"a majority": {rounds: []round{ends(identity(), identity(), granted())}},
+		"a minority": {rounds: []round{waits(identity(), failed(), granted())}},
+		"a majority of five": {rounds: []round{
+			ends(failed(), identity(), identity(), failed(), identity()),
+		}},
+		"temporary failures":                 {rounds: []round{waits(failed(), failed(), unknown())}},
+		"one server under three names":       {rounds: []round{ends(x(granted()), x(denied()), x(denied()))}},
+		"the second name granted":            {rounds: []round{ends(x(denied()), x(granted()), x(denied()))}},
+		"the third name granted":             {rounds: []round{ends(x(denied()), x(denied()), x(granted()))}},
+		"the name whose denial is overruled": {rounds: []round{ends(identity(), x(denied()), x(granted()))}},
+		// An error reply such as OOM also identifies the server.
+		"nodes that recover": {rounds: []round{
+			ends(identity(), identity(), identity()), waits(from("a", granted()), from("b", failed()), identity()),
+		}},
+		// A dropped request says nothing about the node.
+		"requests that are dropped": {rounds: []round{
+			ends(identity(), identity(), identity()), ends(dropped(), dropped(), dropped()),
+		}},
+		// A right may be missing only for the names that one caller locks.
+		"those of another caller": {rounds: []round{
+			ends(identity(), identity(), identity()), waits(failed(), failed(), failed()),
+		}, callers: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q, fakes := council(t, len(tt.rounds[0].votes))
+			failures := new(quorum.PermanentFailures)
+			for i, r := range tt.rounds {
+				for i, f := range fakes {
+					f.answers(r.votes[i])
+				}
+				if tt.callers {
+					failures = new(quorum.PermanentFailures)
+				}
+				_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
+				require.ErrorIs(t, err, quorum.ErrNoQuorum)
+				var permanent *quorum.PermanentError
+				assert.Equal(t, r.permanent, assertAs(err, &permanent), "round %d", i)
+			}
+		})
+	}
+}
+
+// A node that refuses SET may answer the release of the failed acquire.
+func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
+	inCouncil(t, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+		refused := &wire.Vote{Verdict: wire.Failed, Err: &node.IdentityError{Err: errDown}}
+		var permanent *quorum.PermanentError
+		failures := new(quorum.PermanentFailures)
+		for round := range 2 {
+			out := asking{first: quorum.NoFirst, failures: failures}.acquire(t, q)
+			for i, f := range fakes {
+				f.vote(t, "acquire", []*wire.Vote{failed(), failed(), refused, refused, refused}[i])
+				synctest.Wait()
+			}
+			for _, f := range fakes {
+				f.vote(t, "release", denied())
+			}
+			o := decided(t, out)
+			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
+			assert.Equal(t, round == 1, assertAs(o.err, &permanent), "round %d", round)
+		}
+	})
 }

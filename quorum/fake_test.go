@@ -1,6 +1,8 @@
 package quorum_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/link"
@@ -16,6 +19,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDown = errors.New("down")
 
@@ -173,15 +178,30 @@ type outcome struct {
 // acquire calls Acquire in a goroutine of a bubble, and returns once every goroutine waits.
 func acquire(t *testing.T, q *quorum.Quorum, first int) <-chan outcome {
 	t.Helper()
-	return acquireAgain(t, q, first, new(quorum.PermanentFailures))
+	return asking{first: first}.acquire(t, q)
 }
 
-func acquireAgain(t *testing.T, q *quorum.Quorum, first int, failures *quorum.PermanentFailures) <-chan outcome {
+// asking is a call of Acquire. What is not set is as usual.
+type asking struct {
+	ctx      context.Context
+	ops      quorum.Ops
+	terms    *quorum.Terms
+	first    int
+	failures *quorum.PermanentFailures
+}
+
+func (a asking) acquire(t *testing.T, q *quorum.Quorum) <-chan outcome {
 	t.Helper()
+	if a.ctx == nil {
+		a.ctx = t.Context()
+	}
+	if a.ops == nil {
+		a.ops = ops{}
+	}
+	a.terms, a.failures = cmp.Or(a.terms, &terms), cmp.Or(a.failures, new(quorum.PermanentFailures))
 	out := make(chan outcome, 1)
-	ctx := t.Context()
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, &terms, first, failures)
+		lease, err := q.Acquire(a.ctx, a.ops, a.terms, a.first, a.failures)
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()

@@ -2,6 +2,8 @@ package quorum_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,202 +28,124 @@ func fencing() quorum.Terms {
 	return with
 }
 
-// acquireFenced is like acquire, with a fencing token.
-func acquireFenced(t *testing.T, ctx context.Context, q *quorum.Quorum, terms quorum.Terms) <-chan outcome {
-	t.Helper()
-	return acquireWith(t, ctx, q, ops{}, terms)
-}
-
 // overlapping are operations of a lease that may overlap others.
 type overlapping struct{ ops }
 
 func (overlapping) Overlaps() bool { return true }
 
-func acquireWith(
-	t *testing.T, ctx context.Context, q *quorum.Quorum, ops quorum.Ops, terms quorum.Terms,
-) <-chan outcome {
-	t.Helper()
-	out := make(chan outcome, 1)
-	go func() {
-		lease, err := q.Acquire(ctx, ops, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-		out <- outcome{lease, err}
-	}()
-	synctest.Wait()
-	return out
-}
-
-// fencedOverThree acquires a fenced lease over three masters, of which A counts 5 and B 7, and C has not answered: 7 is
-// written back to A and C.
-func fencedOverThree(t *testing.T) (<-chan outcome, []*fake) {
-	t.Helper()
-	return fencedWith(t, t.Context())
-}
-
-func fencedWith(t *testing.T, ctx context.Context, change ...func(*quorum.Config)) (<-chan outcome, []*fake) {
-	t.Helper()
-	q, fakes := council(t, 3, change...)
-	out := acquireFenced(t, ctx, q, fencing())
-	fakes[0].vote(t, "acquire", numbered(granted(), 5))
-	fakes[1].vote(t, "acquire", numbered(granted(), 7))
-	pending(t, out, "no majority agrees on a token")
-	require.Empty(t, fakes[1].asked("raise"), "it granted the token")
-	return out, fakes
-}
-
-// Two concurrent readers see different counts, and each writes back the count that it saw. The reader that finds a
-// larger count shares it.
-func TestATokenThatAnotherReaderRaisedIsShared(t *testing.T) {
+// The votes on a fenced acquire over three masters, in order. Only the last one decides. Masters that count differently
+// are asked to take the largest token: it is written back.
+func TestWhichTokenAFencedAcquireGets(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := fencedOverThree(t)
-		fakes[0].vote(t, "raise", numbered(denied(), 9))
-		pending(t, out, "7 may still get a majority")
-		fakes[2].vote(t, "raise", numbered(denied(), 9))
-		pending(t, out, "9 has none yet")
-		require.Len(t, fakes[1].asked("raise"), 1, "B counted 7, which is not the token any more")
-		fakes[0].vote(t, "raise", numbered(granted(), 9))
-		pending(t, out, "one master is no majority")
-		fakes[1].vote(t, "raise", numbered(granted(), 9))
-		got := decided(t, out)
-		require.NoError(t, got.err)
-		assert.EqualValues(t, 9, got.lease.Fence())
-	})
-}
-
-// overlappingOverThree acquires a fenced lease that may overlap others. A counts 5 and B 7, and C has not answered: 7
-// is written back to A.
-func overlappingOverThree(t *testing.T) (<-chan outcome, []*fake) {
-	t.Helper()
-	q, fakes := council(t, 3)
-	out := acquireWith(t, t.Context(), q, overlapping{}, fencing())
-	fakes[0].vote(t, "acquire", numbered(granted(), 5))
-	fakes[1].vote(t, "acquire", numbered(granted(), 7))
-	return out, fakes
-}
-
-// A node whose grant is not known may have granted the lease with more than the token, and would take it nevertheless.
-func TestATokenOfOverlappingLeasesIsRaisedWhereTheGrantIsKnown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := overlappingOverThree(t)
-		pending(t, out, "no majority agrees on a token")
-		require.Len(t, fakes[0].asked("raise"), 1)
-		require.Empty(t, fakes[1].asked("raise"), "it granted the token")
-		require.Empty(t, fakes[2].asked("raise"), "it has not answered")
-		fakes[2].vote(t, "acquire", numbered(granted(), 9))
-		pending(t, out, "the token is 7")
-		fakes[0].vote(t, "raise", numbered(granted(), 7))
-		got := decided(t, out)
-		require.NoError(t, got.err)
-		assert.EqualValues(t, 7, got.lease.Fence())
-	})
-}
-
-// A node whose grant arrives during the write-back may take the place of one that does not answer it.
-func TestATokenOfOverlappingLeasesIsRaisedAgainAfterMoreGrants(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := overlappingOverThree(t)
-		pending(t, out, "the token is to be raised")
-		fakes[2].vote(t, "acquire", numbered(granted(), 9))
-		fakes[0].vote(t, "raise", unknown())
-		pending(t, out, "the token is 9 now")
-		require.Len(t, fakes[1].asked("raise"), 1)
-		require.Empty(t, fakes[2].asked("raise"), "it granted the token")
-		fakes[1].vote(t, "raise", numbered(granted(), 9))
-		got := decided(t, out)
-		require.NoError(t, got.err)
-		assert.EqualValues(t, 9, got.lease.Fence())
-	})
-}
-
-func TestATokenOfOverlappingLeasesThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := overlappingOverThree(t)
-		pending(t, out, "the token is to be raised")
-		fakes[0].vote(t, "raise", unknown())
-		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
-	})
-}
-
-func TestATokenThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := fencedOverThree(t)
-		fakes[0].vote(t, "raise", denied()) // the lease's token is gone
-		fakes[2].vote(t, "raise", denied())
-		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
-		assert.Len(t, fakes[0].asked("raise"), 1)
-		assert.Len(t, fakes[0].asked("release"), 1)
-	})
-}
-
-func TestATokenIsNotRaisedBeyondTheValidity(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := fencedOverThree(t)
-		time.Sleep(terms.TTL)
-		fakes[0].vote(t, "raise", numbered(denied(), 9))
-		fakes[2].vote(t, "raise", numbered(denied(), 9))
-		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
-		assert.Len(t, fakes[0].asked("raise"), 1)
-	})
-}
-
-func TestATokenOfAMajorityIsNotWrittenBack(t *testing.T) {
-	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		out := acquireFenced(t, t.Context(), q, fencing())
-		require.True(t, fakes[0].asked("acquire")[0].RequireTrusted)
-		fakes[0].vote(t, "acquire", numbered(granted(), 7))
-		fakes[1].vote(t, "acquire", numbered(granted(), 7))
-		got := decided(t, out)
-		require.NoError(t, got.err)
-		assert.EqualValues(t, 7, got.lease.Fence())
-		for _, f := range fakes {
-			assert.Empty(t, f.asked("raise"))
-		}
-	})
-}
-
-func TestATokenThatIsWrittenBackCountsWhereItWasGranted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var traced []string
-		out, fakes := fencedWith(t, t.Context(), func(c *quorum.Config) {
-			c.OnVote = func(master string, op *wire.Op, _ wire.Vote) { traced = append(traced, master+" "+op.Name) }
+	type turn struct {
+		master int
+		op     string
+		vote   *wire.Vote
+	}
+	counts := func(master int, n int64) turn { return turn{master, "acquire", numbered(granted(), n)} }
+	owned := func(master int, n int64) turn {
+		grant := counts(master, n)
+		grant.vote.Owned = true
+		return grant
+	}
+	takes := func(master int, n int64) turn { return turn{master, "raise", numbered(granted(), n)} }
+	hasMore := func(master int, n int64) turn { return turn{master, "raise", numbered(denied(), n)} }
+	gone := func(master int) turn { return turn{master, "raise", denied()} } // the lease's token is
+	silent := func(master int) turn { return turn{master, "raise", unknown()} }
+	for name, tt := range map[string]struct {
+		ops    quorum.Ops
+		votes  []turn
+		late   time.Duration // after the first two votes
+		token  int64         // 0: no majority has it
+		raised [3]int        // how often each master is asked to take a token
+	}{
+		"a majority counts it": {votes: []turn{counts(0, 7), counts(1, 7)}, token: 7},
+		"a master takes it":    {votes: []turn{counts(0, 5), counts(1, 7), takes(0, 7)}, token: 7, raised: [3]int{1, 0, 1}},
+		"it is taken too late": {
+			votes: []turn{counts(0, 5), counts(1, 7), takes(0, 7)}, late: terms.TTL, raised: [3]int{1, 0, 1},
+		},
+		"no majority takes it": {votes: []turn{counts(0, 5), counts(1, 7), gone(0), gone(2)}, raised: [3]int{1, 0, 1}},
+		"another reader's, later": {
+			votes: []turn{counts(0, 5), counts(1, 7), hasMore(0, 9), hasMore(2, 9)}, late: terms.TTL, raised: [3]int{1, 0, 1},
+		},
+		// Two concurrent readers write back what each saw. The one that finds a larger count shares it.
+		"another reader's": {
+			votes:  []turn{counts(0, 5), counts(1, 7), hasMore(0, 9), hasMore(2, 9), takes(0, 9), takes(1, 9)},
+			token:  9,
+			raised: [3]int{2, 1, 2},
+		},
+		// The owner's other holds have 7. The round continues until a majority has returned it.
+		"the owner's":               {votes: []turn{counts(0, 5), owned(1, 7), owned(2, 7)}, token: 7},
+		"the owner's, one has more": {votes: []turn{counts(0, 9), owned(1, 7), owned(2, 7)}, token: 7},
+		// A node whose grant is not known may have granted the lease with more, and would take the token nevertheless.
+		"overlapping: a known grant takes it": {
+			ops: overlapping{}, votes: []turn{counts(0, 5), counts(1, 7), counts(2, 9), takes(0, 7)}, token: 7,
+			raised: [3]int{1, 0, 0},
+		},
+		// A node whose grant arrives during the write-back may take the place of one that does not answer it.
+		"overlapping: raised again after more grants": {
+			ops: overlapping{}, votes: []turn{counts(0, 5), counts(1, 7), counts(2, 9), silent(0), takes(1, 9)}, token: 9,
+			raised: [3]int{2, 1, 0},
+		},
+		"overlapping: no majority takes it": {
+			ops: overlapping{}, votes: []turn{counts(0, 5), counts(1, 7), silent(0)}, raised: [3]int{1, 0, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				traced := 0
+				q, fakes := council(t, 3, func(c *quorum.Config) {
+					c.OnVote = func(string, *wire.Op, wire.Vote) { traced++ }
+				})
+				fencing := fencing()
+				out := asking{ops: tt.ops, terms: &fencing, first: quorum.NoFirst}.acquire(t, q)
+				require.True(t, fakes[0].asked("acquire")[0].RequireTrusted)
+				for i, v := range tt.votes {
+					pending(t, out, fmt.Sprintf("before vote %d", i))
+					if i == 2 {
+						time.Sleep(tt.late)
+					}
+					fakes[v.master].vote(t, v.op, v.vote)
+				}
+				got := decided(t, out)
+				assert.Equal(t, len(tt.votes), traced, "a master that is not asked gives no vote")
+				for i, f := range fakes {
+					assert.Len(t, f.asked("raise"), tt.raised[i], f.name)
+				}
+				if tt.token == 0 {
+					require.ErrorIs(t, got.err, quorum.ErrNoQuorum)
+					assert.Len(t, fakes[0].asked("release"), 1)
+					return
+				}
+				require.NoError(t, got.err)
+				assert.Equal(t, tt.token, got.lease.Fence())
+			})
 		})
-		assert.Equal(t, []string{"A acquire", "B acquire"}, traced, "B gives no vote: it is not asked")
-		fakes[0].vote(t, "raise", numbered(granted(), 7))
-		got := decided(t, out)
-		require.NoError(t, got.err)
-		assert.EqualValues(t, 7, got.lease.Fence())
-	})
-}
-
-func TestATokenThatIsWrittenBackTooLateDoesNotCount(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out, fakes := fencedOverThree(t)
-		time.Sleep(terms.TTL)
-		fakes[0].vote(t, "raise", numbered(granted(), 7))
-		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
-	})
+	}
 }
 
 func TestTheWriteBackEndsWithItsContextAndTheQuorum(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		out, _ := fencedWith(t, ctx)
-		cancel()
-		require.ErrorIs(t, decided(t, out).err, context.Canceled)
-
-		closing := make(chan struct{})
-		out, _ = fencedWith(t, t.Context(), func(c *quorum.Config) { c.Closing = closing })
-		close(closing)
-		require.ErrorIs(t, decided(t, out).err, quorum.ErrClosing)
-	})
+	for _, want := range []error{context.Canceled, quorum.ErrClosing} {
+		synctest.Test(t, func(t *testing.T) {
+			closing := make(chan struct{})
+			q, fakes := council(t, 3, func(c *quorum.Config) { c.Closing = closing })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			fencing := fencing()
+			out := asking{ctx: ctx, terms: &fencing, first: quorum.NoFirst}.acquire(t, q)
+			fakes[0].vote(t, "acquire", numbered(granted(), 5))
+			fakes[1].vote(t, "acquire", numbered(granted(), 7))
+			pending(t, out, "no majority agrees on a token")
+			if errors.Is(want, context.Canceled) {
+				cancel()
+			} else {
+				close(closing)
+			}
+			require.ErrorIs(t, decided(t, out).err, want)
+		})
+	}
 }
 
 // A round with fencing waits for more votes only if they could prevent a new token for an owner that has one.
@@ -273,30 +197,4 @@ func TestWhenARoundWithFencingIsDecided(t *testing.T) {
 			assert.Equal(t, tt.decided, tally.FenceDecided())
 		})
 	}
-}
-
-// The owner's other holds have the token 7. The round continues until a majority has returned it.
-func TestAnAcquireWaitsForTheTokenOfTheOwner(t *testing.T) {
-	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		for _, f := range []*fake{fakes[0], fakes[1]} {
-			f.answers(numbered(granted(), 7))
-		}
-		out := acquireFenced(t, t.Context(), q, fencing())
-		require.NoError(t, decided(t, out).err)
-
-		owned := numbered(granted(), 7)
-		owned.Owned = true
-		for _, other := range []int64{5, 9} {
-			q, fakes = council(t, 3)
-			out = acquireFenced(t, t.Context(), q, fencing())
-			fakes[0].vote(t, "acquire", numbered(granted(), other))
-			fakes[1].vote(t, "acquire", owned)
-			pending(t, out, "C may know the owner's token")
-			assert.Empty(t, fakes[0].asked("raise"))
-			fakes[2].vote(t, "acquire", owned)
-			got := decided(t, out)
-			require.NoError(t, got.err)
-			assert.EqualValues(t, 7, got.lease.Fence())
-		}
-	})
 }

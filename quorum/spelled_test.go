@@ -93,12 +93,7 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 			terms := terms
 			terms.Fencing = tt.fenced
 			ctx, cancel := context.WithCancel(t.Context())
-			out := make(chan outcome, 1)
-			go func() {
-				lease, err := q.Acquire(ctx, spelled{}, &terms, tt.first-1, new(quorum.PermanentFailures))
-				out <- outcome{lease, err}
-			}()
-			synctest.Wait()
+			out := asking{ctx: ctx, ops: spelled{}, terms: &terms, first: tt.first - 1}.acquire(t, q)
 			time.Sleep(tt.late)
 			for i, f := range fakes {
 				if tt.votes[i] == nil {
@@ -146,12 +141,7 @@ func TestAReleaseIsAnnouncedForAGrantThatIsNotCountedYet(t *testing.T) {
 			}
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		out := make(chan error, 1)
-		go func() {
-			_, err := q.Acquire(ctx, spelled{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-			out <- err
-		}()
-		synctest.Wait()
+		out := asking{ctx: ctx, ops: spelled{}, first: quorum.NoFirst}.acquire(t, q)
 		calls := fakes[1].asked("acquire")
 		require.NotEmpty(t, calls)
 		go calls[0].Voter.Vote(calls[0].Index, *granted())
@@ -159,7 +149,7 @@ func TestAReleaseIsAnnouncedForAGrantThatIsNotCountedYet(t *testing.T) {
 		fakes[0].vote(t, "acquire", granted())
 		fakes[2].vote(t, "acquire", denied())
 		cancel()
-		require.ErrorIs(t, <-out, context.Canceled)
+		require.ErrorIs(t, (<-out).err, context.Canceled)
 		for _, f := range fakes {
 			require.Len(t, f.asked("release"), 1)
 			assert.Equal(t, "announce true", f.asked("release")[0].Op.Lock)
@@ -240,32 +230,58 @@ func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
 	assert.Same(t, acquire.Written, release.OnlyIfWritten)
 }
 
-// The vote on the acquire may arrive after the vote on an extension, which says more.
-func TestALateVoteOnTheAcquireDoesNotReplaceThatOnAnExtension(t *testing.T) {
+// The release must outlive every request that may still reach the node.
+func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name    string
-		extend  *wire.Vote
-		acquire *wire.Vote // late
-		durable bool
-		expires bool
+		name            string
+		acquire         *wire.Vote
+		extend          *wire.Vote // nil: not answered yet
+		late            *wire.Vote // on the acquire, after the vote on the extension, which says more
+		durable, giveUp bool
 	}{
-		{"granted", granted(), unknown(), true, true},
-		{"denied", denied(), granted(), false, false},
-		{"unknown", unknown(), granted(), true, false},
-		{"healed", healed(), denied(), true, true},
-		{"failed", failed(), unknown(), true, false},
+		{"extended", granted(), granted(), nil, true, true},
+		{"healed", denied(), healed(), nil, true, true},
+		{"extended within the restart window", denied(), guarded(), nil, true, true},
+		{"acquired within the restart window", guarded(), failed(), nil, true, true},
+		{"held by another", granted(), denied(), nil, false, false},
+		{"never executed", granted(), failed(), nil, true, true},
+		{"neither operation was executed", unsent(), unsent(), nil, false, false},
+		{"perhaps executed", granted(), unknown(), nil, true, false},
+		{"perhaps executed, the acquire denied", denied(), unknown(), nil, true, false},
+		{"in flight", granted(), nil, nil, true, false},
+		{"in flight, the acquire denied", denied(), nil, nil, true, false},
+		{"in flight, the acquire unsent", unsent(), nil, nil, true, false},
+		{"extended, the acquire late and unknown", nil, granted(), unknown(), true, true},
+		{"held by another, the acquire late", nil, denied(), granted(), false, false},
+		{"perhaps executed, the acquire late", nil, unknown(), granted(), true, false},
+		{"healed, the acquire late", nil, healed(), denied(), true, true},
+		{"never executed, the acquire late and unknown", nil, failed(), unknown(), true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			lease, fakes := spelledLease(t, granted(), granted(), nil)
-			lease.Extend(func(error) {})
-			fakes[2].vote(t, "extend", tt.extend)
-			fakes[2].vote(t, "acquire", tt.acquire)
+			q, fakes := council(t, 3)
+			answer(fakes, tt.acquire, granted(), granted())
+			lease := acquired(t, q, &terms)
+			fakes[0].script = nil
+			lease.Extend(func(err error) { require.NoError(t, err) })
+			if tt.extend != nil {
+				fakes[0].vote(t, "extend", tt.extend)
+			}
+			if tt.late != nil {
+				fakes[0].vote(t, "acquire", tt.late)
+			}
 			lease.Release(false, nil)
-			delivery := fakes[2].asked("release")[0]
-			assert.Equal(t, tt.durable, delivery.Durable)
-			assert.Equal(t, tt.expires, delivery.HasKeys)
+			releases := fakes[0].asked("release")
+			if !tt.durable {
+				for _, r := range releases {
+					assert.False(t, r.Durable)
+				}
+				return
+			}
+			require.Len(t, releases, 1)
+			assert.True(t, releases[0].Durable)
+			assert.Equal(t, tt.giveUp, releases[0].HasKeys, "may be given up")
 		})
 	}
 }

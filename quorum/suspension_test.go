@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -172,6 +173,58 @@ func TestFreezeIfDueMakesTheDeadlineFinal(t *testing.T) {
 			assert.True(t, lease.FreezeIfDue(0), "it stays final")
 			require.ErrorIs(t, extend(t, lease)(), quorum.ErrEnded)
 			assert.Equal(t, until, lease.Until())
+		})
+	}
+}
+
+// hinting records the times that become hints.
+type hinting struct {
+	ops
+	hints *[]time.Time
+}
+
+func (h hinting) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
+	*h.hints = append(*h.hints, asked)
+	return h.ops.Acquire(t, asked)
+}
+
+// TestAFencedAcquireIsNotOlderThanThreeTimeouts has the votes arrive late, as in a process that was paused after its
+// requests were sent.
+func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name          string
+		fencing       bool
+		after, asleep time.Duration
+		want          error
+	}{
+		{"in time", true, 3 * terms.Timeout, 0, nil},
+		{"too late", true, 3*terms.Timeout + 1, 0, quorum.ErrNoQuorum},
+		{"the machine slept", true, terms.Timeout, 2*terms.Timeout + 1, quorum.ErrNoQuorum},
+		{"too late, without fencing", false, 3*terms.Timeout + 1, 0, nil},
+	} {
+		subSleeper(t, tt.name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+			terms := terms
+			terms.Fencing = tt.fencing
+			var hints []time.Time
+			start := time.Now()
+			out := asking{ops: hinting{hints: &hints}, terms: &terms, first: quorum.NoFirst}.acquire(t, q)
+			time.Sleep(tt.after)
+			s.sleep(tt.asleep)
+			for _, f := range fakes {
+				f.vote(t, "acquire", &wire.Vote{Verdict: wire.Granted, Number: 7})
+			}
+			got := <-out
+			if tt.fencing {
+				require.Equal(t, []time.Time{start}, hints, "the start of the stopwatch on the wall clock")
+			}
+			require.ErrorIs(t, got.err, tt.want)
+			if tt.want != nil {
+				assert.ErrorContains(t, got.err, "too late for a fencing token")
+				for _, f := range fakes {
+					assert.Len(t, f.asked("release"), 1)
+				}
+			}
 		})
 	}
 }
