@@ -248,10 +248,8 @@ func headings(text string) (anchors []string) {
 // Code that a document shows is code that a test runs: each of its Go, SQL and Lua blocks stands in one of these files,
 // indentation aside. What stands here for each block names the file, so that none passes by standing somewhere else.
 var shown = map[string][]string{
-	"README.md": {"examples/quickstart/main.go", "example_masters_test.go"},
-	"docs/fencing.md": {
-		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua",
-	},
+	"README.md":       {"examples/quickstart/main.go", "example_masters_test.go"},
+	"docs/fencing.md": {"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua"},
 	"docs/masters.md": {"internal/stacktest/fleet_test.go"},
 	"docs/locks.md": slices.Concat(
 		[]string{"example_kinds_test.go", "example_context_test.go"},

@@ -25,10 +25,7 @@ func Gather(votes []wire.Vote, need int) Holding {
 // BlockQueues blocks every wait queue of the Locker until the returned function is called. It has a lock whose lease is
 // read while the queues are locked, when the lock is handed over.
 func (l *Locker) BlockQueues() (unblock func()) {
-	request := waitqueue.Request{
-		Names: []string{"blocked"}, Width: 1,
-		Policy: blockingLock{}.Policy(),
-	}
+	request := waitqueue.Request{Names: []string{"blocked"}, Width: 1, Policy: blockingLock{}.Policy()}
 	var holder, next waitqueue.Waiter
 	l.queues.Join(&holder, request)
 	l.queues.Join(&next, request)

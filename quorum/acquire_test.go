@@ -168,9 +168,7 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 		{"failed", failed(), true, false, false},
 		{"dropped before it was written", unsent(), false, false, false},
 		{"unknown", unknown(), true, true, false},
-		{
-			"granted within the window", &wire.Vote{Verdict: wire.Unknown, Err: &node.RestartError{}}, true, true, false,
-		},
+		{"granted within the window", &wire.Vote{Verdict: wire.Unknown, Err: &node.RestartError{}}, true, true, false},
 		{"not answered yet", nil, true, true, false},
 	} {
 		subCouncil(t, tt.name, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {

@@ -54,10 +54,7 @@ func TestNodeErrorsAreGroupedByTheirReason(t *testing.T) {
 
 func TestALongReplyIsCut(t *testing.T) {
 	t.Parallel()
-	for length, want := range map[int]string{
-		320: strings.Repeat("x", 320),
-		321: strings.Repeat("x", 320) + "…",
-	} {
+	for length, want := range map[int]string{320: strings.Repeat("x", 320), 321: strings.Repeat("x", 320) + "…"} {
 		err := &quorum.NodeError{Node: "A", Op: "acquire", Err: errors.New(strings.Repeat("x", length))}
 		assert.Equal(t, "A: acquire: "+want, err.Error())
 	}
@@ -102,11 +99,9 @@ func TestWhichFailuresArePermanent(t *testing.T) {
 		rounds  []round
 		callers bool // each round is another caller's
 	}{
-		"a majority": {rounds: []round{ends(identity(), identity(), granted())}},
-		"a minority": {rounds: []round{waits(identity(), failed(), granted())}},
-		"a majority of five": {rounds: []round{
-			ends(failed(), identity(), identity(), failed(), identity()),
-		}},
+		"a majority":                         {rounds: []round{ends(identity(), identity(), granted())}},
+		"a minority":                         {rounds: []round{waits(identity(), failed(), granted())}},
+		"a majority of five":                 {rounds: []round{ends(failed(), identity(), identity(), failed(), identity())}},
 		"temporary failures":                 {rounds: []round{waits(failed(), failed(), unknown())}},
 		"one server under three names":       {rounds: []round{ends(x(granted()), x(denied()), x(denied()))}},
 		"the second name granted":            {rounds: []round{ends(x(denied()), x(granted()), x(denied()))}},

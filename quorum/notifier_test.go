@@ -271,7 +271,5 @@ func (m *modelState) key() string {
 	if m.waiter == probes {
 		asked = rank(m.asked)
 	}
-	return fmt.Sprint(
-		m.waiter, m.granting, m.granted, m.denied, m.voted, asked, rank(last), rank(woken), nodes,
-	)
+	return fmt.Sprint(m.waiter, m.granting, m.granted, m.denied, m.voted, asked, rank(last), rank(woken), nodes)
 }

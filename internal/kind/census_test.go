@@ -14,8 +14,13 @@ import (
 
 const noTTL = -time.Millisecond
 
-// reports returns an answer with holders; none if the name is free.
-func reports(kindName string, fence int64, holders ...kind.Holder) quorum.Answer {
+// reports returns an answer with holders.
+func reports(kindName string, holders ...kind.Holder) quorum.Answer {
+	return counts(0, kindName, holders...)
+}
+
+// counts returns an answer with a fence, too.
+func counts(fence int64, kindName string, holders ...kind.Holder) quorum.Answer {
 	state := kind.NodeState{Kind: kindName, Fence: fence, Holders: holders}
 	return quorum.Answer{Voted: true, Vote: wire.Vote{Verdict: wire.Denied, Data: state}}
 }
@@ -36,32 +41,28 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 		answers []quorum.Answer
 		want    []kind.MajorityHolder
 	}{
-		"free":   {[]quorum.Answer{free(), free(), free()}, nil},
-		"failed": {[]quorum.Answer{failed(), failed(), failed()}, nil},
-		"a minority": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), free(), failed()}, nil,
-		},
-		"split": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("b", 5)), free()}, nil,
-		},
+		"free":       {[]quorum.Answer{free(), free(), free()}, nil},
+		"failed":     {[]quorum.Answer{failed(), failed(), failed()}, nil},
+		"a minority": {[]quorum.Answer{reports("mutex", holds("a", 5)), free(), failed()}, nil},
+		"split":      {[]quorum.Answer{reports("mutex", holds("a", 5)), reports("mutex", holds("b", 5)), free()}, nil},
 		"the majority's TTL": {
 			[]quorum.Answer{
-				reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 7)),
+				reports("mutex", holds("a", 5)), reports("mutex", holds("a", 9)), reports("mutex", holds("a", 7)),
 			},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 3, TTL: 7}},
 		},
 		"a key without a TTL exists longest": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", noTTL)), reports("mutex", 0, holds("a", 9)), free()},
+			[]quorum.Answer{reports("mutex", holds("a", noTTL)), reports("mutex", holds("a", 9)), free()},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 9}},
 		},
 		"keys without a TTL": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", noTTL)), reports("mutex", 0, holds("a", noTTL)), free()},
+			[]quorum.Answer{reports("mutex", holds("a", noTTL)), reports("mutex", holds("a", noTTL)), free()},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: noTTL}},
 		},
 		"readers, sorted": {
 			[]quorum.Answer{
-				reports("reader", 0, holds("b", 5), holds("a", 4)),
-				reports("reader", 0, holds("a", 6), holds("b", 3)), free(),
+				reports("reader", holds("b", 5), holds("a", 4)),
+				reports("reader", holds("a", 6), holds("b", 3)), free(),
 			},
 			[]kind.MajorityHolder{
 				{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3},
@@ -69,23 +70,23 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 		},
 		"two readers, one of a minority": {
 			[]quorum.Answer{
-				reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5), holds("b", 5)),
-				reports("reader", 0, holds("a", 5)),
+				reports("reader", holds("a", 5)), reports("reader", holds("a", 5), holds("b", 5)),
+				reports("reader", holds("a", 5)),
 			},
 			[]kind.MajorityHolder{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
 		},
 		"a minority of another kind": {
 			[]quorum.Answer{
-				reports("reader", 0, holds("b", 5)), reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("a", 5)),
+				reports("reader", holds("b", 5)), reports("mutex", holds("a", 5)), reports("mutex", holds("a", 5)),
 			},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 5}},
 		},
 		"a key that has just expired": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 0)), free()},
+			[]quorum.Answer{reports("mutex", holds("a", 9)), reports("mutex", holds("a", 0)), free()},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
 		},
 		"a key that has just expired, first": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", 0)), reports("mutex", 0, holds("a", 9)), free()},
+			[]quorum.Answer{reports("mutex", holds("a", 0)), reports("mutex", holds("a", 9)), free()},
 			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
 		},
 	} {
@@ -101,7 +102,7 @@ func TestFenceNeedsAMajority(t *testing.T) {
 	for want, fences := range map[int64][3]int64{7: {7, 7, 9}, 9: {9, 7, 9}, 0: {7, 8, 9}} {
 		var answers []quorum.Answer
 		for _, f := range fences {
-			answers = append(answers, reports("mutex", f, holds("a", 5)))
+			answers = append(answers, counts(f, "mutex", holds("a", 5)))
 		}
 		assert.Equal(t, want, kind.NewCensus(answers).Fence(2))
 	}
@@ -111,8 +112,8 @@ func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
 	t.Parallel()
 	one, two, three := kind.NewToken("me"), kind.NewToken("me"), kind.NewToken("me")
 	census := kind.NewCensus([]quorum.Answer{
-		reports("reentrant", 0, holds(one, 5), holds(two, 5)), reports("reentrant", 0, holds(two, 5), holds(three, 5)),
-		reports("mutex", 0, holds(kind.NewToken("me"), 5)),
+		reports("reentrant", holds(one, 5), holds(two, 5)), reports("reentrant", holds(two, 5), holds(three, 5)),
+		reports("mutex", holds(kind.NewToken("me"), 5)),
 	})
 	owner, ok := census.NestedOwner(2)
 	assert.True(t, ok)
@@ -123,7 +124,7 @@ func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
 	assert.False(t, ok)
 
 	kept := holds(kind.KeptToken(two), 5)
-	census = kind.NewCensus([]quorum.Answer{reports("reentrant", 0, holds(one, 5)), reports("reentrant", 0, kept)})
+	census = kind.NewCensus([]quorum.Answer{reports("reentrant", holds(one, 5)), reports("reentrant", kept)})
 	assert.Equal(t, 1, census.Depth("me"), "a hold that has ended is none")
 	_, ok = census.NestedOwner(2)
 	assert.True(t, ok, "but its owner still has the name")
@@ -131,9 +132,7 @@ func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
 
 func TestTheLongestHolder(t *testing.T) {
 	t.Parallel()
-	for want, ttls := range map[time.Duration][]time.Duration{
-		0: {0, 0}, 7: {0, 7, 5}, noTTL: {5, noTTL, 7},
-	} {
+	for want, ttls := range map[time.Duration][]time.Duration{0: {0, 0}, 7: {0, 7, 5}, noTTL: {5, noTTL, 7}} {
 		var s kind.NodeState
 		for _, ttl := range ttls {
 			s.Holders = append(s.Holders, kind.Holder{TTL: ttl})

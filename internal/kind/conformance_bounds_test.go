@@ -51,7 +51,6 @@ func fencedClaims() map[string]struct {
 func boundSteps() map[string]step {
 	all := make(map[string]step)
 	fence := kind.FenceKey(lockName)
-	failed := wire.Vote{Verdict: wire.Failed}
 	for who, c := range fencedClaims() {
 		claim, mine := c.claim, c.mine
 		given := func(more ...[]any) [][]any { return append(more, mine...) }
@@ -63,7 +62,7 @@ func boundSteps() map[string]step {
 				text := fmt.Sprint(counter[2:])
 				add := func(op *wire.Op, given [][]any) {
 					all[fmt.Sprintf("%s, %s: a token of %d, a fence of %s", op.Name, who, bad, text)] = step{
-						given: given, op: op, vote: failed, refused: "is no fencing token",
+						given: given, op: op, vote: broken, refused: "is no fencing token",
 					}
 				}
 				add(claim.Ops().Acquire(), [][]any{counter})
@@ -74,14 +73,14 @@ func boundSteps() map[string]step {
 		claim.Hint = hint
 		for _, last := range []string{fmt.Sprint(largest), fmt.Sprintf("%d:7", largest)} {
 			all[fmt.Sprintf("acquire, %s: no token is left after %s", who, last)] = step{
-				given: [][]any{{"set", fence, last, "px", 5000}}, op: claim.Ops().Acquire(), vote: failed,
+				given: [][]any{{"set", fence, last, "px", 5000}}, op: claim.Ops().Acquire(), vote: broken,
 				refused: "the fencing tokens of " + fence + " are used up",
 			}
 		}
 		for _, last := range []string{"9007199254740992", "7:9007199254740992", "99999999999999999999", "00000000000000007"} {
 			full := []any{"set", fence, last, "px", 5000}
 			for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint), claim.Ops().Extend(hint)} {
-				st := step{given: given(full), op: op, vote: failed, refused: "delete the key on every master"}
+				st := step{given: given(full), op: op, vote: broken, refused: "delete the key on every master"}
 				if op.Name == "acquire" {
 					st.given = [][]any{full}
 				}
@@ -105,17 +104,14 @@ func boundSteps() map[string]step {
 	}
 	claim := fencedClaims()["a permit"].claim
 	all["acquire, a permit: no token of its slot is left"] = step{
-		given: [][]any{{"set", fence, largest - 1, "px", 5000}}, op: claim.Ops().Acquire(), vote: failed,
+		given: [][]any{{"set", fence, largest - 1, "px", 5000}}, op: claim.Ops().Acquire(), vote: broken,
 		refused: "the fencing tokens of " + fence + " are used up",
 	}
 	claim = entryClaim("reentrant", holdToken, false)
 	for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Extend(0)} {
-		st := step{
-			given: [][]any{{"set", fence, "7:7"}}, op: op, vote: wire.Vote{Verdict: wire.Granted, Number: 1},
-			then: keeps(lockName),
-		}
+		st := step{given: [][]any{{"set", fence, "7:7"}}, op: op, vote: one, then: keeps(lockName)}
 		if op.Name == "extend" {
-			st.vote = wire.Vote{Verdict: wire.Denied, Healed: true}
+			st.vote = healed
 		}
 		all[op.Name+", a reentrant without fencing: a fence of an earlier owner without a TTL"] = st
 	}
@@ -177,4 +173,157 @@ func TestNoScriptWritesAKeyWithoutATTL(t *testing.T) {
 			}
 		}
 	}
+}
+
+// largeNames are the commands that put much at the name, or at one of its other keys, by what they put there.
+func largeNames() map[string][][]any {
+	const many, long = 2000, 1 << 20
+	last := in(time.Minute)
+	zadd := func(n int, member func(i int) string) []any {
+		args := []any{"zadd", lockName}
+		for i := range n {
+			args = append(args, in(time.Hour-time.Duration(i)*time.Second), member(i))
+		}
+		return args
+	}
+	holders := func(k string) []any {
+		return zadd(many, func(i int) string { return entryOf(k, fmt.Sprintf("%s:%032d", strings.Repeat("o", 1024), i)) })
+	}
+	text := strings.Repeat("7", long)
+	all := map[string][][]any{
+		"readers":         {holders("reader")},
+		"a deep hold":     {holders("reentrant")},
+		"a large value":   {{"set", lockName, text}},
+		"a large member":  {{"zadd", lockName, last, text}},
+		"a large token":   {{"zadd", lockName, last, entryOf("reader", text)}},
+		"a large kind":    {{"zadd", lockName, last, "redlock:" + strings.Repeat("k", long) + ":x"}},
+		"a large fence":   {{"set", kind.FenceKey(lockName), text}, {"set", lockName, "other"}},
+		"a large intent":  {{"zadd", kind.IntentKey(lockName), last, text}},
+		"a large element": {{"rpush", lockName, text}},
+		"equal beginnings": {zadd(3, func(i int) string {
+			return entryOf("reader", strings.Repeat("x", 10_000)+fmt.Sprint(i))
+		})},
+		"other entries": {
+			zadd(many, func(i int) string { return fmt.Sprint("no entry ", i) }),
+			{"zadd", lockName, in(2 * time.Hour), entryOf("reader", "mine")},
+		},
+		"permits": {zadd(kind.MaxSlots, func(i int) string {
+			return entryOf("semaphore", fmt.Sprintf("%d:%d:%s:%032d", kind.MaxSlots, i+1, strings.Repeat("o", 1024), i))
+		})},
+	}
+	fields := []any{"hset", lockName}
+	for i := range many {
+		fields = append(fields, i, strings.Repeat("v", 1000))
+	}
+	all["a large hash"] = [][]any{fields}
+	return all
+}
+
+// No reply grows with what many clients, or another program, put at a name.
+func TestRepliesAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, p := range []place{
+		virtual(), onSockets(t), real(t, "redis-server", ""), real(t, "redis-server, without GETRANGE", rights),
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.need(t)
+			for what, given := range largeNames() {
+				t.Run(what, func(t *testing.T) {
+					p.with(t, func(t *testing.T, s *server) {
+						for _, args := range given {
+							s.do(t, args...)
+						}
+						for _, op := range everyOp() {
+							reply, err := s.client.Do(t.Context(), op.Arguments()...).Result()
+							assert.Less(t, sizeOf(reply)+sizeOf(fmt.Sprint(err)), 128<<10, "%s: %.100v", op.Name, reply)
+							if op.Name == "inspect" && err == nil {
+								assert.True(t, kind.ReadState(reply).Verdict.Answered(), "it can be read")
+							}
+						}
+					})
+				})
+			}
+		})
+	}
+}
+
+// everyOp returns the operations of every kind.
+func everyOp() (ops []*wire.Op) {
+	for _, k := range allKinds() {
+		for _, fencing := range []bool{false, true} {
+			c := entryClaim(k, holdToken, fencing)
+			c.Slots, c.Intent = kind.MaxSlots, "waiter"
+			life := c.Ops()
+			ops = append(ops, c.Probe(time.Second), life.Acquire(), life.Extend(0), life.Raise(hint),
+				life.Keep(time.Second), life.Release(true), c.Withdraw())
+		}
+	}
+	return append([]*wire.Op{inspectOp(lockName), inspectAloneOp(lockName)}, ops...)
+}
+
+// sizeOf returns about how many bytes a reply has.
+func sizeOf(reply any) (n int) {
+	switch r := reply.(type) {
+	case string:
+		return len(r)
+	case []any:
+		for _, one := range r {
+			n += sizeOf(one)
+		}
+	}
+	return n + 16
+}
+
+func TestInspectCountsTheHoldersThatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	for _, p := range []place{virtual(), real(t, "redis-server", "")} {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.need(t)
+			for _, n := range []int{1, 2, 1023, 1024, 1025, 1026, 2048, 4097} {
+				p.with(t, func(t *testing.T, s *server) {
+					args := []any{"zadd", lockName}
+					for i := range n {
+						args = append(args, in(time.Minute+time.Duration(i)*time.Second), entryOf("reader", fmt.Sprint(i)))
+					}
+					for i := range 100 {
+						args = append(args, in(-time.Minute), entryOf("reader", fmt.Sprint("ended", i)))
+					}
+					s.do(t, args...)
+					v := s.ask(t, inspectOp(lockName))
+					require.Equal(t, wire.Denied, v.Verdict, "%v", v.Err)
+					state := v.Data.(kind.NodeState)
+					assert.Len(t, state.Holders, min(n, 1024))
+					assert.Equal(t, n-len(state.Holders), state.Others)
+					assert.Equal(t, fmt.Sprint(n-1), state.Longest().Token, "it lists those with the longest TTLs")
+				})
+			}
+		})
+	}
+}
+
+// A mutex does not read the whole of a value that another program has at its name: the master would stall for a
+// millisecond a megabyte, at each attempt of a waiter.
+func TestAMutexReadsNoLargeValueWhole(t *testing.T) {
+	t.Parallel()
+	p := real(t, "redis-server", rights+" +getrange +config +flushall")
+	p.need(t)
+	p.with(t, func(t *testing.T, s *server) {
+		s.do(t, "set", lockName, strings.Repeat("x", 5000))
+		s.do(t, "config", "resetstat")
+		for _, fencing := range []bool{false, true} {
+			c := entryClaim("mutex", holdToken, fencing)
+			life := c.Ops()
+			for _, op := range []*wire.Op{
+				c.Probe(lockTTL), life.Extend(0), life.Raise(hint), life.Keep(lockTTL), life.Release(true), c.Withdraw(),
+			} {
+				assert.Equal(t, wire.Denied, s.ask(t, op).Verdict, op.Name)
+			}
+		}
+		stats, err := s.client.Info(t.Context(), "commandstats").Result()
+		require.NoError(t, err)
+		assert.Contains(t, stats, "cmdstat_getrange:")
+		assert.NotContains(t, stats, "cmdstat_get:")
+	})
 }

@@ -59,10 +59,6 @@ func entrySteps(k string) map[string]step {
 	ops, fenced := entryClaim(k, holdToken, false).Ops(), entryClaim(k, holdToken, true).Ops()
 	mine, long := held(k, holdToken), state{entries: entries{entryOf(k, holdToken): lockTTL}}
 	ended := state{entries: entries{entryOf(k, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
-	one, denied, healed := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}, wire.Vote{
-		Verdict: wire.Denied, Healed: true,
-	}
-	grant := func(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
 	first := func(n string) []string { // the fence of a first hold
 		if kind.Named(k).Nested() {
 			return []string{"last", n, "owned", n}
@@ -104,26 +100,26 @@ func entrySteps(k string) map[string]step {
 			then: state{}.untouched("last", "6").is,
 		},
 	)
-	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(
-		t *testing.T, s *server,
-	) {
+	free := func(t *testing.T, s *server) {
 		t.Helper()
 		wantState{}.is(t, s.ask(t, inspectOp(lockName)))
-		entries{
-			entryOf("reader", otherToken): -time.Minute,
-		}.are(t, s, lockName) // the hold does not come back if the clock is set back
-	}})
+		// The hold does not come back if the clock is set back.
+		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName)
+	}
+	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: free})
 	add("release: ended, and no other hold", step{
 		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied,
 		then: state{}.is,
 	})
 	add("probe: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
-	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName), vote: wire.Vote{
-		Verdict: wire.Denied,
-		Data: wantState{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[bool]int64{
-			false: 7, true: 6, // the owner's fencing token
-		}[kind.Named(k).Nested()]},
-	}})
+	fence := int64(7)
+	if kind.Named(k).Nested() {
+		fence = 6 // the owner's
+	}
+	add("inspect: it", step{
+		given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName),
+		vote: inspected(wantState{kind: k, fence: fence, holds: entries{holdToken: 5 * time.Second}}),
+	})
 	add("inspect: it alone", step{
 		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName),
 		vote: seen(k, holdToken, 5*time.Second),
@@ -180,7 +176,7 @@ func strangers(k string) map[string]step {
 	all := make(map[string]step)
 	c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
 	stranger := func(name string, given [][]any, kindThere, token string, left time.Duration) {
-		none := wire.Vote{Verdict: wire.Denied}
+		none := denied
 		for _, st := range []step{
 			{op: c.Ops().Acquire(), vote: deniedBy(kindThere, left)},
 			{op: fenced.Ops().Acquire(), vote: deniedBy(kindThere, left)},
@@ -209,7 +205,7 @@ func strangers(k string) map[string]step {
 	}
 	st := step{
 		given: [][]any{{"rpush", kind.FenceKey(lockName), "foreign"}}, op: fenced.Ops().Acquire(),
-		vote: wire.Vote{Verdict: wire.Failed}, refused: "WRONGTYPE",
+		vote: broken, refused: "WRONGTYPE",
 	}
 	all[k+": acquire: a foreign key where the fence is"] = st
 	st.given, st.op = append(st.given, held(k, holdToken).made()...), fenced.Ops().Raise(5)

@@ -34,7 +34,7 @@ func fencedSteps() map[string]step {
 	fence := kind.FenceKey(lockName)
 	foreign := []any{"rpush", fence, "foreign"}
 	for name, op := range map[string]*wire.Op{"acquire": c.Ops().Acquire(), "inspect": inspectOp(lockName)} {
-		st := step{given: [][]any{foreign}, op: op, vote: wire.Vote{Verdict: wire.Failed}, refused: "WRONGTYPE"}
+		st := step{given: [][]any{foreign}, op: op, vote: broken, refused: "WRONGTYPE"}
 		if name == "inspect" {
 			st.given = append(st.given, mine)
 		}
@@ -42,7 +42,7 @@ func fencedSteps() map[string]step {
 	}
 	for _, op := range []*wire.Op{c.Ops().Raise(hint), c.Ops().Extend(hint)} {
 		all[op.Name+": a foreign key where the fence is"] = step{
-			given: [][]any{mine, foreign}, op: op, vote: wire.Vote{Verdict: wire.Failed}, refused: "WRONGTYPE",
+			given: [][]any{mine, foreign}, op: op, vote: broken, refused: "WRONGTYPE",
 		}
 	}
 	maps.Copy(all, noFenceSteps())
@@ -51,7 +51,7 @@ func fencedSteps() map[string]step {
 		n := max(hint, last+1)
 		all[fmt.Sprintf("acquire: a fence of %d with a longer TTL", last)] = step{
 			given: [][]any{{"set", fence, last, "px", (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
-			vote: wire.Vote{Verdict: wire.Granted, Number: n},
+			vote: grant(n),
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				s.holds(t, lockName, lockToken, lockTTL)
@@ -61,12 +61,12 @@ func fencedSteps() map[string]step {
 	}
 	all["acquire: what was the owner's of a reentrant lock"] = step{
 		given: [][]any{{"set", fence, "1007:1005", "px", 5000}}, op: c.Ops().Acquire(),
-		vote: wire.Vote{Verdict: wire.Granted, Number: hint + 8}, then: several{c.Names, true}.held(hint + 8),
+		vote: grant(hint + 8), then: several{c.Names, true}.held(hint + 8),
 	}
 	for _, op := range []*wire.Op{c.Ops().Raise(9), c.Ops().Extend(9)} {
 		all[op.Name+": a fence with a longer TTL"] = step{
 			given: [][]any{mine, {"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}}, op: op,
-			vote: wire.Vote{Verdict: wire.Granted, Number: map[string]int64{"raise": 9, "extend": 1}[op.Name]},
+			vote: grant(map[string]int64{"raise": 9, "extend": 1}[op.Name]),
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				s.counts(t, lockName, map[string]string{"last": "9"}, 2*fenceLife)
@@ -75,9 +75,7 @@ func fencedSteps() map[string]step {
 	}
 	all["inspect: a mutex with a fence"] = step{
 		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
-		vote: wire.Vote{
-			Verdict: wire.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}},
-		},
+		vote: inspected(wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}),
 	}
 	all["probe: the one of two holds without a TTL"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
@@ -87,7 +85,7 @@ func fencedSteps() map[string]step {
 	for i, name := range oddNames() {
 		c.Names = []string{name, "other " + name}
 		all[fmt.Sprint("acquire of two: odd name ", i)] = step{
-			op: c.Ops().Acquire(), vote: wire.Vote{Verdict: wire.Granted, Number: hint},
+			op: c.Ops().Acquire(), vote: grant(hint),
 			then: several{c.Names, true}.held(hint),
 		}
 	}
@@ -95,9 +93,7 @@ func fencedSteps() map[string]step {
 }
 
 // noFences are strings that are no fence: a fencing token has only digits.
-var noFences = []string{
-	"foreign", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00",
-}
+var noFences = []string{"foreign", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00"}
 
 // noFenceSteps are the steps of every operation that reads a fence, with a foreign string in its place.
 func noFenceSteps() map[string]step {
@@ -106,7 +102,7 @@ func noFenceSteps() map[string]step {
 		fence := []any{"set", kind.FenceKey(lockName), foreign}
 		add := func(what string, op *wire.Op, given ...[]any) {
 			all[fmt.Sprintf("%s, %s: %q where the fence is", op.Name, what, foreign)] = step{
-				given: append(given, fence), op: op, vote: wire.Vote{Verdict: wire.Failed}, refused: "is no fence",
+				given: append(given, fence), op: op, vote: broken, refused: "is no fence",
 			}
 		}
 		for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
@@ -135,40 +131,36 @@ type several struct {
 
 func (m several) add(all map[string]step) {
 	ops := claim{Kind: "mutex", Names: m.names, Token: lockToken, TTL: lockTTL, Fencing: m.fencing, Hint: hint}.Ops()
-	denied := wire.Vote{Verdict: wire.Denied}
-	one := wire.Vote{Verdict: wire.Granted, Number: 1}
 	fence := int64(0) // for an extension
-	grant := func(int64) wire.Vote { return one }
+	granted := func(int64) wire.Vote { return one }
 	if m.fencing {
 		fence = 5
-		grant = func(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
+		granted = grant
 	}
 	add := func(name string, st step) {
 		all[fmt.Sprintf("%s, %d names, fencing %v", name, len(m.names), m.fencing)] = st
 	}
 
-	add("acquire: free", step{op: ops.Acquire(), vote: grant(hint), then: m.held(hint)})
+	add("acquire: free", step{op: ops.Acquire(), vote: granted(hint), then: m.held(hint)})
 	add("acquire: so much that it is not to be rounded",
-		step{given: m.count(most), op: ops.Acquire(), vote: grant(most + 1), then: m.held(most + 1)},
+		step{given: m.count(most), op: ops.Acquire(), vote: granted(most + 1), then: m.held(most + 1)},
 	)
 	add("acquire: a reader ended there", step{
-		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint),
+		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: granted(hint),
 		then: m.held(hint),
 	})
 
 	add("extend: its own", step{given: m.mine(), op: ops.Extend(fence), vote: one, then: m.held(5)})
-	add("extend: missing", step{
-		op: ops.Extend(fence), vote: wire.Vote{Verdict: wire.Denied, Healed: true}, then: m.held(5),
-	})
+	add("extend: missing", step{op: ops.Extend(fence), vote: healed, then: m.held(5)})
 
 	add("release: its own",
 		step{given: append(m.mine(), m.count(9)...), op: ops.Release(true), vote: one, said: 1, then: m.free(9)},
 	)
 
 	if m.fencing {
-		add("raise: its own", step{given: m.mine(), op: ops.Raise(5), vote: grant(5), then: m.raised(5)})
+		add("raise: its own", step{given: m.mine(), op: ops.Raise(5), vote: granted(5), then: m.raised(5)})
 		add("raise: so much that it is not to be rounded",
-			step{given: m.mine(), op: ops.Raise(most), vote: grant(most), then: m.raised(most)},
+			step{given: m.mine(), op: ops.Raise(most), vote: granted(most), then: m.raised(most)},
 		)
 		for k, key := range foreignKeys() {
 			add("raise: a "+k, step{given: [][]any{key}, op: ops.Raise(5), vote: denied})

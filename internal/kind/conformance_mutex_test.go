@@ -2,12 +2,14 @@ package kind_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
@@ -18,8 +20,7 @@ func mutexSteps() map[string]step {
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	withoutTTL := []any{"set", lockName, "another"}
 	mineWithoutTTL := []any{"set", lockName, lockToken}
-	granted, denied := wire.Vote{Verdict: wire.Granted}, wire.Vote{Verdict: wire.Denied}
-	one := wire.Vote{Verdict: wire.Granted, Number: 1}
+	granted := wire.Vote{Verdict: wire.Granted}
 	held := func(t *testing.T, s *server) { s.holds(t, lockName, lockToken, lockTTL) }
 	free := func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", lockName)) }
 
@@ -29,11 +30,9 @@ func mutexSteps() map[string]step {
 		"acquire: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
 		"extend: its own":                   {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
 		"extend: its own, without a TTL":    {given: [][]any{mineWithoutTTL}, op: ops.Extend(0), vote: one, then: held},
-		"extend: missing": {
-			op: ops.Extend(0), vote: wire.Vote{Verdict: wire.Denied, Healed: true}, then: held,
-		},
-		"extend: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
-		"release: its own":                 {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"extend: missing":                   {op: ops.Extend(0), vote: healed, then: held},
+		"extend: another's, without a TTL":  {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
+		"release: its own":                  {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
 		"release: its own, without a TTL": {
 			given: [][]any{mineWithoutTTL}, op: ops.Release(true), vote: one, then: free, said: 1,
 		},
@@ -112,4 +111,181 @@ func oddNames() []string {
 		" ", "\x00", "\xff\xfe\r\n", "käse 🧀", "*?[a-z]", "%a.%", strings.Repeat("x", 4_096),
 		"{", "}", "{}", "{}x{y}", "a{b", "a}b{c}", "{a}b{c}", "{{a}}",
 	}
+}
+
+// permitSteps are the steps of a semaphore with two slots.
+func permitSteps() map[string]step {
+	permit := func(slots, slot, token string) string { return entryOf("semaphore", slots+":"+slot+":"+token) }
+	mine, inSlot2 := permit("2", "1", holdToken), permit("2", "2", otherToken)
+	there := permit("2", "1", otherToken)
+	const short, long = 5 * time.Second, time.Minute
+	c, fenced := entryClaim("semaphore", holdToken, false), entryClaim("semaphore", holdToken, true)
+	full := func(taken string, left time.Duration) wire.Vote {
+		return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: "semaphore", left: left, slots: 2, taken: taken}}
+	}
+	all := map[string]step{
+		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: holding(entries{mine: lockTTL}).is},
+		"permit: acquire: ended": {
+			given: holding(entries{there: -time.Second, inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
+			then: holding(entries{inSlot2: short, mine: lockTTL}).is,
+		},
+		"permit: acquire: fenced": {
+			given: state{}.with("last", "1007").made(), op: fenced.Ops().Acquire(), vote: grant(1009),
+			then: holding(entries{mine: lockTTL}).with("last", "1009").is,
+		},
+		"permit: raise": {
+			given: holding(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Raise(5), vote: grant(5),
+			then: holding(entries{mine: short}).with("last", "5").is,
+		},
+		"permit: extend": {
+			given: holding(entries{mine: short}).made(), op: c.Ops().Extend(0), vote: one,
+			then: holding(entries{mine: lockTTL}).is,
+		},
+		"permit: extend: fenced": {
+			given: holding(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Extend(5), vote: one,
+			then: holding(entries{mine: lockTTL}).with("last", "5").is,
+		},
+		"permit: extend: missing": {
+			given: holding(entries{inSlot2: short}).made(), op: c.Ops().Extend(0), vote: healed,
+			then: holding(entries{inSlot2: short, mine: lockTTL}).is,
+		},
+		"permit: release": {
+			given: holding(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Release(true), vote: one, said: 1,
+			then: holding(entries{inSlot2: short}).is,
+		},
+		"permit: release: ended": {
+			given: holding(entries{mine: -time.Second, inSlot2: short}).made(), op: c.Ops().Release(true), vote: denied,
+			then: holding(entries{inSlot2: short}).is,
+		},
+		"permit: probe: full": {
+			given: holding(entries{there: short, inSlot2: long}).made(), op: c.Probe(0), vote: full("11", short),
+		},
+		"permit: inspect": {
+			given: holding(entries{mine: short, inSlot2: long}).with("last", "7").made(), op: inspectOp(lockName),
+			vote: inspected(wantState{kind: "semaphore", fence: 7, holds: entries{holdToken: short, otherToken: long}}),
+		},
+		"permit: keep": {
+			given: holding(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second), vote: one,
+			then: holding(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, inSlot2: short}).is,
+		},
+	}
+	for k, key := range foreignKeys() {
+		for name, st := range map[string]step{
+			"acquire": {op: c.Ops().Acquire(), vote: deniedBy(k, -1)}, "raise": {op: fenced.Ops().Raise(5), vote: denied},
+			"acquire: fenced": {op: fenced.Ops().Acquire(), vote: deniedBy(k, -1)},
+			"extend":          {op: c.Ops().Extend(0), vote: denied}, "release": {op: c.Ops().Release(true), vote: denied},
+			"keep": {op: c.Ops().Keep(time.Second), vote: denied},
+		} {
+			st.given = [][]any{key}
+			all["permit: "+name+": a "+k] = st
+		}
+	}
+	return all
+}
+
+// near asserts the TTL of the lock's key, as far as a busy machine allows.
+func near(t *testing.T, s *server, want time.Duration) {
+	t.Helper()
+	assert.InDelta(t, want.Milliseconds(), s.do(t, "pttl", lockName), 20_000)
+}
+
+// keepSteps are the steps of a release that leaves the name taken.
+func keepSteps() map[string]step {
+	const rest = time.Minute
+	m := mutexOps(lockName, lockToken, lockTTL)
+	all := map[string]step{
+		"mutex: keep": {
+			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest), vote: one,
+			then: func(t *testing.T, s *server) {
+				assert.Equal(t, "min-hold:"+lockToken, s.do(t, "get", lockName))
+				near(t, s, rest)
+			},
+		},
+		"mutex: keep: no TTL": {
+			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest), vote: one,
+			then: func(t *testing.T, s *server) { near(t, s, rest) },
+		},
+		"mutex: keep: repeated": {
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 60_000}}, op: m.Keep(5 * rest), vote: one,
+			then: func(t *testing.T, s *server) { near(t, s, rest) },
+		},
+		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest), vote: denied},
+		"mutex: extend: kept": {
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Extend(0), vote: denied,
+		},
+	}
+	for _, k := range entryKinds() {
+		ops := entryClaim(k, holdToken, false).Ops()
+		kept := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest}}
+		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, then: kept.is}
+		all[k+": keep: repeated"] = step{given: kept.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
+	}
+	return all
+}
+
+// tokenReleaseSteps are the steps of the release of a lock of any kind by its token.
+func tokenReleaseSteps() map[string]step {
+	const short, long = 5 * time.Second, time.Minute
+	release := func(token string) *wire.Op { return kind.DefaultScripts.Release(lockName, token) }
+	permit := func(slot, token string) string { return entryOf("semaphore", "2:"+slot+":"+token) }
+	keptToken := kind.KeptToken(holdToken)
+
+	mutex := func(token string) [][]any { return [][]any{{"set", lockName, token, "px", 5000}} }
+	all := map[string]step{
+		"mutex":            {given: mutex(lockToken), op: release(lockToken), vote: one, said: 1, then: state{}.is},
+		"mutex: no TTL":    {given: [][]any{{"set", lockName, "x"}}, op: release("x"), vote: one, said: 1, then: state{}.is},
+		"mutex: another's": {given: mutex(lockToken), op: release(lockToken + "x"), vote: denied},
+		"mutex: kept": {
+			given: mutex(kind.KeptToken(lockToken)), op: release(kind.KeptToken(lockToken)), vote: one, said: 1,
+			then: state{}.is,
+		},
+		"mutex: kept, by its old token": {given: mutex(kind.KeptToken(lockToken)), op: release(lockToken), vote: denied},
+		"free":                          {op: release(lockToken), vote: denied},
+		"permit": {
+			given: holding(entries{permit("1", holdToken): long, permit("2", otherToken): short}).made(),
+			op:    release(holdToken), vote: one, said: 1, then: holding(entries{permit("2", otherToken): short}).is,
+		},
+		"permit: kept": {
+			given: holding(entries{permit("1", keptToken): short}).made(), op: release(keptToken), vote: one, said: 1,
+			then: state{}.is,
+		},
+		"permit: another's": {
+			given: holding(entries{permit("1", otherToken): short}).made(), op: release(holdToken), vote: denied,
+		},
+		"permit: ended": {
+			given: holding(entries{permit("1", otherToken): short, permit("2", holdToken): -time.Second}).made(),
+			op:    release(holdToken), vote: denied,
+		},
+	}
+	for _, k := range entryKinds() {
+		mine := entryOf(k, holdToken)
+		maps.Copy(all, map[string]step{
+			k: {given: holding(entries{mine: short}).made(), op: release(holdToken), vote: one, said: 1, then: state{}.is},
+			k + " kept": {
+				given: holding(entries{entryOf(k, keptToken): short}).made(), op: release(keptToken), vote: one, said: 1,
+				then: state{}.is,
+			},
+			k + ": another's": {given: holding(entries{mine: short}).made(), op: release(otherToken), vote: denied},
+			k + ": ended":     {given: holding(entries{mine: -time.Second}).made(), op: release(holdToken), vote: denied},
+		})
+	}
+	for k, other := range sharedKinds() {
+		stays := entryOf(k, other)
+		all[k+": another stays"] = step{
+			given: holding(entries{entryOf(k, holdToken): long, stays: short}).made(), op: release(holdToken), vote: one,
+			then: holding(entries{stays: short}).is,
+		}
+		all[k+": another has ended"] = step{
+			given: holding(entries{entryOf(k, holdToken): long, stays: -time.Second}).made(), op: release(holdToken), vote: one,
+			said: 1, then: state{}.is,
+		}
+	}
+	for k, key := range foreignKeys() {
+		all["a "+k] = step{given: [][]any{key}, op: release(holdToken), vote: denied}
+	}
+	named := make(map[string]step)
+	for name, st := range all {
+		named["release by token: "+name] = st
+	}
+	return named
 }

@@ -15,9 +15,6 @@ import (
 // sharedSteps are the steps of several simultaneous holds.
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
-	one, denied, healed := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}, wire.Vote{
-		Verdict: wire.Denied, Healed: true,
-	}
 	for k, partner := range sharedKinds() {
 		add := func(name string, st step) { all[k+": "+name] = st }
 		c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
@@ -25,36 +22,33 @@ func sharedSteps() map[string]step {
 		if kind.Named(k).Nested() {
 			third = entryOf(k, tokenOf("host:1", "9"))
 		}
-		of := func(e entries) state { return state{entries: e} }
 		const short, long = 5 * time.Second, time.Hour
 
 		add("acquire: with another, and one that ended", step{
-			given: of(entries{others: short, third: -time.Second}).made(), op: c.Ops().Acquire(), vote: one,
-			then: of(entries{others: short, mine: lockTTL}).is,
+			given: holding(entries{others: short, third: -time.Second}).made(), op: c.Ops().Acquire(), vote: one,
+			then: holding(entries{others: short, mine: lockTTL}).is,
 		})
 		add("extend: ended with another", step{
-			given: of(entries{mine: -time.Second, others: short}).made(), op: c.Ops().Extend(0), vote: healed,
-			then: of(entries{others: short, mine: lockTTL}).is,
+			given: holding(entries{mine: -time.Second, others: short}).made(), op: c.Ops().Extend(0), vote: healed,
+			then: holding(entries{others: short, mine: lockTTL}).is,
 		})
 		add("raise: ended with another", step{
-			given: of(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied,
+			given: holding(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied,
 		})
 		add("release: one stays that has ended", step{
-			given: of(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1,
+			given: holding(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1,
 			then: state{}.is,
 		})
 		add("inspect: two, and one that ended", step{
-			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(),
+			given: holding(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(),
 			op:    inspectOp(lockName),
-			vote: wire.Vote{
-				Verdict: wire.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}},
-			},
+			vote:  inspected(wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}}),
 		})
 	}
 	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
 	all["reader: acquire: others ended there, with fencing"] = step{ // the count that remains may be older than a lost one
 		given: ended.with("last", "7").made(), op: entryClaim("reader", holdToken, true).Ops().Acquire(),
-		vote: wire.Vote{Verdict: wire.Granted, Number: hint},
+		vote: grant(hint),
 		then: state{entries: entries{entryOf("reader", holdToken): lockTTL}}.with("last", "1000").is,
 	}
 	all["reentrant: extend: what an earlier owner had"] = step{
@@ -69,7 +63,6 @@ func sharedSteps() map[string]step {
 // intentSteps are the steps of exclusive waiters.
 func intentSteps() map[string]step {
 	const mine, others, third = "writer 1", "writer 2", "writer 3"
-	one, denied := wire.Vote{Verdict: wire.Granted, Number: 1}, wire.Vote{Verdict: wire.Denied}
 	writer := entryClaim("writer", holdToken, false)
 	writer.Intent = mine
 	reader := entryClaim("reader", holdToken, false)
@@ -126,12 +119,12 @@ func intentSteps() map[string]step {
 		"probe: a writer":    {op: writer.Probe(long)},
 		"withdraw: a writer": {op: writer.Withdraw()},
 	} {
-		st.given, st.vote, st.refused = foreign, wire.Vote{Verdict: wire.Failed}, "WRONGTYPE"
+		st.given, st.vote, st.refused = foreign, broken, "WRONGTYPE"
 		steps[name+", a foreign key where the intents are"] = st
 	}
 	fenced := entryClaim("writer", holdToken, true) // a writer that does not wait needs no intents
 	steps["acquire: a writer that does not wait, a foreign key where the intents are"] = step{
-		given: foreign, op: fenced.Ops().Acquire(), vote: wire.Vote{Verdict: wire.Granted, Number: hint},
+		given: foreign, op: fenced.Ops().Acquire(), vote: grant(hint),
 		then: func(t *testing.T, s *server) {
 			t.Helper()
 			wrote.are(t, s, lockName)
@@ -152,7 +145,6 @@ func intentSteps() map[string]step {
 func exclusiveSteps() map[string]step {
 	const mine = "waiter 1"
 	const short, long = 5 * time.Second, 8 * time.Second
-	one := wire.Vote{Verdict: wire.Granted, Number: 1}
 	owner := entryClaim("reentrant", holdToken, false)
 	owner.Intent = mine
 	mutex := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Intent: mine}
@@ -169,12 +161,11 @@ func exclusiveSteps() map[string]step {
 			op:    c.Probe(long), vote: one,
 		}
 		foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
-		refused := wire.Vote{Verdict: wire.Failed}
 		steps["withdraw: "+k+", a foreign key where the intents are"] = step{
-			given: foreign, op: c.Withdraw(), vote: refused, refused: "WRONGTYPE",
+			given: foreign, op: c.Withdraw(), vote: broken, refused: "WRONGTYPE",
 		}
 		steps["probe: "+k+", a foreign key where the intents are"] = step{
-			given: append(read.made(), foreign...), op: c.Probe(long), vote: refused, refused: "WRONGTYPE",
+			given: append(read.made(), foreign...), op: c.Probe(long), vote: broken, refused: "WRONGTYPE",
 		}
 	}
 	return steps

@@ -33,6 +33,9 @@ type state struct {
 	intents entries
 }
 
+// holding is the state with these entries.
+func holding(e entries) state { return state{entries: e} }
+
 // made returns the commands that make the state. A key expires with the last of its entries, the fence in five seconds.
 func (st state) made() (commands [][]any) {
 	commands = append(st.entries.made(lockName), st.intents.made(kind.IntentKey(lockName))...)
@@ -114,14 +117,27 @@ func (e entries) are(t *testing.T, s *server, key string) {
 	}
 }
 
+// Votes as masters give them.
+var (
+	one    = wire.Vote{Verdict: wire.Granted, Number: 1}
+	denied = wire.Vote{Verdict: wire.Denied}
+	healed = wire.Vote{Verdict: wire.Denied, Healed: true}
+	broken = wire.Vote{Verdict: wire.Failed}
+)
+
+func grant(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
+
 // seen returns the vote of an inspection that finds one holder: granted if the name is free. A negative left means no
 // TTL.
 func seen(k, token string, left time.Duration) wire.Vote {
 	if k == "" {
 		return wire.Vote{Verdict: wire.Granted, Data: wantState{}}
 	}
-	return wire.Vote{Verdict: wire.Denied, Data: wantState{kind: k, holds: entries{token: left}}}
+	return inspected(wantState{kind: k, holds: entries{token: left}})
 }
+
+// inspected returns the vote of an inspection that finds holders.
+func inspected(want wantState) wire.Vote { return wire.Vote{Verdict: wire.Denied, Data: want} }
 
 // wantState is the expected result of an inspection.
 type wantState struct {

@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -120,4 +123,130 @@ func luaFiles(t *testing.T) map[string]string {
 		texts[file] = string(text)
 	}
 	return texts
+}
+
+// The scripts use no command and no option that is younger than Redis 6.2. A server of version 7.0 or later reports the
+// version of each.
+func TestScriptsKeepToRedis62(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: 2})
+	defer c.Close()
+
+	used := map[string][]string{"SET": {"NX", "PX"}} // with their options; this one is sent as it is
+	call := regexp.MustCompile(`redis\.p?call\('(\w+)'(.*)`)
+	calls := 0
+	for _, text := range luaFiles(t) {
+		for _, found := range call.FindAllStringSubmatch(text, -1) {
+			calls++
+			for _, option := range regexp.MustCompile(`'([A-Z]+)'`).FindAllStringSubmatch(found[2], -1) {
+				used[found[1]] = append(used[found[1]], option[1])
+			}
+			used[found[1]] = append(used[found[1]], "")
+		}
+		calls -= len(regexp.MustCompile(`redis\.p?call\b`).FindAllString(text, -1))
+	}
+	assert.Zero(t, calls, "every call names its command in its line")
+
+	since := func(command, option string) string {
+		t.Helper()
+		reply, err := c.Do(t.Context(), "command", "docs", command).Slice()
+		require.NoError(t, err, "COMMAND DOCS, of Redis 7.0")
+		require.Len(t, reply, 2, command)
+		doc := fields(reply[1])
+		if option == "" {
+			return fmt.Sprint(doc["since"])
+		}
+		came, ok := optionSince(doc["arguments"], option, fmt.Sprint(doc["since"]))
+		require.True(t, ok, "%s %s", command, option)
+		return came
+	}
+	for command, options := range used {
+		for _, option := range slices.Compact(slices.Sorted(slices.Values(options))) {
+			var major, minor int
+			_, err := fmt.Sscanf(since(command, option), "%d.%d", &major, &minor)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, 100*major+minor, 602, "%s %s", command, option)
+		}
+	}
+	assert.Equal(t, "7.0.0", since("PEXPIRE", "GT"), "it knows what is younger")
+	assert.Equal(t, "7.0.0", since("LMPOP", ""), "it knows what is younger")
+}
+
+// optionSince returns the version that added an option among the arguments; by default that of the arguments' command.
+func optionSince(arguments any, option, with string) (since string, ok bool) {
+	list, _ := arguments.([]any)
+	for _, one := range list {
+		argument := fields(one)
+		version, ok := argument["since"].(string)
+		if !ok {
+			version = with
+		}
+		if strings.EqualFold(fmt.Sprint(argument["token"]), option) {
+			return version, true
+		}
+		if version, ok = optionSince(argument["arguments"], option, version); ok {
+			return version, true
+		}
+	}
+	return "", false
+}
+
+// fields returns a map that the server sent as a list.
+func fields(list any) map[string]any {
+	m := make(map[string]any)
+	pairs, _ := list.([]any)
+	for pair := range slices.Chunk(pairs, 2) {
+		m[fmt.Sprint(pair[0])] = pair[1]
+	}
+	return m
+}
+
+// The short part of a script does the most frequent work, with few commands. The long part would do the same with more.
+func TestTheShortPartsOfScriptsDoTheirWork(t *testing.T) {
+	t.Parallel()
+	fenced := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: most}
+	counter := func(n int64) [][]any { return several{fenced.Names, true}.count(n) }
+	renew := mutexOps(lockName, lockToken, lockTTL).Extend(0)
+	permit := entryClaim("semaphore", holdToken, false)
+	permitOf := func(slot string, ttl time.Duration) [][]any {
+		return entries{entryOf("semaphore", "2:"+slot+":"+otherToken): ttl}.made(lockName)
+	}
+	for name, tt := range map[string]struct {
+		given    [][]any
+		op       *wire.Op
+		commands int // but GETRANGE
+	}{
+		"a mutex with a fence":        {nil, fenced.Ops().Acquire(), 3},
+		"and a counter of 16 digits":  {counter(most - 1), fenced.Ops().Acquire(), 3},
+		"a mutex that is renewed":     {several{fenced.Names, true}.mine(), renew, 1},
+		"a reader":                    {nil, entryClaim("reader", holdToken, false).Ops().Acquire(), 5},
+		"a writer":                    {nil, entryClaim("writer", holdToken, false).Ops().Acquire(), 4},
+		"a reentrant lock":            {nil, entryClaim("reentrant", holdToken, false).Ops().Acquire(), 5},
+		"a permit":                    {nil, permit.Ops().Acquire(), 4},
+		"a permit beside another":     {permitOf("2", time.Second), permit.Ops().Acquire(), 6},
+		"a permit beside a long one":  {permitOf("2", time.Hour), permit.Ops().Acquire(), 5},
+		"a permit after another ends": {permitOf("1", -time.Second), permit.Ops().Acquire(), 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual().with(t, func(t *testing.T, s *server) {
+				for _, args := range tt.given {
+					s.do(t, args...)
+				}
+				count := func() (n int) {
+					for _, cmd := range scriptCommands(t) {
+						n += s.master.CountNested(cmd)
+					}
+					return n
+				}
+				before := count()
+				require.Equal(t, wire.Granted, s.ask(t, tt.op).Verdict)
+				assert.Equal(t, tt.commands, count()-before)
+			})
+		})
+	}
 }

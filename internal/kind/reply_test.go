@@ -16,76 +16,64 @@ import (
 
 const mostExact = 1<<53 - 1 // the largest number that a script can compute
 
-func list(fields ...any) []any { return fields }
+// list is a reply. Whole numbers are of the type that a client returns.
+func list(fields ...any) []any {
+	for i, field := range fields {
+		if n, ok := field.(int); ok {
+			fields[i] = int64(n)
+		}
+	}
+	return fields
+}
+
+// readAll reads replies, by the verdict of their votes.
+func readAll(t *testing.T, read func(reply any) wire.Vote, all map[wire.Verdict][]any) {
+	t.Helper()
+	for want, replies := range all {
+		for _, reply := range replies {
+			v := read(reply)
+			assert.Equal(t, want, v.Verdict, "%.100v", reply)
+			if want == wire.Unknown {
+				checkMalformed(t, v)
+			}
+		}
+	}
+}
 
 func TestRepliesOfAcquireAndProbe(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		reply any
-		want  wire.Verdict
-	}{
-		{int64(1), wire.Granted},
-		{int64(mostExact), wire.Granted},
-		{list(int64(1), int64(7)), wire.Granted},
-		{list(int64(0), "mutex", int64(-1)), wire.Denied},
-		{list(int64(0), "reader", int64(0), int64(2)), wire.Denied},
-		{list(int64(0), "ReJSON-RL", int64(5), int64(1), "token"), wire.Denied},
-		{list(int64(0), "reader", int64(5), int64(1), "token", int64(1)), wire.Denied},
-		{list(int64(0), "mutex", int64(math.MaxInt64)), wire.Denied},
-		{list(int64(1), int64(1)), wire.Granted},
-		{list(int64(0), strings.Repeat("~", 64), int64(1)), wire.Denied},
-		{list(int64(0), "semaphore", int64(1), int64(1), "1:1:token"), wire.Denied},
-		{list(int64(0), "semaphore", int64(1), int64(1), "1024:1024:"), wire.Denied},
-
-		{nil, wire.Unknown},
-		{"OK", wire.Unknown},
-		{int64(0), wire.Unknown},
-		{int64(-1), wire.Unknown},
-		{int64(-100), wire.Unknown},
-		{int64(mostExact + 1), wire.Unknown},
-		{int64(math.MinInt64), wire.Unknown},
-		{list(), wire.Unknown},
-		{list(int64(1)), wire.Unknown},
-		{list(int64(1), int64(0)), wire.Unknown},
-		{list(int64(1), int64(mostExact+1)), wire.Unknown},
-		{list(int64(1), "7"), wire.Unknown},
-		{list(int64(1), int64(7), int64(7)), wire.Unknown},
-		{list("0", "mutex", int64(1)), wire.Unknown},
-		{list(nil, "mutex", int64(1)), wire.Unknown},
-		{list(int64(2), "mutex", int64(1)), wire.Unknown},
-		{list(int64(0), "mutex"), wire.Unknown},
-		{list(int64(0), int64(1), int64(1)), wire.Unknown},
-		{list(int64(0), "", int64(1)), wire.Unknown},
-		{list(int64(0), "a b", int64(1)), wire.Unknown},
-		{list(int64(0), "a\n", int64(1)), wire.Unknown},
-		{list(int64(0), strings.Repeat("a", 65), int64(1)), wire.Unknown},
-		{list(int64(0), "mutex", "1"), wire.Unknown},
-		{list(int64(0), "mutex", int64(-2)), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(0)), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(3)), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), "1"), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(math.MaxInt64)), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), nil), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), "token", "1"), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(2)), wire.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(1), int64(1)), wire.Unknown},
-		{list(list(), list(), list()), wire.Unknown},
-		{list(int64(2), int64(7)), wire.Unknown},
-		{list(int64(0), "a\x7f", int64(1)), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "token"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "2:1"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), ":1:token"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "2::token"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "0:0:token"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "2:0:token"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "2:3:token"), wire.Unknown},
-		{list(int64(0), "semaphore", int64(1), int64(1), "1025:1:token"), wire.Unknown},
-		{strings.Repeat("x", 1<<20), wire.Unknown},
-	} {
-		v := kind.ReadClaim(tt.reply, 2)
-		assert.Equal(t, tt.want, v.Verdict, "%.100v", tt.reply)
+	read := func(reply any) wire.Vote {
+		v := kind.ReadClaim(reply, 2)
 		checkClaim(t, v, 2)
+		return v
 	}
+	readAll(t, read, map[wire.Verdict][]any{
+		wire.Granted: {int64(1), int64(mostExact), list(1, 1), list(1, 7)},
+		wire.Denied: {
+			list(0, "mutex", -1), list(0, "mutex", math.MaxInt64), list(0, strings.Repeat("~", 64), 1),
+			list(0, "reader", 0, 2), list(0, "ReJSON-RL", 5, 1, "token"), list(0, "reader", 5, 1, "token", 1),
+			list(0, "semaphore", 1, 1, "1:1:token"), list(0, "semaphore", 1, 1, "1024:1024:"),
+		},
+		wire.Unknown: {
+			nil, "OK", int64(0), int64(-1), int64(-100), int64(mostExact + 1), int64(math.MinInt64), strings.Repeat("x", 1<<20),
+			list(), list(1), list(1, 0), list(1, mostExact+1), list(1, "7"), list(1, 7, 7), list(2, 7),
+			list("0", "mutex", 1), list(nil, "mutex", 1), list(2, "mutex", 1), list(list(), list(), list()),
+			// the kind
+			list(0, 1, 1), list(0, "", 1), list(0, "a b", 1), list(0, "a\n", 1), list(0, "a\x7f", 1),
+			list(0, strings.Repeat("a", 65), 1),
+			// the TTL, and which of the names it is
+			list(0, "mutex"), list(0, "mutex", "1"), list(0, "mutex", -2),
+			list(0, "mutex", 1, 0), list(0, "mutex", 1, 3), list(0, "mutex", 1, "1"), list(0, "mutex", 1, math.MaxInt64),
+			// the token, and whether an intent was left
+			list(0, "mutex", 1, 1, nil), list(0, "mutex", 1, 1, "token", "1"), list(0, "mutex", 1, 1, "token", 2),
+			list(0, "mutex", 1, 1, "token", 1, 1),
+			// the slots in the token
+			list(0, "semaphore", 1, 1, "token"), list(0, "semaphore", 1, 1, "2:1"), list(0, "semaphore", 1, 1, ":1:token"),
+			list(0, "semaphore", 1, 1, "2::token"), list(0, "semaphore", 1, 1, "0:0:token"),
+			list(0, "semaphore", 1, 1, "2:0:token"), list(0, "semaphore", 1, 1, "2:3:token"),
+			list(0, "semaphore", 1, 1, "1025:1:token"),
+		},
+	})
 }
 
 // checkClaim checks what callers rely on.
@@ -125,19 +113,15 @@ func TestWhatADenialReports(t *testing.T) {
 		want  kind.Blocker
 		wait  time.Duration
 	}{
-		{list(int64(0), "mutex", int64(-1)), kind.Blocker{Kind: "mutex", TTL: -time.Millisecond}, 0},
+		{list(0, "mutex", -1), kind.Blocker{Kind: "mutex", TTL: -time.Millisecond}, 0},
 		{
-			list(int64(0), "reader", int64(5), int64(2), "token", int64(1)),
+			list(0, "reader", 5, 2, "token", 1),
 			kind.Blocker{Kind: "reader", TTL: 5 * time.Millisecond, Name: 1, Token: "token", Intent: true},
 			5 * time.Millisecond,
 		},
+		{list(0, "semaphore", 0, 1, "3:2:a:b"), kind.Blocker{Kind: "semaphore", Slots: 3, Token: "a:b"}, 0},
 		{
-			list(int64(0), "semaphore", int64(0), int64(1), "3:2:a:b"),
-			kind.Blocker{Kind: "semaphore", Slots: 3, Token: "a:b"},
-			0,
-		},
-		{
-			list(int64(0), "mutex", int64(math.MaxInt64)),
+			list(0, "mutex", math.MaxInt64),
 			kind.Blocker{Kind: "mutex", TTL: math.MaxInt64 / time.Millisecond * time.Millisecond},
 			math.MaxInt64 / time.Millisecond * time.Millisecond,
 		},
@@ -146,7 +130,7 @@ func TestWhatADenialReports(t *testing.T) {
 		assert.Equal(t, tt.want, v.Data, "%v", tt.reply)
 		assert.Equal(t, tt.wait, v.Wait, "%v", tt.reply)
 	}
-	v := kind.ReadClaim(list(int64(0), "mutex", int64(5), int64(2)), 1)
+	v := kind.ReadClaim(list(0, "mutex", 5, 2), 1)
 	assert.Equal(t, wire.Unknown, v.Verdict, "the claim has one name")
 }
 
@@ -160,87 +144,47 @@ func TestRepliesOfPermits(t *testing.T) {
 		data  any
 	}{
 		{int64(1), wire.Granted, nil},
-		{list(int64(1), "01"), wire.Granted, kind.Blocker{Kind: semaphore, Taken: "01"}},
-		{list(int64(0), "mutex", int64(5)), wire.Denied, kind.Blocker{Kind: "mutex", TTL: 5 * ms}},
-		{list(int64(0), semaphore, int64(5), int64(1)), wire.Denied, kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 1}},
-		{
-			list(int64(0), semaphore, int64(5), int64(1024)), wire.Denied,
-			kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 1024},
-		},
-		{
-			list(int64(0), semaphore, int64(5), int64(2), "11"), wire.Denied,
-			kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 2, Taken: "11"},
-		},
-
-		{nil, wire.Unknown, nil},
-		{int64(0), wire.Unknown, nil},
-		{list(), wire.Unknown, nil},
-		{list(int64(1)), wire.Unknown, nil},
-		{list(int64(1), int64(7)), wire.Unknown, nil},
-		{list(int64(1), "0"), wire.Unknown, nil},
-		{list(int64(1), "012"), wire.Unknown, nil},
-		{list(int64(1), "02"), wire.Unknown, nil},
-		{list(int64(1), "01", "01"), wire.Unknown, nil},
-		{list(int64(2), "01"), wire.Unknown, nil},
-		{list(int64(0), "01"), wire.Unknown, nil},
-		{list(int64(1), "mutex", int64(5)), wire.Unknown, nil},
-		{list(int64(0), "mutex", "5"), wire.Unknown, nil},
-		{list(int64(0), "", int64(5), int64(2)), wire.Unknown, nil},
-		{list(int64(0), "", int64(5), int64(2), "11"), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(0)), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(1025)), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), "2"), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(2), "1"), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(2), "1x"), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(2), int64(11)), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(3), "11"), wire.Unknown, nil},
-		{list(int64(0), semaphore, int64(5), int64(2), "11", int64(1)), wire.Unknown, nil},
+		{list(1, "01"), wire.Granted, kind.Blocker{Kind: semaphore, Taken: "01"}},
+		{list(0, "mutex", 5), wire.Denied, kind.Blocker{Kind: "mutex", TTL: 5 * ms}},
+		{list(0, semaphore, 5, 1), wire.Denied, kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 1}},
+		{list(0, semaphore, 5, 1024), wire.Denied, kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 1024}},
+		{list(0, semaphore, 5, 2, "11"), wire.Denied, kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 2, Taken: "11"}},
 	} {
 		v := kind.ReadPermit(tt.reply, 2)
 		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
-		if tt.want == wire.Unknown {
-			checkMalformed(t, v)
-			continue
-		}
 		assert.Equal(t, tt.data, v.Data, "%v", tt.reply)
 		if b, ok := kind.BlockerOf(v); ok {
 			assert.Equal(t, b.TTL, v.Wait)
 		}
 	}
+	read := func(reply any) wire.Vote { return kind.ReadPermit(reply, 2) }
+	readAll(t, read, map[wire.Verdict][]any{wire.Unknown: {
+		nil, int64(0),
+		list(), list(1), list(1, 7), list(1, "0"), list(1, "012"), list(1, "02"), list(1, "01", "01"), list(2, "01"),
+		list(0, "01"), list(1, "mutex", 5), list(0, "mutex", "5"), list(0, "", 5, 2), list(0, "", 5, 2, "11"),
+		list(0, semaphore, 5, 0), list(0, semaphore, 5, 1025), list(0, semaphore, 5, "2"),
+		list(0, semaphore, 5, 2, "1"), list(0, semaphore, 5, 2, "1x"), list(0, semaphore, 5, 2, 11),
+		list(0, semaphore, 5, 3, "11"), list(0, semaphore, 5, 2, "11", 1),
+	}})
 }
 
 func TestRepliesOfInspect(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		reply any
-		want  wire.Verdict
-	}{
-		{list(), wire.Granted},
-		{list("mutex", int64(0), int64(0), "a", int64(-1)), wire.Denied},
-		{list("mutex", int64(mostExact), int64(0), "a", int64(5)), wire.Denied},
-		{list("reader", int64(0), int64(0), "a", int64(5), "b", int64(5)), wire.Denied},
-		{list("semaphore", int64(0), int64(0), "2:1:a", int64(5)), wire.Denied},
-
-		{nil, wire.Unknown},
-		{"OK", wire.Unknown},
-		{list("mutex", int64(0)), wire.Unknown},
-		{list("mutex", int64(0), int64(0), "a"), wire.Unknown},
-		{list("mutex", int64(0), int64(0), "a", int64(5), "b"), wire.Unknown},
-		{list("", int64(0), int64(0), "a", int64(5)), wire.Unknown},
-		{list("mutex", "0", int64(0), "a", int64(5)), wire.Unknown},
-		{list("mutex", int64(-1), int64(0), "a", int64(5)), wire.Unknown},
-		{list("mutex", int64(mostExact+1), int64(0), "a", int64(5)), wire.Unknown},
-		{list("mutex", int64(0), int64(0), int64(1), int64(5)), wire.Unknown},
-		{list("mutex", int64(0), int64(0), "a", "5"), wire.Unknown},
-		{list("mutex", int64(0), int64(0), "a", int64(-2)), wire.Unknown},
-		{list("reader", int64(0), int64(0), "a", int64(5), "a", int64(5)), wire.Unknown},
-		{list("reader", int64(0), int64(0), "a", int64(5), int64(5), "b"), wire.Unknown},
-		{list("semaphore", int64(0), int64(0), "a", int64(5)), wire.Unknown},
-	} {
-		v := kind.ReadState(tt.reply)
-		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
-	}
-	v := kind.ReadState(list("semaphore", int64(7), int64(0), "2:1:a", int64(5), "2:2:b", int64(6)))
+	readAll(t, kind.ReadState, map[wire.Verdict][]any{
+		wire.Granted: {list()},
+		wire.Denied: {
+			list("mutex", 0, 0, "a", -1), list("mutex", mostExact, 0, "a", 5), list("reader", 0, 0, "a", 5, "b", 5),
+			list("semaphore", 0, 0, "2:1:a", 5),
+		},
+		wire.Unknown: {
+			nil, "OK", list("mutex", 0), list("mutex", 0, 0, "a"), list("mutex", 0, 0, "a", 5, "b"),
+			list("", 0, 0, "a", 5), list("mutex", "0", 0, "a", 5), list("mutex", -1, 0, "a", 5),
+			list("mutex", mostExact+1, 0, "a", 5), list("mutex", 0, 0, 1, 5), list("mutex", 0, 0, "a", "5"),
+			list("mutex", 0, 0, "a", -2), list("reader", 0, 0, "a", 5, "a", 5), list("reader", 0, 0, "a", 5, 5, "b"),
+			list("semaphore", 0, 0, "a", 5),
+		},
+	})
+	v := kind.ReadState(list("semaphore", 7, 0, "2:1:a", 5, "2:2:b", 6))
 	assert.Equal(t, kind.NodeState{Kind: "semaphore", Fence: 7, Slots: 2, Holders: []kind.Holder{
 		{Token: "a", TTL: 5 * time.Millisecond, Slot: 1}, {Token: "b", TTL: 6 * time.Millisecond, Slot: 2},
 	}}, v.Data)

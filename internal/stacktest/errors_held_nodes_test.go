@@ -153,9 +153,7 @@ func TestNodeErrors(t *testing.T) {
 		"wrapped":          {fmt.Errorf("a: %w", fmt.Errorf("b: %w", one)), []*redlock.NodeError{one}},
 		"wrapped together": {fmt.Errorf("%w: %w, %w", redlock.ErrNoQuorum, two, one), []*redlock.NodeError{two, one}},
 		"joined":           {errors.Join(one, errOwn, errors.Join(two, three)), []*redlock.NodeError{one, two, three}},
-		"of many": {
-			manyErrors{three, fmt.Errorf("c: %w", manyErrors{one, two})}, []*redlock.NodeError{three, one, two},
-		},
+		"of many":          {manyErrors{three, fmt.Errorf("c: %w", manyErrors{one, two})}, []*redlock.NodeError{three, one, two}},
 		"an error twice":   {errors.Join(one, fmt.Errorf("d: %w", one)), []*redlock.NodeError{one}},
 		"a master twice":   {errors.Join(one, of(1)), []*redlock.NodeError{one, of(1)}},
 		"wrapping nothing": {fmt.Errorf("e: %w", error(nil)), nil},
