@@ -1,8 +1,10 @@
 package redlock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/kind/kindtest"
+	"github.com/redlock-go/redlock/internal/testmain"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -185,3 +191,41 @@ func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
 	require.NoError(t, err, "the name is free")
 	require.NoError(t, lk.Unlock(t.Context()))
 }
+
+// A lock that ends while its failed extension is recorded does not silence the next lock that cannot be extended.
+func TestALockThatEndsWhileItFailsSilencesNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := redlocktest.NewLocker(t, 1, redlock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		lk, err := l.TryLock(t.Context(), "x")
+		require.NoError(t, err)
+		lk.FailExtension(true, errors.New("the first"))
+		lk.FailExtension(false, errors.New("the second"))
+		lk.FailExtension(false, errors.New("the third"))
+		require.NoError(t, l.Close()) // the lines are written
+		assert.Contains(t, log.String(), "the second")
+		assert.NotContains(t, log.String(), "the third", "an outage is told once")
+	})
+}
+
+// FuzzReadState makes a Holding of replies of any form.
+func FuzzReadState(f *testing.F) {
+	kindtest.Seed(f)
+	free, held := kind.ReadState([]any{}), kind.ReadState([]any{"mutex", int64(1), int64(0), "other", int64(1)})
+	f.Fuzz(func(t *testing.T, seed []byte) {
+		v := kind.ReadState(kindtest.Reply(&seed))
+		if !v.Verdict.Answered() {
+			kindtest.CheckMalformed(t, v)
+		}
+		for _, votes := range [][]wire.Vote{{v}, {v, v, v}, {v, free, held}, {held, v, held}, {free, held, v, v, free}} {
+			h := redlock.Gather(votes, len(votes)/2+1)
+			for _, one := range h.Holders {
+				require.LessOrEqual(t, one.Votes, len(votes), "a master has one vote")
+			}
+			require.Less(t, h.Fence, uint64(1)<<53)
+		}
+	})
+}
+
+func TestMain(m *testing.M) { testmain.Run(m) }

@@ -34,7 +34,7 @@ func readAll(t *testing.T, read func(reply any) wire.Vote, all map[wire.Verdict]
 			v := read(reply)
 			assert.Equal(t, want, v.Verdict, "%.100v", reply)
 			if want == wire.Unknown {
-				checkMalformed(t, v)
+				kindtest.CheckMalformed(t, v)
 			}
 		}
 	}
@@ -93,17 +93,8 @@ func checkClaim(t *testing.T, v wire.Vote, names int) {
 		require.GreaterOrEqual(t, b.TTL, -time.Millisecond)
 		require.GreaterOrEqual(t, v.Wait, time.Duration(0))
 	default:
-		checkMalformed(t, v)
+		kindtest.CheckMalformed(t, v)
 	}
-}
-
-// checkMalformed checks that the vote of a malformed reply is Unknown, and that its error quotes the reply, shortened.
-func checkMalformed(t *testing.T, v wire.Vote) {
-	t.Helper()
-	require.Equal(t, wire.Unknown, v.Verdict)
-	require.ErrorContains(t, v.Err, "the reply ")
-	require.Less(t, len(v.Err.Error()), 1200) // at most a hundred runes, all escaped
-	require.Nil(t, v.Data)
 }
 
 func TestWhatADenialReports(t *testing.T) {
@@ -208,7 +199,7 @@ func FuzzReadClaim(f *testing.F) {
 			checkClaim(t, kind.ReadClaim(r, names), names)
 		}
 		if v := kind.ReadRaise(r, 7); !v.Verdict.Answered() {
-			checkMalformed(t, v)
+			kindtest.CheckMalformed(t, v)
 		} else {
 			require.True(t, v.Verdict == wire.Denied || v.Number == 7)
 		}

@@ -1,7 +1,23 @@
-// Package kindtest makes replies of masters, for fuzz tests of what reads them.
+// Package kindtest makes replies of masters, for tests of what reads them.
 package kindtest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/wire"
+)
+
+// CheckMalformed checks the vote of a malformed reply: it is Unknown, so that it is released, and its error quotes the
+// reply, shortened.
+func CheckMalformed(t testing.TB, v wire.Vote) {
+	t.Helper()
+	require.Equal(t, wire.Unknown, v.Verdict)
+	require.ErrorContains(t, v.Err, "the reply ")
+	require.Less(t, len(v.Err.Error()), 1200) // at most a hundred runes, all escaped
+	require.Nil(t, v.Data)
+}
 
 // Reply makes a reply of the types that a script can return out of bytes, and removes them from seed.
 func Reply(seed *[]byte) any { return reply(seed, 0) }
