@@ -23,6 +23,9 @@ func guarded() *wire.Vote {
 func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
+	refused := func() *wire.Vote {
+		return &wire.Vote{Verdict: wire.Failed, Unsent: true, Err: &node.RestartError{Left: time.Second}}
+	}
 	type extension struct {
 		at   time.Duration // since the acquire, plus the suspensions before
 		a, c *wire.Vote
@@ -38,6 +41,9 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 		{"denied the acquire", denied(), 0, []extension{{5 * time.Second, guarded(), failed(), quorum.ErrNoQuorum}}},
 		{"granted the acquire in its window", guarded(), 0, []extension{
 			{5 * time.Second, guarded(), failed(), quorum.ErrNoQuorum},
+		}},
+		{"refused an extension in its window", granted(), 0, []extension{
+			{5 * time.Second, refused(), failed(), quorum.ErrNoQuorum},
 		}},
 		{"granted an extension", denied(), 0, []extension{
 			{4 * time.Second, granted(), failed(), nil},
@@ -98,18 +104,6 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestARefusalInTheWindowIsNoGrant has nodes that are reserved for a lease not execute its extension.
-func TestARefusalInTheWindowIsNoGrant(t *testing.T) {
-	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		for _, f := range fakes {
-			f.answers(&wire.Vote{Verdict: wire.Failed, Unsent: true, Err: &node.RestartError{Left: time.Second}})
-		}
-		result := extend(t, lease)
-		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
-	})
 }
 
 // TestAGuardedVoteOfNoLease has a round that belongs to no lease get the votes of restarted servers.

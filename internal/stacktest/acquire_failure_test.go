@@ -3,6 +3,7 @@ package stacktest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -265,6 +266,44 @@ func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 			w.Heal()
 			time.Sleep(2 * time.Second)
 			assert.Zero(t, w.keys(), "long before the TTL")
+		})
+	}
+}
+
+// manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.
+type manyErrors []error
+
+func (manyErrors) Error() string            { return "several" }
+func (s manyErrors) WrappedErrors() []error { return s }
+func (s manyErrors) Unwrap() error          { return s[0] }
+
+func TestNodeErrors(t *testing.T) {
+	t.Parallel()
+	of := func(i int) *redlock.NodeError {
+		return &redlock.NodeError{Node: fmt.Sprint("10.0.0.", i, ":6379"), Op: "extend", Err: errOwn}
+	}
+	one, two, three := of(1), of(2), of(3)
+	for name, tt := range map[string]struct {
+		err  error
+		want []*redlock.NodeError
+	}{
+		"nil":              {nil, nil},
+		"another":          {errOwn, nil},
+		"a sentinel":       {redlock.ErrNoQuorum, nil},
+		"itself":           {one, []*redlock.NodeError{one}},
+		"wrapped":          {fmt.Errorf("a: %w", fmt.Errorf("b: %w", one)), []*redlock.NodeError{one}},
+		"wrapped together": {fmt.Errorf("%w: %w, %w", redlock.ErrNoQuorum, two, one), []*redlock.NodeError{two, one}},
+		"joined":           {errors.Join(one, errOwn, errors.Join(two, three)), []*redlock.NodeError{one, two, three}},
+		"of many": {
+			manyErrors{three, fmt.Errorf("c: %w", manyErrors{one, two})}, []*redlock.NodeError{three, one, two},
+		},
+		"an error twice":   {errors.Join(one, fmt.Errorf("d: %w", one)), []*redlock.NodeError{one}},
+		"a master twice":   {errors.Join(one, of(1)), []*redlock.NodeError{one, of(1)}},
+		"wrapping nothing": {fmt.Errorf("e: %w", error(nil)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, redlock.NodeErrors(tt.err))
 		})
 	}
 }

@@ -187,22 +187,6 @@ func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 	})
 }
 
-func TestDoOfOneOwnerNests(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		us := w.locker(t, "a").Reentrant("x", "us")
-		require.NoError(t, us.Do(t.Context(), func(outer context.Context) error {
-			first, _ := redlock.FromContext(outer)
-			return us.Do(outer, func(inner context.Context) error {
-				second, _ := redlock.FromContext(inner)
-				assert.NotSame(t, first, second)
-				assert.NotEqual(t, first.Token(), second.Token())
-				return nil
-			})
-		}))
-		w.free(t)
-	})
-}
-
 // freeze has two masters of three freeze.
 func (w *world) freeze() {
 	w.Master(0).Freeze()

@@ -129,42 +129,6 @@ func TestHeldErrorNamesTheHolder(t *testing.T) {
 	}
 }
 
-// manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.
-type manyErrors []error
-
-func (manyErrors) Error() string            { return "several" }
-func (s manyErrors) WrappedErrors() []error { return s }
-func (s manyErrors) Unwrap() error          { return s[0] }
-
-func TestNodeErrors(t *testing.T) {
-	t.Parallel()
-	of := func(i int) *redlock.NodeError {
-		return &redlock.NodeError{Node: fmt.Sprint("10.0.0.", i, ":6379"), Op: "extend", Err: errOwn}
-	}
-	one, two, three := of(1), of(2), of(3)
-	for name, tt := range map[string]struct {
-		err  error
-		want []*redlock.NodeError
-	}{
-		"nil":              {nil, nil},
-		"another":          {errOwn, nil},
-		"a sentinel":       {redlock.ErrNoQuorum, nil},
-		"itself":           {one, []*redlock.NodeError{one}},
-		"wrapped":          {fmt.Errorf("a: %w", fmt.Errorf("b: %w", one)), []*redlock.NodeError{one}},
-		"wrapped together": {fmt.Errorf("%w: %w, %w", redlock.ErrNoQuorum, two, one), []*redlock.NodeError{two, one}},
-		"joined":           {errors.Join(one, errOwn, errors.Join(two, three)), []*redlock.NodeError{one, two, three}},
-		"of many":          {manyErrors{three, fmt.Errorf("c: %w", manyErrors{one, two})}, []*redlock.NodeError{three, one, two}},
-		"an error twice":   {errors.Join(one, fmt.Errorf("d: %w", one)), []*redlock.NodeError{one}},
-		"a master twice":   {errors.Join(one, of(1)), []*redlock.NodeError{one, of(1)}},
-		"wrapping nothing": {fmt.Errorf("e: %w", error(nil)), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, tt.want, redlock.NodeErrors(tt.err))
-		})
-	}
-}
-
 // failure is an operation that fails after down, and what the masters were asked.
 type failure struct {
 	name, op string
@@ -312,4 +276,44 @@ func rounded(text string) string {
 		}
 		return fmt.Sprint((d + time.Second - 1).Truncate(time.Second))
 	})
+}
+
+// textsAfter make the errors of calls after something happened to a lock, to its Locker or to the context of the call.
+func textsAfter() map[string]func(s fixture) error {
+	calls := map[string]func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error{
+		"Err":    func(_ context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Err() },
+		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
+		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
+		"Lock":   func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return errorOf(l.Lock(ctx, "x")) },
+		"Inspect": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return errorOf(l.Inspect(ctx, "x"))
+		},
+		"Nodes": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return errorOf(l.Nodes(ctx)) },
+	}
+	all := make(map[string]func(s fixture) error)
+	for what, tt := range map[string]struct {
+		happens func(s fixture, lk *redlock.Lock)
+		calls   string
+	}{
+		"released":              {func(s fixture, lk *redlock.Lock) { unlock(s.T, lk) }, "Err Extend Unlock"},
+		"expired":               {func(fixture, *redlock.Lock) { time.Sleep(ttl) }, "Err Extend Unlock"},
+		"the masters forgot it": {func(s fixture, _ *redlock.Lock) { s.w.wipe() }, "Extend Unlock"},
+		"no majority":           {func(s fixture, _ *redlock.Lock) { s.freeze(0, 1) }, "Extend Unlock Inspect"},
+		"ctx ended before":      {func(fixture, *redlock.Lock) {}, "Extend Lock Inspect Nodes"},
+		"closed": {
+			func(s fixture, _ *redlock.Lock) { require.NoError(s, s.ours.Close()) }, "Err Extend Unlock Lock Inspect Nodes",
+		},
+	} {
+		for call := range strings.FieldsSeq(tt.calls) {
+			all[call+", "+what] = func(s fixture) error {
+				lk, ctx := s.lock(), s.Context()
+				tt.happens(s, lk)
+				if what == "ctx ended before" {
+					ctx = s.ended()
+				}
+				return calls[call](ctx, s.ours, lk)
+			}
+		}
+	}
+	return all
 }

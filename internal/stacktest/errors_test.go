@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -75,6 +76,25 @@ var texts = map[string]func(s fixture) error{
 	},
 	"Open, an invalid TTL": func(fixture) error {
 		return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithTTL(-time.Second)))
+	},
+
+	"New, a nil master": func(fixture) error { return errorOf(redlock.New([]*node.Node{nil})) },
+	"New, a master of another Locker": func(s fixture) error {
+		masters := s.w.nodes(s, "c")
+		unlock(s, lock(s, s.w.over(s, "c", masters), "x"))
+		return errorOf(redlock.New(masters))
+	},
+	"Wrap, no client":       func(fixture) error { return errorOf(redlock.Wrap(nil)) },
+	"Wrap, a client of nil": func(fixture) error { return errorOf(redlock.Wrap((*redis.Client)(nil))) },
+	"Wrap, a ring": func(s fixture) error {
+		ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:6379"}})
+		s.Cleanup(func() { assert.NoError(s, ring.Close()) })
+		return errorOf(redlock.Wrap(ring))
+	},
+	"Wrap, an invalid option": func(s fixture) error {
+		client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379"})
+		s.Cleanup(func() { assert.NoError(s, client.Close()) })
+		return errorOf(redlock.Wrap(client, redlock.WithTTL(-time.Second)))
 	},
 
 	"Lock, an empty name": func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), "")) },
@@ -207,7 +227,9 @@ var texts = map[string]func(s fixture) error{
 	},
 	"Reentrant.Lock, no owner": func(s fixture) error { return errorOf(s.ours.Reentrant("x", "").Lock(s.Context())) },
 
-	"Lock, a long name":       func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
+	"Lock, a long name": func(s fixture) error {
+		return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000)))
+	},
 	"Lock, a reserved name":   func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
 	"LockAll, too many names": func(s fixture) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
 	"LockAll, a long name": func(s fixture) error {
@@ -283,46 +305,6 @@ var texts = map[string]func(s fixture) error{
 		s.w.Master(1).Restart()
 		return errorOf(s.ours.Nodes(s.Context()))
 	},
-}
-
-// textsAfter make the errors of calls after something happened to a lock, to its Locker or to the context of the call.
-func textsAfter() map[string]func(s fixture) error {
-	calls := map[string]func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error{
-		"Err":    func(_ context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Err() },
-		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
-		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
-		"Lock":   func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return errorOf(l.Lock(ctx, "x")) },
-		"Inspect": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return errorOf(l.Inspect(ctx, "x"))
-		},
-		"Nodes": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return errorOf(l.Nodes(ctx)) },
-	}
-	all := make(map[string]func(s fixture) error)
-	for what, tt := range map[string]struct {
-		happens func(s fixture, lk *redlock.Lock)
-		calls   string
-	}{
-		"released":              {func(s fixture, lk *redlock.Lock) { unlock(s.T, lk) }, "Err Extend Unlock"},
-		"expired":               {func(fixture, *redlock.Lock) { time.Sleep(ttl) }, "Err Extend Unlock"},
-		"the masters forgot it": {func(s fixture, _ *redlock.Lock) { s.w.wipe() }, "Extend Unlock"},
-		"no majority":           {func(s fixture, _ *redlock.Lock) { s.freeze(0, 1) }, "Extend Unlock Inspect"},
-		"ctx ended before":      {func(fixture, *redlock.Lock) {}, "Extend Lock Inspect Nodes"},
-		"closed": {
-			func(s fixture, _ *redlock.Lock) { require.NoError(s, s.ours.Close()) }, "Err Extend Unlock Lock Inspect Nodes",
-		},
-	} {
-		for call := range strings.FieldsSeq(tt.calls) {
-			all[call+", "+what] = func(s fixture) error {
-				lk, ctx := s.lock(), s.Context()
-				tt.happens(s, lk)
-				if what == "ctx ended before" {
-					ctx = s.ended()
-				}
-				return calls[call](ctx, s.ours, lk)
-			}
-		}
-	}
-	return all
 }
 
 func TestTheTextOfEveryError(t *testing.T) {

@@ -199,14 +199,8 @@ func TestServersBehindLoadBalancersGrantNoLock(t *testing.T) {
 			require.NoError(t, err)
 			_, err = b.TryLock(t.Context(), "x")
 			require.Error(t, err)
-			assert.Zero(t, w.keysOf(3, 6))
+			assert.Zero(t, keysOn(w.some(3, 6)))
 			assert.GreaterOrEqual(t, len(log.lines("leads to one server again")), 1)
 		})
 	}
-}
-
-// keysOf returns how many keys there are on the masters from, from+1 … below to.
-func (w *world) keysOf(from, to int) (n int) {
-	each(w.some(from, to), func(m *simnet.Master) { n += len(m.Keys()) })
-	return n
 }

@@ -182,19 +182,6 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 	})
 }
 
-func TestNewRefusesMastersThatAreNilOrOfAnotherLocker(t *testing.T) {
-	inWorld(t, 1, func(t *testing.T, w *world) {
-		_, err := redlock.New([]*node.Node{nil})
-		require.ErrorContains(t, err, "master 1 of 1 is nil")
-		masters := w.nodes(t, "a")
-		l := w.over(t, "a", masters)
-		_, err = redlock.New(masters)
-		require.ErrorIs(t, err, node.ErrBound)
-		require.ErrorContains(t, err, "one node for each locker")
-		unlock(t, lock(t, l, "x"))
-	})
-}
-
 // The node timeout and the drift of a call are those of its TTL, in every operation of its lock.
 func TestTheTermsOfACallFollowItsTTL(t *testing.T) {
 	t.Parallel()

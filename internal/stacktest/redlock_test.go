@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -20,32 +19,6 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
-
-func TestWrapReportsWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379"})
-	defer client.Close()
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:6379"}})
-	defer ring.Close()
-	for _, tt := range []struct {
-		client redis.UniversalClient
-		opts   []redlock.Option
-		want   string
-	}{
-		{nil, nil, "redlock: Wrap needs a client"},
-		{(*redis.Client)(nil), nil, "redlock: Wrap needs a client"},
-		{ring, nil, "redlock: Wrap cannot use a *redis.Ring"},
-		{client, []redlock.Option{redlock.WithTTL(-1)}, "redlock: TTL"},
-		{client, []redlock.Option{nil}, "redlock: a nil Option"},
-	} {
-		l, err := redlock.Wrap(tt.client, tt.opts...)
-		require.ErrorContains(t, err, tt.want)
-		assert.Nil(t, l)
-	}
-	l, err := redlock.Wrap(client, redlock.WithTTL(time.Minute))
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-}
 
 func TestEverythingSaysClosedAfterClose(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {

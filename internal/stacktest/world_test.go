@@ -115,9 +115,10 @@ func (w *world) holders(name, token string) int {
 }
 
 // keys returns how many keys there are on all masters together.
-func (w *world) keys() int {
-	n := 0
-	each(w.Masters(), func(m *simnet.Master) { n += len(m.Keys()) })
+func (w *world) keys() int { return keysOn(w.Masters()) }
+
+func keysOn(masters []*simnet.Master) (n int) {
+	each(masters, func(m *simnet.Master) { n += len(m.Keys()) })
 	return n
 }
 
