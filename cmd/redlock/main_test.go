@@ -197,6 +197,20 @@ func client(t *testing.T, m *redlocktest.Master) *redis.Client {
 	return redis.NewClient(opts)
 }
 
+func stopAll(masters []*redlocktest.Master) {
+	for _, m := range masters {
+		m.Stop()
+	}
+}
+
+// left returns a function that returns the TTL of name on a master, as long as the test runs.
+func left(t *testing.T, m *redlocktest.Master, name string) func() time.Duration {
+	t.Helper()
+	c := client(t, m)
+	t.Cleanup(func() { _ = c.Close() })
+	return func() time.Duration { return c.PTTL(context.Background(), name).Val() }
+}
+
 // votes counts the masters, of those that answer, that hold name; token is what the last of them holds.
 func votes(t *testing.T, masters []*redlocktest.Master, name string) (n int, token string) {
 	t.Helper()

@@ -92,9 +92,7 @@ func TestStatusOfSeveralNamesIsInTheirOrder(t *testing.T) {
 	assert.Equal(t, []string{"z false", "held true", "a false", "held true", "b c false"},
 		inOrder(`"name": "(.*)",\n(?: +"kind": .*\n)? +"held": (\w+)`, text))
 
-	for _, m := range masters[:2] {
-		m.Stop()
-	}
+	stopAll(masters[:2])
 	got := redlock(t, masters, append([]string{"status"}, names...)...)
 	assert.Equal(t, 69, got.code, "one that is unknown suffices")
 	assert.Equal(t, len(names), strings.Count(got.stdout, ": unknown, no majority of the masters answered\n"))

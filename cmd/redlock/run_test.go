@@ -16,13 +16,14 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-func TestRunPassesTheExitStatusThroughAndSaysNothing(t *testing.T) {
+func TestTheCommandsExitStatusIsPassedThroughAndNothingIsSaid(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
 	for script, want := range map[string]result{
 		"true":                          {},
 		"exit 3":                        {code: 3},
 		"exit 64":                       {code: 64},
+		"exit 70":                       {code: 70},
 		"exit 255":                      {code: 255},
 		"kill -KILL $$":                 {code: 128 + 9},
 		"kill -SEGV $$":                 {code: 128 + 11},
@@ -31,8 +32,10 @@ func TestRunPassesTheExitStatusThroughAndSaysNothing(t *testing.T) {
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, want, redlock(t, masters, "run", script, "--", "sh", "-c", script))
-			assert.True(t, free(t, masters, script), "unlocked")
+			for _, command := range []string{"run", "lead"} {
+				assert.Equal(t, want, redlock(t, masters, command, script, "--", "sh", "-c", script), command)
+				assert.True(t, free(t, masters, script), "unlocked by %s", command)
+			}
 		})
 	}
 }
@@ -97,9 +100,7 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 func TestRunWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	for _, m := range masters[:3] {
-		m.Stop()
-	}
+	stopAll(masters[:3])
 	for _, flag := range []string{"--try", "--wait=300ms"} {
 		got := redlock(t, masters, "run", flag, "name", "--", "echo", "must not run")
 		got.fails(t, 69, "no majority of the masters answered", "connection refused", "redlock status")
@@ -119,6 +120,7 @@ func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	require.NoError(t, os.WriteFile(broken, []byte("#!/no/such/interpreter\n"), 0o700))
 
 	redlock(t, masters, "run", "held", "--", "no-such-command-here").fails(t, 127, "no-such-command-here")
+	redlock(t, masters, "lead", "held", "--", "/no/such/command").fails(t, 127)
 	redlock(t, masters, "run", "held", "--", plain).fails(t, 126, plain)
 	redlock(t, masters, "run", "held", "--", filepath.Dir(plain)).fails(t, 126, "is a directory")
 	redlock(t, masters, "run", "name", "--", broken).fails(t, 127, broken)

@@ -62,9 +62,7 @@ func TestWhichSignalsEndTheWait(t *testing.T) {
 	t.Parallel()
 	masters, down := redlocktest.Start(t, 3), redlocktest.Start(t, 3)
 	_, end := hold(t, masters, "name")
-	for _, m := range down {
-		m.Stop()
-	}
+	stopAll(down)
 	waits := func(masters []*redlocktest.Master) *process {
 		return launchWith(t, masters, withoutTerminal, "run", "name", "--", "echo", "my turn")
 	}

@@ -169,16 +169,6 @@ func TestASupervisorThatIsStoppedAtTheStartIsResumed(t *testing.T) {
 	assert.Equal(t, 7, l.wait())
 }
 
-// The kernel resumes the supervisor when redlock dies.
-func TestTheTreeEndsWithAKilledRedlockAlthoughItsSupervisorIsStopped(t *testing.T) {
-	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--grace", "300ms"},
-		`echo "$PPID"; `+as(background, "bg")+as(direct, "direct"), "bg", "direct")
-	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGSTOP))
-	l.signal(syscall.SIGKILL)
-	l.end()
-}
-
 // A command that is stopped keeps its lock, and is resumed by the signal that redlock forwards.
 func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 	t.Parallel()
@@ -187,9 +177,7 @@ func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 		`trap "echo resumed; exit 3" CONT; echo "$$"; while :; do sleep 0.02; done`)
 	pid := p.printed()
 	require.NoError(t, syscall.Kill(-pid, syscall.SIGSTOP))
-	c := client(t, masters[0])
-	defer c.Close()
-	left := func() time.Duration { return c.PTTL(t.Context(), "name").Val() }
+	left := left(t, masters[0], "name")
 	for range 2 { // the lock is extended, again and again
 		require.Eventually(t, func() bool { return left() < 4500*time.Millisecond }, patience, time.Millisecond)
 		require.Eventually(t, func() bool { return left() > 5*time.Second }, patience, time.Millisecond)

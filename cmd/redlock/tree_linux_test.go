@@ -20,30 +20,38 @@ import (
 // in the background and those that left its group and session.
 func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 	t.Parallel()
-	script := as(background, "bg") + as(ownSession, "session") + as(daemon, "daemon") + as(direct, "direct")
+	script := `echo "$PPID"; ` + as(background, "bg") + as(ownSession, "session") + as(daemon, "daemon") +
+		as(direct, "direct")
 	type testCase struct {
 		change func(*exec.Cmd)
-		kill   func(pid int) error
+		stop   func(redlock, supervisor int) error // before the kill
+		group  bool                                // kill the whole group
 	}
 	testmain.Each(t, map[string]testCase{
-		"alone":                 {nil, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
-		"with its whole group":  {ownGroup, func(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }},
-		"while it is suspended": {ownGroup, suspendAndKill},
+		"alone":                {},
+		"with its whole group": {change: ownGroup, group: true},
+		"while it is suspended": {
+			change: ownGroup, stop: func(redlock, _ int) error { return syscall.Kill(-redlock, syscall.SIGSTOP) },
+		},
+		// The kernel resumes the supervisor when redlock dies.
+		"while its supervisor is stopped": {
+			stop: func(_, supervisor int) error { return syscall.Kill(supervisor, syscall.SIGSTOP) },
+		},
 	}, func(t *testing.T, tc testCase) {
 		l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "300ms"}, script,
 			"bg", "session", "daemon", "direct")
-		require.NoError(t, tc.kill(l.cmd.Process.Pid))
+		pid := l.cmd.Process.Pid
+		if tc.stop != nil {
+			require.NoError(t, tc.stop(pid, l.printed()))
+		}
+		if tc.group {
+			pid = -pid
+		}
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		l.end()
 		l.once(syscall.SIGTERM, "bg", "daemon", "direct")
 		assert.Zero(t, l.received("session", syscall.SIGTERM), "its parent lives and may forward the signal")
 	})
-}
-
-func suspendAndKill(pid int) error {
-	if err := syscall.Kill(-pid, syscall.SIGSTOP); err != nil {
-		return err
-	}
-	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // A process that left the group gets one SIGTERM when its parent has ended, and has the rest of the grace period to
@@ -105,9 +113,7 @@ func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
 	l := startListeners(t, masters, nil, []string{"--ttl", "6s"}, as(direct, "direct!"), "direct!")
-	c := client(t, masters[0])
-	defer c.Close()
-	left := func() time.Duration { return c.PTTL(t.Context(), "name").Val() }
+	left := left(t, masters[0], "name")
 	before := left()
 	require.Eventually(t, func() bool {
 		now := left()
