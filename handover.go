@@ -28,8 +28,8 @@ func (l *Lock) setSuccessor(successor *Lock) {
 	l.successor = successor
 }
 
-// queuedLock is an unlocked Lock as its wait queue sees it. Its methods must not lock Lock.mu, because the queue calls
-// Policy and Validity with its own mutex locked.
+// queuedLock is an unlocked Lock as its wait queue sees it. The queue calls Policy and Validity with its mutex
+// locked, so these two must not lock Lock.mu.
 type queuedLock Lock
 
 var _ waitqueue.Lock = (*queuedLock)(nil)

@@ -32,9 +32,9 @@ func TestCohortBegins(t *testing.T) {
 	t.Parallel()
 	c := cohort{}.granted(start, start.Add(3*time.Millisecond))
 	assert.Equal(t, cohort{since: start.Add(3 * time.Millisecond).Sub(epoch), round: 3 * time.Millisecond}, c)
-	again := c.next().granted(start.Add(10*time.Millisecond), start.Add(12*time.Millisecond))
+	again := c.passed().granted(start.Add(10*time.Millisecond), start.Add(12*time.Millisecond))
 	assert.Equal(t, cohort{since: c.since, round: 2 * time.Millisecond, passes: 1}, again, "the shortest round counts")
-	again = again.next().granted(start.Add(20*time.Millisecond), start.Add(90*time.Millisecond))
+	again = again.passed().granted(start.Add(20*time.Millisecond), start.Add(90*time.Millisecond))
 	assert.Equal(t, cohort{since: c.since, round: 2 * time.Millisecond, passes: 2}, again)
 }
 
@@ -45,14 +45,14 @@ func TestBudget(t *testing.T) {
 	assert.Equal(t, 10*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(80*time.Millisecond))
 }
 
-func TestCooldown(t *testing.T) {
+func TestRest(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, time.Millisecond, aged(0, 0, 0).cooldown(start, 1))
-	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 1))
-	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 1))
-	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 3))
-	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 1))
-	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 7))
+	assert.Equal(t, time.Millisecond, aged(0, 0, 0).rest(start, 1))
+	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).rest(start, 1))
+	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).rest(start, 1))
+	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).rest(start, 3))
+	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).rest(start, 1))
+	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).rest(start, 7))
 }
 
 func TestMayKeep(t *testing.T) {

@@ -2,7 +2,8 @@ package waitqueue
 
 import "time"
 
-// Lock is a lock that this process acquired.
+// Lock is a lock that this process acquired. The queue calls Policy and Validity with its mutex locked: they must
+// return quickly and must not call the queue. It calls Publish and Release without it.
 type Lock interface {
 	Policy() Policy
 	// Validity returns how long the lock's lease lasts.
@@ -24,7 +25,7 @@ type Hold struct {
 type holdState uint8
 
 const (
-	ended holdState = iota // it was released, or its lease was passed on; a Lost that comes later is ignored
+	notHeld holdState = iota // it was released, or its lease was passed on; a Lost that comes later is ignored
 	held
 	lost // it is about to be released
 )
@@ -45,14 +46,14 @@ const (
 // next waiter if the policies allow that. After ByMessage and Silently the caller must release the lock next.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	h.handle(func(q *queue) {
-		w := q.next()
+		w := q.firstIdle()
 		switch {
 		case w == nil:
 		case h.cohort.mayReuseLease(l, w.Policy, now):
 			means = WithLease
-			h.state = ended
+			h.state = notHeld
 			q.remove(w)
-			w.inherit, w.slot, w.cohort = l, int(h.slot), h.cohort.next()
+			w.from, w.slot, w.cohort = l, int(h.slot), h.cohort.passed()
 			w.become(given)
 			q.advance()
 		case q.slots == nil && h.cohort.mayKeep(l, w.Policy, now):
@@ -83,7 +84,7 @@ func (h *Hold) Released(now time.Time, silent bool) {
 		if h.state == lost {
 			q.lost--
 		}
-		h.state = ended
+		h.state = notHeld
 		if q.slots != nil {
 			q.slots.release(int(h.slot))
 		}

@@ -322,8 +322,8 @@ func (w *world) key() string {
 	for _, a := range w.all {
 		fmt.Fprint(&b, " caller", a.joined, a.doing, a.found, a.hold != nil, a.gone, a.next.Action, a.next.After > 0)
 		if q := a.w.queue; q != nil && !a.gone {
-			since := q.news - a.w.asked
-			if a.w.asked == 0 {
+			since := q.news - a.w.seen
+			if a.w.seen == 0 {
 				since = math.MaxUint64
 			}
 			fmt.Fprint(&b, a.w.state, a.w.turn, len(a.w.wake), since, q.watcher == &a.w)

@@ -7,9 +7,11 @@ import (
 
 // queue is the queue for one lock. It exists while it has callers or this process holds the lock. Queues.mu guards it.
 //
-// A release that is news to one caller may be of use to another. So no caller uses news up: it remains until an attempt
-// that began later has failed. The queue counts what may have freed the lock. A caller with the turn asks, unless its
-// attempt failed since; the one that watches asks again. Urgent news also ends the pause of the one that watches.
+// A caller asks the masters when it gets the turn, and gives the turn back when the attempt fails. Some callers also
+// ask aside, without a turn; see Request.asksAside.
+//
+// The queue numbers the events that may have freed the lock (news). A caller whose last attempt began before the latest
+// news asks when it gets the turn; one that has failed since watches. Urgent news also ends the watcher's pause.
 type queue struct {
 	all *Queues
 	key queueKey
@@ -19,14 +21,14 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: width at first; a failure sets 1; grow raises it
+	limit int // how many may have it: the width, 1 after a failed attempt, one more after each grant (see grow)
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
 	waits, yields, tries int32 // how many callers wait, how many yield, and how many TryLocks are among those that wait
 
-	news   uint64 // counts, from 1, what may have freed the lock: releases, their messages, and grants after a failure
-	urgent uint64 // the last of these that ends the pause of the watcher
+	news   uint64 // the number, from 1, of the latest news: a release, its message, or a grant after a failure
+	urgent uint64 // the number of the latest urgent news
 	reason error  // why the last attempt failed; nil: none has since the last grant
 	denied bool   // it failed because it was denied, so a message of a release helps
 
@@ -67,7 +69,7 @@ func (q *queue) advance() {
 		if q.denied && q.subscription != nil && q.subscription.Take() {
 			q.note(true)
 		}
-		if w.asked < q.urgent {
+		if w.seen < q.urgent {
 			w.ask()
 		}
 	}
@@ -88,7 +90,7 @@ func (q *queue) advance() {
 	}
 }
 
-// note records that the lock may have become free.
+// note records news.
 func (q *queue) note(urgent bool) {
 	q.news++
 	if urgent {
@@ -101,23 +103,26 @@ func (q *queue) giveTurn(w *Waiter) {
 	w.turn = true
 	q.turns++
 	switch {
-	case w.asked == q.news:
+	case w.seen == q.news:
 		q.watcher = w
 		w.become(probing)
-	case q.follow(w):
+	case q.mayFollow(w):
+		w.cohort = q.silence.cohort.passed()
 		w.ask()
 	default:
+		q.breakSilence()
 		q.askOrYield(w, q.holds+q.turns)
 	}
 }
 
-// askAside makes a caller ask without a turn, beyond the width of the queue; see Request.asksAside.
+// askAside makes a caller ask without a turn, beyond the width of the queue; see Request.asksAside. It does not yield
+// while this process has the lock already: a further hold of the owner takes nothing from others.
 func (q *queue) askAside(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()
-		return
+	} else {
+		q.askOrYield(w, 1)
 	}
-	q.askOrYield(w, 1)
 }
 
 // join adds a caller. If the state of the queue answers its TryLock, the caller fails.
@@ -185,21 +190,30 @@ func (q *queue) endTurn(w *Waiter) {
 	}
 }
 
+// firstIdle returns the first caller that is not busy with the masters; nil if there is none.
+func (q *queue) firstIdle() *Waiter {
+	w := q.callers.first
+	for w != nil && (w.state == asking || w.state == probing) {
+		w = w.links.next
+	}
+	return w
+}
+
 // granted records that a caller has the lock, from the masters or from the holder before.
 func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	if w.state != asking && w.state != given {
 		panic(fmt.Sprintf("waitqueue: a lock in state %v", w.state))
 	}
-	watched := w == q.watcher
+	watched, handedOver := w == q.watcher, w.state == given
 	w.become(gone)
 	q.remove(w)
 	*h = Hold{queue: q, cohort: c, slot: int32(w.slot), state: held}
 	q.kind, q.holder = w.Kind, w.Holder
-	if w.inherit == nil {
+	if !handedOver {
 		q.holds++
 		q.grow(watched)
 	}
-	w.inherit, w.slot = nil, 0
+	w.from, w.slot = nil, 0
 	if w.Owner != "" {
 		q.cooldown.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
 		q.ownerHolds(w.Owner)
@@ -210,9 +224,8 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	q.advance()
 }
 
-// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. Of permits,
-// each that is granted at once lets one more caller ask. One that was waited for does not: no other may have become
-// free.
+// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. A permit that
+// was granted at once lets one more caller ask: others may be free. A permit that the watcher waited for does not.
 func (q *queue) grow(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)
@@ -232,7 +245,7 @@ func (q *queue) ownerHolds(owner string) {
 		switch {
 		case w.Owner != owner:
 		case w.state == asking, w.state == probing:
-			w.asked = 0
+			w.seen = 0
 		default:
 			w.ask()
 		}

@@ -6,8 +6,8 @@ import (
 )
 
 // slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
-// the same slot. A process prefers the slots that it had last, and next to them those from its home on, so processes
-// rarely ask for each other's.
+// the same slot. It takes the slot that this process released last; if there is none, the first unused one from home
+// on. So processes rarely ask for each other's slots.
 type slots struct {
 	total  int
 	home   *int         // the slot with which the search begins, modulo total; 0: any. All semaphores share it
@@ -55,7 +55,7 @@ func (s *slots) find(candidates []int) int {
 	return 0
 }
 
-// refuse records that a caller did not get a slot. Another process may have the same home.
+// refuse records that a caller did not get a slot. It also forgets home, which another process may share.
 func (s *slots) refuse(slot int) {
 	s.giveBack(slot)
 	*s.home = 0

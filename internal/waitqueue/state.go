@@ -4,11 +4,11 @@ package waitqueue
 type state uint8
 
 const (
-	outside  state = iota // it has not called yet
+	outside  state = iota // it has not joined
 	waiting               // it waits for its turn, also after an attempt that failed
 	yielding              // it may ask, and lets other processes ask first
 	asking                // it asks the masters
-	probing               // it watches, having failed since the last news: it finds out who holds the lock
+	probing               // it watches, and asks the masters who holds the lock
 	pausing               // it watches: it waits for a release, or for the back-off, before it asks again
 	given                 // it was given the lease of a lock, which it has not taken yet
 	gone                  // it has the lock or an error, or has given up

@@ -41,3 +41,28 @@ func TestALockOfACallerThatDidNotAsk(t *testing.T) {
 		q.granted(&Waiter{queue: q, state: waiting}, &Hold{}, cohort{})
 	})
 }
+
+// What must run without the mutex runs even if an event, or another effect of it, panics.
+func TestAPanicSkipsNoEffect(t *testing.T) {
+	t.Parallel()
+	qs, n := New(Config{}), 0
+	effect := func() {
+		qs.handle(func() {}) // the mutex is not locked
+		n++
+	}
+	assert.PanicsWithValue(t, "an effect", func() {
+		qs.handle(func() {
+			qs.after(effect)
+			qs.after(func() { panic("an effect") })
+			qs.after(effect)
+		})
+	})
+	assert.Equal(t, 2, n)
+	assert.PanicsWithValue(t, "an event", func() {
+		qs.handle(func() {
+			qs.after(effect)
+			panic("an event")
+		})
+	})
+	assert.Equal(t, 3, n)
+}

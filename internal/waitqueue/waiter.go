@@ -16,10 +16,10 @@ type Waiter struct {
 	// Queues.mu guards the fields below.
 	state     state
 	turn      bool      // it has one of queue.turns; a caller that asks aside has none
-	asked     uint64    // queue.news when its last attempt began; 0: none has, or it must ask once more
+	seen      uint64    // queue.news when its last attempt began; 0: none has, or it must ask once more
 	waitUntil time.Time // yielding, pausing: when that is over
 	err       error     // of a TryLock that failed
-	inherit   Lock      // given: the lock whose lease it was given
+	from      Lock      // given: the lock whose lease it was given
 	cohort    cohort    // the cohort that continues with the inherited lease, or with the next grant; zero: none does
 	slot      int       // of a semaphore: the slot that it asks for or inherits; 0: none
 	links     links     // in queue.callers
@@ -63,7 +63,7 @@ func (w *Waiter) Next() (next Instruction) {
 		case probing:
 			next.Action, next.Err = Probe, q.reason
 		case given:
-			next.Action, next.Lock = Inherit, w.inherit
+			next.Action, next.Lock = Inherit, w.from
 		case gone:
 			next.Action, next.Err = Fail, w.err
 		}
@@ -99,7 +99,7 @@ func (w *Waiter) become(s state) {
 // ask makes the caller ask.
 func (w *Waiter) ask() {
 	w.become(asking)
-	w.asked = w.queue.news
+	w.seen = w.queue.news
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
@@ -109,8 +109,8 @@ func (w *Waiter) Leave() {
 		if w.state == gone {
 			return
 		}
-		if w.inherit != nil {
-			q.all.after(w.inherit.Release)
+		if w.from != nil {
+			q.all.after(w.from.Release)
 		} else if w.slot > 0 {
 			q.slots.giveBack(w.slot)
 		}
@@ -138,7 +138,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 			q.endSilence()
 		}
 		q.silence = silence{} // after a denial, another holder will publish its release
-		if w.asked == 0 {
+		if w.seen == 0 {
 			q.askAside(w)
 		}
 		q.advance()

@@ -1,12 +1,14 @@
 // Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
-// each lock. Its width is the number of callers that may hold the lock at the same time: 1 for a mutex, the number of
-// slots for a semaphore, [Unbounded] for readers. As many callers ask the masters at the same time as the width allows
-// besides the locks that are held. After an attempt failed, no more callers than one begin to ask: the first one, which
-// watches. It waits for a release before it asks again.
+// each lock.
+//
+// A lock has a width: how many callers may hold it at the same time. A mutex has 1, a semaphore its slots, readers
+// [Unbounded]. At first, as many callers ask the masters as there is room besides the locks that this process holds.
+// After an attempt failed, only the first caller in line asks. It watches: it probes who holds the lock, and waits for
+// a release before it asks again. Each later grant lets more callers ask.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
 // the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The
-// policy in cohort.go decides how long a process passes a lock among its own callers, and share.go how much of it a
+// policy in cohort.go decides how long a process passes a lock among its own callers, and yield.go how much of it a
 // process takes while others wait. The package never asks a master itself.
 package waitqueue
 
@@ -25,13 +27,14 @@ type Queues struct {
 	byKey     map[queueKey]*queue
 	cooldowns cooldowns
 	home      int      // where the search for a free slot of a semaphore begins
-	effects   []func() // of the event that is handled; they run without mu, since they ask the masters or call hooks
+	effects   []func() // of the event that is handled, to run without mu: they ask the masters, or call hooks
 }
 
-// Config is what Queues needs from its user.
+// Config is what Queues needs from its user. The functions are called with the mutex of Queues locked: they must return
+// quickly and must not call Queues.
 type Config struct {
 	Now func() time.Time
-	// Listen subscribes to the releases of names. The subscription calls news, with no mutex held, when its Take may
+	// Listen subscribes to the releases of names. The subscription calls news later, with no mutex held, when its Take may
 	// return true.
 	Listen func(names []string, news func()) Subscription
 	// HeldError makes the error of a TryLock on a name that this process holds with a lock of a kind. holder is the
@@ -44,7 +47,8 @@ func New(c Config) *Queues {
 	return &Queues{Config: c, byKey: make(map[queueKey]*queue)}
 }
 
-// Subscription is a subscription for the releases of a lock.
+// Subscription is a subscription for the releases of a lock. Queues calls Take with its mutex locked, and Stop
+// without it.
 type Subscription interface {
 	// Take reports whether the lock may have been released since the last Take that returned true.
 	Take() bool
@@ -59,8 +63,8 @@ type Request struct {
 	Names []string // sorted; several of a LockAll
 	Kind  string   // the kind of lock, for errors
 	Owner string   // the owner of a reentrant lock; "" for every other kind
-	// Holder names the caller, for the errors of others.
-	Holder string
+
+	Holder string // names the caller, for the errors of others
 
 	// Width is how many callers may hold the lock at the same time: the number of slots of a semaphore, Unbounded for
 	// readers, and 1 for every other kind.
@@ -73,7 +77,7 @@ type Request struct {
 // asksAside reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may hold it
 // already, perhaps in another process; after a caller of another owner it would wait for its own release. The TryLock
 // of a reader overtakes no other caller, since readers do not exclude each other.
-func (r *Request) asksAside() bool { return r.Owner != "" || r.Try && r.Width == Unbounded }
+func (r *Request) asksAside() bool { return r.Owner != "" || (r.Try && r.Width == Unbounded) }
 
 // queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete
 // at the masters. Callers that disagree about the number of slots learn that from the masters.
@@ -120,24 +124,20 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	return q
 }
 
-// handle calls f, which handles an event, with the mutex held, and then runs the effects of the event. All of them
-// run, even if one panics.
+// handle calls f, which handles an event, with the mutex locked, and then runs the effects of the event. A panic of f
+// or of an effect skips no effect.
 func (qs *Queues) handle(f func()) {
-	for _, effect := range qs.locked(f) {
-		defer effect()
-	}
-}
-
-// locked calls f with the mutex held, and returns the effects of the event.
-func (qs *Queues) locked(f func()) (effects []func()) {
 	qs.mu.Lock()
 	defer func() {
-		effects, qs.effects = qs.effects, nil // also if f panics
+		effects := qs.effects
+		qs.effects = nil
 		qs.mu.Unlock()
+		for _, effect := range effects {
+			defer effect()
+		}
 	}()
 	f()
-	return effects
 }
 
-// after has effect run after the event.
+// after has an effect run after the event.
 func (qs *Queues) after(effect func()) { qs.effects = append(qs.effects, effect) }

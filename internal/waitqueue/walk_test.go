@@ -178,7 +178,7 @@ func checkQueue(t *testing.T, q *queue, callers []*caller) {
 		require.False(t, w.state == waiting && w.turn)
 		require.Equal(t, w == q.watcher, w.turn && (w.state == probing || w.state == pausing) || w == q.watcher && w.turn)
 		if w.state == pausing {
-			require.GreaterOrEqual(t, w.asked, q.urgent, "there is urgent news")
+			require.GreaterOrEqual(t, w.seen, q.urgent, "there is urgent news")
 		}
 		if w.state == waiting || w.state == yielding || w.state == pausing {
 			require.NotNil(t, w.wake, "it can be woken")

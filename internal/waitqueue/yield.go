@@ -2,10 +2,10 @@ package waitqueue
 
 import "time"
 
-// askOrYield makes a caller ask. If the permits that this process would then have are beyond its share, the caller
-// first yields until the cooldown is over. A TryLock does not yield.
-func (q *queue) askOrYield(w *Waiter, permits int) {
-	if w.Try || q.inShare(permits) || !q.cooldown.until.After(q.all.Now()) {
+// askOrYield makes a caller ask. If the holds that this process would then have are beyond its share, the caller first
+// yields until the cooldown is over. A TryLock does not yield.
+func (q *queue) askOrYield(w *Waiter, holds int) {
+	if w.Try || q.inShare(holds) || !q.cooldown.until.After(q.all.Now()) {
 		w.ask()
 		return
 	}
@@ -13,18 +13,18 @@ func (q *queue) askOrYield(w *Waiter, permits int) {
 	w.become(yielding)
 }
 
-// endYielding ends the yielding of callers whose permits are now within the share.
+// endYielding ends the yielding of callers whose holds are now within the share.
 func (q *queue) endYielding() {
-	permits := q.holds
+	holds := q.holds
 	for w, left := q.callers.first, q.yields; left > 0; w = w.links.next {
 		if w.turn {
-			permits++
+			holds++
 		}
 		if w.state != yielding {
 			continue
 		}
 		left--
-		if q.inShare(max(permits, 1)) { // one that asks aside has no turn
+		if q.inShare(max(holds, 1)) { // one that asks aside has no turn
 			w.ask()
 		}
 	}
@@ -41,7 +41,7 @@ func (q *queue) inShare(holds int) bool {
 // beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
 func (q *queue) beginCooldown(c cohort, now time.Time) {
 	rounds := max(1, (q.cooldown.others+q.width-1)/q.width)
-	if until := now.Add(c.cooldown(now, rounds)); until.After(q.cooldown.until) {
+	if until := now.Add(c.rest(now, rounds)); until.After(q.cooldown.until) {
 		q.cooldown.until = until
 	}
 }
