@@ -5,8 +5,8 @@
 //
 // # How it works
 //
-// A [Node] answers each [Request] with exactly one [Vote], at the latest at the request's deadline. It knows nothing of
-// majorities. It has three parts:
+// A [Node] answers each [Request] with exactly one [Vote], at the latest at the request's deadline, or later by its
+// Connect. It knows nothing of majorities. It has three parts:
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
 //     acquire. Other connections exist at times: a spare one, which proves a silent master and repeats releases, the
@@ -14,18 +14,20 @@
 //     on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
 //     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
 //     reply is read, and the release follows at once.
-//   - Health. A master is suspect if no connection to it can be made, if a connection ends before it has carried an
-//     answer, if a reply is malformed, or if it was silent for half of the time of a request whose deadline has passed.
-//     Requests to it then fail at once, except that one is sent from time to time to try it. Releases wait until the
-//     master has answered. They are repeated while a late delivery of what they undo is possible.
-//   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
-//     process has been up for longer than the request's window. The node identifies the process once per connection,
-//     because no connection outlives it.
+//   - Health decides whether the master is asked. It is suspect if no connection to it can be made, if a connection
+//     ends before it has carried an answer, if a reply is malformed, or if it was silent for half of the time of a
+//     request whose deadline has passed. Requests to it then fail at once, except that one is sent from time to time to
+//     try it. Releases wait until the master has answered. They are repeated while a late delivery of what they undo is
+//     possible.
+//   - The restart guard decides which grants count. A master that restarted empty would grant a lock twice. So a grant
+//     counts only if the server process has been up for longer than the request's window. The node identifies the
+//     process once per connection, because no connection outlives it.
 //
 // # How it is built
 //
 // The parts that decide need no goroutine, no lock and no clock. The [core] has a method for each event, and a table of
-// the states of its connection ([connState]). It consists of [inflight], [health], [window], [lateDelivery], [rights]
-// and [outbox], and of the [settlement] of replies. The [pipe] guards it with its mutex, and acts. Below are the
-// connections, in package link.
+// the states of each of its two connections ([connState], [spareState]). It consists of the [driver] and the [spare], of
+// [inflight], [outbox] and the [settlement] of replies, and of what it knows of the master: [health], [window],
+// [lateDelivery], [rights] and [servers]. The [pipe] guards it with its mutex, and acts. The [listener] is apart: it
+// subscribes to messages. Below are the connections, in package link.
 package wire

@@ -10,8 +10,7 @@ import (
 
 // pipe is the ordered stream of calls to one master: it drives a [core].
 //
-// Each of its methods that concern the core locks the mutex, calls one method of the core, unlocks the mutex, and then
-// acts: it writes, reads, connects, and applies the [effects]. No other code may use the core.
+// Only methods of the pipe use the core, with the mutex locked. One that changes it applies the [effects] afterwards.
 type pipe struct {
 	clock       clock.Clock
 	open        func(patience time.Duration) (link.Link, error) // makes a connection, see [link.Master]

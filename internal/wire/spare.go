@@ -26,8 +26,8 @@ const (
 // [spareState] has the states. nextSpare decides what the goroutine does: it connects, then it proves, or sends one
 // batch and receives its replies; again, until nothing is due.
 //
-// Its failures do not make the master suspect. If the master is suspect already, a failure to connect postpones its
-// next try, and an answer ends the suspicion unless the main connection is there to do so.
+// Its failures do not make the master suspect. While the main connection is silent, a failure to connect postpones the
+// next proof. An answer ends the suspicion unless the main connection is there to do so.
 type spare struct {
 	state   spareState
 	link    link.Link     // nil: there is none, see state

@@ -50,8 +50,8 @@ type Vote struct {
 	Healed bool
 	// Unsent reports that the operation was never written to the master. The verdict is Failed.
 	Unsent bool
-	// Guarded reports that the master granted, and that the grant does not count, because the server was not trusted
-	// (see [Server.Trusted]) when the request was sent. The verdict is Unknown.
+	// Guarded reports that the master granted, and that the grant does not count: its server was not trusted when the
+	// request was sent (see [link.Server.Trusted]), is no master, or is one of several. The verdict is Unknown.
 	Guarded bool
 	// Number is the number that the operation's script returned with a grant; 0 if it returns none.
 	Number int64
@@ -64,7 +64,8 @@ type Vote struct {
 	Server *link.Server
 	// Took is the time from the request to this vote.
 	Took time.Duration
-	// Err is the reason for Failed and Unknown.
+	// Err is the reason for Failed and Unknown. A granted status vote has one, too, if the address leads to several
+	// servers.
 	Err error
 }
 
