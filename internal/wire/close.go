@@ -23,7 +23,7 @@ func (co *core) checkDrained(fx *effects) {
 	if co.closing.drained == nil {
 		return
 	}
-	idle := !co.driver.running && len(co.state.calls.queue) == 0 ||
+	idle := !co.driver.busy && len(co.state.calls.queue) == 0 ||
 		co.conn.state == connDialing && !co.state.calls.queuesDurable()
 	if idle && !co.repeatsBy(co.closing.deadline) {
 		close(co.closing.drained)

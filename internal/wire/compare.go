@@ -42,7 +42,7 @@ func (co *core) noteServers(fx *effects) {
 	case co.closing.closed:
 	case co.conn.link != nil:
 		co.noteBar(co.conn.link.Server(), fx)
-	case co.state.servers.several != nil || errors.As(co.conn.barred, new(*node.SeveralServersError)):
+	case co.state.servers.several != nil || errors.As(co.conn.reportedBar, new(*node.SeveralServersError)):
 		co.noteBar(nil, fx)
 	}
 }

@@ -84,7 +84,7 @@ func TestTheStatesOfAConnection(t *testing.T) {
 	co.wrote(task.link)
 	co.settle(task.link, []link.Reply{{Value: int64(1)}}, nil, nil, at(11))
 	in(connProven)
-	co.driver.running = true
+	co.driver.busy = true
 	call := anyCall(func(c *Call) { c.Asked, c.Deadline = at(11), at(12) })
 	co.state.calls.written = []*Call{call}
 	co.tick(at(20))

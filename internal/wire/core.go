@@ -29,7 +29,7 @@ type connection struct {
 	link        link.Link     // nil: there is none
 	server      *link.Server  // that answered last; nil: none has
 	roleAt      time.Time     // when the server's role was last asked over link
-	barred      error         // why the server that answered last gets no calls for a vote; nil: it gets them
+	reportedBar error         // why the server that answered last gets no calls for a vote; nil: it gets them
 	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
 	writer      link.Link     // the link that a goroutine writes to; nil: none
 	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
@@ -97,7 +97,7 @@ func (co *core) refusal(c *Call) error {
 		return err
 	}
 	switch {
-	case co.state.health.suspect != nil && (co.driver.running || !co.state.health.due(c.Asked)):
+	case co.state.health.suspect != nil && (co.driver.busy || !co.state.health.due(c.Asked)):
 		return co.state.health.suspect
 	case len(co.state.calls.queue) >= maxQueue:
 		return node.ErrBusy

@@ -11,7 +11,7 @@ import (
 // lone caller's CPU time.
 type driver struct {
 	started bool
-	running bool // it has something to do
+	busy    bool // it has something to do
 }
 
 // task is what the driver must do next, without the mutex.
@@ -41,14 +41,14 @@ const (
 // startDriver wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
 // try is due.
 func (co *core) startDriver(now time.Time, fx *effects) {
-	if co.driver.running || co.closing.closed || len(co.state.calls.queue) == 0 {
+	if co.driver.busy || co.closing.closed || len(co.state.calls.queue) == 0 {
 		return
 	}
 	if !co.state.health.due(now) {
 		fx.wake(co.state.health.retryAt)
 		return
 	}
-	co.driver.running = true
+	co.driver.busy = true
 	if !co.driver.started {
 		co.driver.started = true
 		fx.startDriver = true
@@ -108,7 +108,7 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 
 // use makes l the pipe's connection. The server's role was asked over it at roleAt or later.
 func (co *core) use(l link.Link, roleAt, now time.Time, fx *effects) {
-	co.conn.link, co.state.window.rtt = l, minRTT{}
+	co.conn.link, co.state.pacing.rtt = l, minRTT{}
 	co.conn.roleAt = roleAt
 	co.noteBar(l.Server(), fx)
 	co.state.servers.use(l.Server().RunID)
@@ -126,7 +126,7 @@ func (co *core) giveUp(err error, now time.Time, fx *effects) {
 
 // rest records that the driver has nothing to do.
 func (co *core) rest(fx *effects) {
-	co.driver.running = false
+	co.driver.busy = false
 	co.checkDrained(fx)
 }
 
@@ -187,7 +187,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 
 // beginWrite records that a goroutine writes to the connection.
 func (co *core) beginWrite(now time.Time) {
-	co.conn.writer, co.state.window.lastSent = co.conn.link, now
+	co.conn.writer, co.state.pacing.lastSent = co.conn.link, now
 }
 
 // wrote records that a goroutine has written to a connection.
@@ -210,7 +210,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	s := &co.state
 	if n := min(len(replies), len(s.calls.written)); n > 0 {
 		co.conn.silentSince = now
-		s.window.rtt.measure(now.Sub(s.calls.written[n-1].flight.sent), now)
+		s.pacing.rtt.measure(now.Sub(s.calls.written[n-1].flight.sent), now)
 	}
 	out := settlement{state: s, server: l.Server(), now: now, deliveries: scratch}
 	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))

@@ -23,9 +23,9 @@ const (
 // the queue, after the calls that are there for the same reason. All others that must be written again go to the
 // [outbox], and from there to the end of the queue, or over the spare connection.
 type inflight struct {
-	queue   []*Call // waiting to be written
-	voted   int     // how many calls at the head of queue have their votes, at least; expire does not look at them
-	written []*Call // written, or being written, without a reply
+	queue      []*Call // waiting to be written
+	votedAhead int     // how many calls at the head of queue have their votes, at least; expire does not look at them
+	written    []*Call // written, or being written, without a reply
 }
 
 // delivery is a vote that its voter has yet to receive.
@@ -43,7 +43,7 @@ func (f *inflight) retry(calls []*Call) {
 	for len(calls) > 0 && first < len(f.queue) && !f.queue[first].flight.sent.IsZero() {
 		first++
 	}
-	f.queue, f.voted = slices.Insert(f.queue, first, calls...), 0
+	f.queue, f.votedAhead = slices.Insert(f.queue, first, calls...), 0
 }
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain rechecks of
@@ -59,7 +59,7 @@ func (f *inflight) load(
 			break
 		}
 		err := c.dropReason(server, now)
-		if err == nil && c.votes() {
+		if err == nil && c.asksForVote() {
 			err = bar
 		}
 		if err == nil && !c.flight.voted {
@@ -85,7 +85,7 @@ func (f *inflight) load(
 			dropped = append(dropped, delivery{c, unsent(err)})
 		}
 	}
-	f.queue, f.voted = dropFirst(f.queue, taken), max(0, f.voted-taken)
+	f.queue, f.votedAhead = dropFirst(f.queue, taken), max(0, f.votedAhead-taken)
 	return f.written[first:], dropped
 }
 
@@ -118,8 +118,8 @@ func dropFirst(calls []*Call, n int) []*Call {
 func (f *inflight) expire(
 	now time.Time, connecting bool, suspect *node.SuspectError,
 ) (expired []delivery, next time.Time) {
-	late, next := expireCalls(f.written, (*Call).due, now, next)
-	for _, c := range late {
+	unanswered, next := expireCalls(f.written, (*Call).due, now, next)
+	for _, c := range unanswered {
 		expired = append(expired, delivery{c, unknown(node.ErrTimeout)})
 	}
 	due, err := (*Call).due, node.ErrTimeout
@@ -130,11 +130,11 @@ func (f *inflight) expire(
 		due, err = (*Call).dueUnsent, errNotConnected
 	}
 	// While a master is down, all releases of locks that it has stay here, and all but the latest have their votes.
-	for f.voted < len(f.queue) && f.queue[f.voted].flight.voted {
-		f.voted++
+	for f.votedAhead < len(f.queue) && f.queue[f.votedAhead].flight.voted {
+		f.votedAhead++
 	}
-	late, next = expireCalls(f.queue[f.voted:], due, now, next)
-	for _, c := range late {
+	waiting, next := expireCalls(f.queue[f.votedAhead:], due, now, next)
+	for _, c := range waiting {
 		v := unsent(err)
 		if c.Durable {
 			v = unknown(err)
@@ -151,7 +151,7 @@ var errNotConnected = fmt.Errorf("connecting: %w", node.ErrTimeout)
 // returns when the next vote is due; the zero time if none is.
 func (f *inflight) connected(now time.Time) (next time.Time) {
 	for _, c := range f.queue {
-		c.postpone(max(0, now.Sub(c.Asked)-c.flight.late))
+		c.postpone(max(0, now.Sub(c.Asked)-c.flight.grace))
 		if !c.flight.voted {
 			next = earliest(next, c.due())
 		}
@@ -161,7 +161,7 @@ func (f *inflight) connected(now time.Time) (next time.Time) {
 
 // queuesDurable reports whether a durable call is in the queue that undoes something.
 func (f *inflight) queuesDurable() bool {
-	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Durable && !c.needless() })
+	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Durable && !c.nothingToUndo() })
 }
 
 // connectSlack is how long before the votes of its calls are due an attempt to connect ends, so that they say why it
@@ -194,7 +194,7 @@ func expireCalls(
 	return expired, next
 }
 
-// later returns the later of two times.
+// later returns the later of two times. The zero time is the earliest.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -202,7 +202,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// earliest returns the earlier of two times. The zero time stands for none.
+// earliest returns the earlier of two times. Unlike for later, the zero time stands for none.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -216,14 +216,14 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	kept := f.queue[:0]
 	for _, c := range f.queue {
 		switch {
-		case c.Durable && !c.expired(now) && !c.needless():
+		case c.Durable && !c.expired(now) && !c.nothingToUndo():
 			kept = append(kept, c)
 		case c.claimVote():
 			failed = append(failed, delivery{c, unsent(err)})
 		}
 	}
 	clear(f.queue[len(kept):])
-	f.queue, f.voted = kept, 0
+	f.queue, f.votedAhead = kept, 0
 	return failed
 }
 

@@ -21,12 +21,12 @@ type Op struct {
 	// Lock is the name of the lock that the operation concerns, for traces; "" if there is none.
 	Lock string
 	// Origin is the call that the operation belongs to, for traces; nil if it is unknown.
-	Origin *Origin
-	read   func(reply any) Vote
-	out    []byte  // the encoded command; EVALSHA for a script
-	script *Script // nil for a command
-	tail   int     // the index in out of the arguments after the digest
-	undo   *Script // the script that undoes the operation; nil: none is known
+	Origin      *Origin
+	read        func(reply any) Vote
+	out         []byte  // the encoded command; EVALSHA for a script
+	script      *Script // nil for a command
+	afterDigest int     // the index in out of the arguments after the digest
+	undo        *Script // the script that undoes the operation; nil: none is known
 	// anyRole is set if a server that is no master may be asked.
 	anyRole bool
 }
@@ -76,12 +76,12 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 	o := newOp(name, read, s.size(keys, args))
 	out := append(resp.AppendHead(o.out, 3+len(keys)+len(args)), evalsha...)
 	out = resp.AppendString(out, s.sha)
-	tail := len(out)
+	afterDigest := len(out)
 	out = resp.AppendInt(out, int64(len(keys)))
 	for _, k := range keys {
 		out = resp.AppendString(out, k)
 	}
-	o.out, o.script, o.tail = resp.AppendArgs(out, args), s, tail
+	o.out, o.script, o.afterDigest = resp.AppendArgs(out, args), s, afterDigest
 	return o
 }
 
@@ -146,7 +146,7 @@ func (o *Op) text() []byte {
 	head := o.out[:bytes.IndexByte(o.out, '\n')+1] // the number of arguments does not change
 	b := append(make([]byte, 0, len(o.out)+len(o.script.text)+16), head...)
 	b = resp.AppendString(resp.AppendString(b, "eval"), o.script.text)
-	return append(b, o.out[o.tail:]...)
+	return append(b, o.out[o.afterDigest:]...)
 }
 
 func readSet(reply any) Vote {

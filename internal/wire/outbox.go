@@ -270,7 +270,7 @@ func (l *lane) dropFirst() {
 
 // needsNoRetry reports whether the call has its vote, and its keys have certainly expired, or were never set.
 func (c *Call) needsNoRetry(now time.Time) bool {
-	return c.expired(now) || c.flight.voted && c.needless()
+	return c.expired(now) || c.flight.voted && c.nothingToUndo()
 }
 
 // next returns when the next call is due; the zero time if none is.

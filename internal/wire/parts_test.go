@@ -14,7 +14,7 @@ import (
 
 func TestVotesAreCounted(t *testing.T) {
 	t.Parallel()
-	var v votes
+	var v voteCounts
 	c := anyCall()
 	v.count(at(10))
 	v.count(at(10), delivery{c, Vote{Verdict: Granted}}, delivery{c, Vote{Verdict: Denied}}, delivery{c, Vote{}})

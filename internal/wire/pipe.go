@@ -12,16 +12,16 @@ import (
 //
 // Only methods of the pipe use the core, with the mutex locked. One that changes it applies the [effects] afterwards.
 type pipe struct {
-	clock       clock.Clock
-	open        func(patience time.Duration) (link.Link, error) // makes a connection, see [link.Master]
-	reach       func() (runID string, done func(), err error)   // see [link.Master]; nil: not possible
-	spawn       func(func() error)                              // starts a goroutine
-	onHealth    func(error)                                     // see [Node.Bind]
-	tickAlarm   *clock.Alarm                                    // calls tick when something is due
-	windowAlarm *clock.Alarm                                    // calls sendAhead when the window opens
-	work        chan struct{}                                   // wakes the driver; closed with the pipe
-	scratch     []delivery                                      // the driver's, reused
-	votes       votes
+	clock          clock.Clock
+	open           func(patience time.Duration) (link.Link, error) // makes a connection, see [link.Master]
+	reach          func() (runID string, done func(), err error)   // see [link.Master]; nil: not possible
+	spawn          func(func() error)                              // starts a goroutine
+	onHealth       func(error)                                     // see [Node.Bind]
+	tickAlarm      *clock.Alarm                                    // calls tick when something is due
+	sendAheadAlarm *clock.Alarm                                    // calls sendAhead when the next batch may be sent
+	work           chan struct{}                                   // wakes the driver; closed with the pipe
+	scratch        []delivery                                      // the driver's, reused
+	votes          voteCounts
 
 	mu        sync.Mutex
 	core      core
@@ -32,7 +32,7 @@ type pipe struct {
 func newPipe(clk clock.Clock, open func(patience time.Duration) (link.Link, error)) *pipe {
 	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1)}
 	p.tickAlarm = clock.NewAlarm(clk, p.tick)
-	p.windowAlarm = clock.NewAlarm(clk, p.sendAhead)
+	p.sendAheadAlarm = clock.NewAlarm(clk, p.sendAhead)
 	return p
 }
 
@@ -69,7 +69,7 @@ func (p *pipe) apply(fx *effects) {
 		p.tickAlarm.By(fx.tickBy)
 	}
 	if !fx.sendAheadAt.IsZero() {
-		p.windowAlarm.By(fx.sendAheadAt)
+		p.sendAheadAlarm.By(fx.sendAheadAt)
 	}
 	if len(fx.reports) > 0 {
 		p.report()
@@ -262,6 +262,6 @@ func (p *pipe) close(deadline time.Time) (unconfirmed int) {
 	fx, unconfirmed = p.core.endClose(now)
 	p.unlock(&fx)
 	p.apply(&fx)
-	p.windowAlarm.Stop() // only now: sendAhead may be writing to a connection that apply has closed
+	p.sendAheadAlarm.Stop() // only now: sendAhead may be writing to a connection that apply has closed
 	return unconfirmed
 }

@@ -44,10 +44,10 @@ func TestCloseWaitsForABatchThatIsSentAhead(t *testing.T) {
 		now, co := time.Now(), &p.core
 		l := &slowLink{fakeLink: fakeLink{stream: true}, closed: make(chan struct{})}
 		co.connect(l)
-		co.driver.running, co.conn.silentSince = true, now
+		co.driver.busy, co.conn.silentSince = true, now
 		co.state.calls.written, co.state.calls.queue = []*Call{anyCall(voted)}, []*Call{anyCall(durable, voted)}
-		co.state.window.rtt.measure(16*time.Millisecond, now)
-		p.windowAlarm.By(now)
+		co.state.pacing.rtt.measure(16*time.Millisecond, now)
+		p.sendAheadAlarm.By(now)
 		synctest.Wait()
 		require.Len(t, co.state.calls.written, 2, "a batch is being sent ahead")
 		assert.Equal(t, 1, p.close(now.Add(time.Minute)))
@@ -82,7 +82,7 @@ func TestCloseDoesNotWaitForAConnectionThatBeginsAfterIt(t *testing.T) {
 		"a release is queued": {anyCall(durable), true},
 	} {
 		p := newCore()
-		p.driver.running, p.state.calls.queue = true, []*Call{tt.call}
+		p.driver.busy, p.state.calls.queue = true, []*Call{tt.call}
 		drained, _ := p.beginClose(at(99))
 		task, _ := p.next(at(9))
 		assert.Equal(t, doConnect, task.do, name)
@@ -120,7 +120,7 @@ func TestTheEndOfAPipeIsNoFailureOfTheMaster(t *testing.T) {
 		},
 	} {
 		p := newCore()
-		p.driver.running = true
+		p.driver.busy = true
 		p.endClose(at(9))
 		assert.Empty(t, end(p).reports, name)
 		next, _ := p.next(at(9))

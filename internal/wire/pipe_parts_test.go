@@ -60,9 +60,9 @@ func TestADriverIsStartedOnce(t *testing.T) {
 	p.state.calls.push(anyCall())
 	assert.Equal(t, effects{startDriver: true, wakeDriver: true}, start())
 	assert.Equal(t, effects{}, start(), "it is running")
-	p.driver.running = false
+	p.driver.busy = false
 	assert.Equal(t, effects{wakeDriver: true}, start())
-	p.driver.running, p.closing.closed = false, true
+	p.driver.busy, p.closing.closed = false, true
 	assert.Equal(t, effects{}, start())
 }
 
@@ -102,7 +102,7 @@ func TestAMasterThatIsAskedNothingIsNotJudged(t *testing.T) {
 	assert.Nil(t, p.state.health.suspect)
 
 	require.NoError(t, p.submit(anyCall(), &effects{}))
-	require.True(t, p.driver.running)
+	require.True(t, p.driver.busy)
 	assert.Len(t, p.tick(at(10)).deliveries, 1)
 	assert.Nil(t, p.state.health.suspect, "the process was paused for longer than the call's time")
 
@@ -164,7 +164,7 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *core){
 		"a far master":             nil, // and one batch is outstanding, and a call waits
-		"a near master":            func(p *core) { p.state.window.rtt.measure(time.Millisecond, at(9)) },
+		"a near master":            func(p *core) { p.state.pacing.rtt.measure(time.Millisecond, at(9)) },
 		"a link that cannot":       func(p *core) { p.conn.link = fakeLink{} },
 		"no connection":            func(p *core) { p.conn = connection{} },
 		"no batch is outstanding":  func(p *core) { p.state.calls.written = nil },
@@ -177,8 +177,8 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 	} {
 		p := newCore(fakeLink{stream: true})
 		p.state.calls = inflight{written: releases(1), queue: releases(1)}
-		p.state.window.lastSent = at(9)
-		p.state.window.rtt.measure(16*time.Millisecond, at(9))
+		p.state.pacing.lastSent = at(9)
+		p.state.pacing.rtt.measure(16*time.Millisecond, at(9))
 		want := at(9).Add(2 * time.Millisecond)
 		if change != nil {
 			change(p)
@@ -214,8 +214,8 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	t.Parallel()
 	p := newCore(fakeLink{stream: true})
 	p.state.calls = inflight{written: releases(1), queue: releases(1)}
-	p.state.window.lastSent, p.conn.silentSince = at(9), at(9)
-	p.state.window.rtt.measure(16*time.Millisecond, at(9))
+	p.state.pacing.lastSent, p.conn.silentSince = at(9), at(9)
+	p.state.pacing.rtt.measure(16*time.Millisecond, at(9))
 	next, fx := p.nextAhead(at(9.001))
 	assert.Equal(t, doNothing, next.do)
 	assert.Equal(t, at(9.002), fx.sendAheadAt)
@@ -227,10 +227,10 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 func TestADriverRestsIfItCannotConnect(t *testing.T) {
 	t.Parallel()
 	p := newCore()
-	p.driver.running, p.conn.state = true, connDialing
+	p.driver.busy, p.conn.state = true, connDialing
 	fx, more := p.connected(nil, errBroken, at(9))
 	assert.False(t, more)
-	assert.False(t, p.driver.running)
+	assert.False(t, p.driver.busy)
 	assert.Equal(t, at(9), fx.now)
 	assert.Equal(t, []error{errBroken}, fx.reports)
 }
@@ -291,8 +291,8 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 		for _, c := range p.state.calls.written {
 			c.flight.sent = at(9)
 		}
-		p.state.window.lastSent = at(9)
-		p.state.window.rtt.measure(8*time.Millisecond, at(9))
+		p.state.pacing.lastSent = at(9)
+		p.state.pacing.rtt.measure(8*time.Millisecond, at(9))
 		assert.Equal(t, at(9.001), f(p).sendAheadAt, name)
 	}
 }

@@ -72,7 +72,7 @@ type flight struct {
 	voted    bool          // the call has its vote, or a goroutine is about to deliver it; see claimVote
 	asText   bool          // send the text of the script, not its digest
 	repeated bool          // the call was sent before, and may have been executed then
-	late     time.Duration // how much later than at its Deadline the vote is due
+	grace    time.Duration // how much later than at its Deadline the vote is due
 	sent     time.Time     // when the call was last written and so may have reached the master; zero: never
 	resent   *resent       // nil: the call need not be sent again; most need not
 }
@@ -92,13 +92,13 @@ func (c *Call) bytes() []byte {
 }
 
 // due returns when the vote is due. It is later than the call's Deadline if the call had to wait for a connection.
-func (c *Call) due() time.Time { return c.Deadline.Add(c.flight.late) }
+func (c *Call) due() time.Time { return c.Deadline.Add(c.flight.grace) }
 
 // dueUnsent returns when the vote is due if no connection is made by then.
 func (c *Call) dueUnsent() time.Time { return later(c.due(), c.Asked.Add(c.Connect)) }
 
 // postpone makes the vote due later by d, as far as Connect allows.
-func (c *Call) postpone(d time.Duration) { c.flight.late = min(c.flight.late+d, c.Connect) }
+func (c *Call) postpone(d time.Duration) { c.flight.grace = min(c.flight.grace+d, c.Connect) }
 
 // claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to
 // deliver.
@@ -114,8 +114,8 @@ func (c *Call) deliver(v Vote, now time.Time) {
 	c.Voter.Vote(c.Index, v)
 }
 
-// needless reports whether what the call undoes was never written.
-func (c *Call) needless() bool {
+// nothingToUndo reports whether what the call undoes was never written.
+func (c *Call) nothingToUndo() bool {
 	return c.OnlyIfWritten != nil && !c.OnlyIfWritten.Load()
 }
 

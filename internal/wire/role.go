@@ -18,8 +18,8 @@ import (
 // roleInterval is how long a role that was answered is believed while requests are sent.
 const roleInterval = time.Second
 
-// votes reports whether the call asks for a vote, which only a master has.
-func (c *Call) votes() bool { return !c.Durable && !c.Op.anyRole }
+// asksForVote reports whether the call asks for a vote, which only a master has.
+func (c *Call) asksForVote() bool { return !c.Durable && !c.Op.anyRole }
 
 // askRole is the question for the role that goes ahead of a batch.
 var askRole = Command("role", func(any) Vote { return grant() }, "info", "replication")
@@ -34,14 +34,22 @@ func (s *settlement) learnRole(r link.Reply) {
 	}
 }
 
+// bar returns why no grant of a server counts, whatever it was asked; nil if grants count.
+func (s *state) bar(server *link.Server) error {
+	if s.servers.several != nil {
+		return s.servers.several
+	}
+	return server.NotMaster()
+}
+
 // noteBar reports that the server ceased to be asked for votes, or is asked again.
 func (co *core) noteBar(s *link.Server, fx *effects) {
 	err := co.state.bar(s)
-	switch was := co.conn.barred; {
+	switch was := co.conn.reportedBar; {
 	case err != nil && was == nil:
 		fx.reports = append(fx.reports, &node.RefusalError{Err: err})
 	case err == nil && was != nil:
 		fx.reports = append(fx.reports, &node.RefusalError{Err: was, Over: true})
 	}
-	co.conn.barred = err
+	co.conn.reportedBar = err
 }

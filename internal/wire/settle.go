@@ -13,7 +13,7 @@ import (
 type state struct {
 	calls   inflight
 	health  health
-	window  window
+	pacing  pacing
 	late    lateDelivery
 	rights  rights
 	servers servers
@@ -65,10 +65,10 @@ func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (
 				r.Result = link.InDoubt
 			}
 		}
-		before := s.answered
+		wasAnswered := s.answered
 		s.settleOne(c, r)
 		if s.malformed != nil && err == nil { // the later replies may belong to other calls
-			replies, err, s.answered = replies[:i+1], s.malformed, before
+			replies, err, s.answered = replies[:i+1], s.malformed, wasAnswered
 		}
 	}
 	if err != nil {
@@ -209,7 +209,7 @@ func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
 		return v
 	}
 	var err error
-	if c.votes() {
+	if c.asksForVote() {
 		err = bar
 	}
 	if err == nil && c.Window > 0 {

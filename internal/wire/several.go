@@ -133,11 +133,3 @@ func (s *servers) checked(runID string, now time.Time) (one bool) {
 
 // shortened returns d, shortened by up to a half at random.
 func shortened(d time.Duration) time.Duration { return d - rand.N(d/2) }
-
-// bar returns why no grant of a server counts, whatever it was asked; nil if grants count.
-func (s *state) bar(server *link.Server) error {
-	if s.servers.several != nil {
-		return s.servers.several
-	}
-	return server.NotMaster()
-}

@@ -78,14 +78,14 @@ func (co *core) nextOrphan() time.Time {
 	return later(next, co.spare.retryAt)
 }
 
-// isSilent reports whether the driver waits for a suspect master, over a connection that nothing replaces yet.
-func (co *core) isSilent() bool {
-	return co.driver.running && co.state.health.suspect != nil && co.conn.link != nil && co.conn.successor == nil
+// needsProof reports whether the driver waits for a suspect master, over a connection that nothing replaces yet.
+func (co *core) needsProof() bool {
+	return co.driver.busy && co.state.health.suspect != nil && co.conn.link != nil && co.conn.successor == nil
 }
 
 // spareDue returns when the spare connection has something to do; the zero time if it has nothing.
 func (co *core) spareDue() time.Time {
-	if co.isSilent() {
+	if co.needsProof() {
 		return earliest(co.state.health.retryAt, co.nextOrphan())
 	}
 	return co.nextOrphan()
@@ -109,7 +109,7 @@ func (co *core) startSpare(now time.Time, fx *effects) {
 func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
-	due, proving := co.spareDue(), co.isSilent() && co.state.health.due(now)
+	due, proving := co.spareDue(), co.needsProof() && co.state.health.due(now)
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(spareRest, now, &fx)
@@ -137,8 +137,8 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 	return task{do: doFlush, link: sp.link, patience: sp.timeout}, len(sp.sent), fx
 }
 
-// spareConnected records what became of an attempt to make the spare connection, which took that long. It reports
-// whether it succeeded.
+// spareConnected records what became of an attempt to make the spare connection. took is how long the attempt took.
+// ok reports whether it succeeded.
 //
 // A master that answered the handshake has executed all that it received before, so the TTLs of the orphans' keys are
 // running. Only the network may still deliver an acquire, for as long as lateDelivery explains.
@@ -148,7 +148,7 @@ func (co *core) spareConnected(l link.Link, err error, took time.Duration, now t
 			fx.close = append(fx.close, l)
 		} else {
 			co.spare.waitLonger(err, now)
-			if co.isSilent() {
+			if co.needsProof() {
 				co.state.health.fail(err, now)
 			}
 		}

@@ -69,7 +69,7 @@ func TestWhatWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 func TestAFailedProofBacksOff(t *testing.T) {
 	t.Parallel()
 	p := newCore(fakeLink{})
-	p.driver.running, p.spare.state = true, spareDialing
+	p.driver.busy, p.spare.state = true, spareDialing
 	p.state.health.fail(errBroken, at(9))
 	fx, more := p.spareConnected(nil, errBroken, 0, at(10))
 	assert.False(t, more)
@@ -120,7 +120,7 @@ func TestASpareSendsOrphans(t *testing.T) {
 func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
 	t.Parallel()
 	p := newCore(&slowLink{})
-	p.conn.silentSince, p.driver.running = at(8), true
+	p.conn.silentSince, p.driver.busy = at(8), true
 	p.state.health.fail(errBroken, at(8))
 	p.spare.state, p.spare.link, p.spare.began = spareLinked, fakeLink{}, at(7.9)
 	next, _, fx := p.nextSpare(at(9))
@@ -138,7 +138,7 @@ func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
 	t.Parallel()
 	for _, suspect := range []bool{false, true} {
 		p := newCore(fakeLink{})
-		p.driver.running = true
+		p.driver.busy = true
 		if suspect {
 			p.state.health.fail(errBroken, at(8))
 		}
@@ -177,7 +177,7 @@ func TestAnAnswerOverASpare(t *testing.T) {
 		assert.Equal(t, main == nil, p.state.health.suspect == nil, "%s: the main connection decides", name)
 		assert.Equal(t, main == nil, slices.Contains(fx.reports, nil))
 		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
-		assert.True(t, p.driver.running, "it sends the other release")
+		assert.True(t, p.driver.busy, "it sends the other release")
 		assert.Equal(t, 2, p.spare.lane.size)
 		assert.Zero(t, p.spare.backoff)
 	}
@@ -199,7 +199,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		"the pipe has been closed": {func(p *core) { p.closing.closed = true }, false},
 	} {
 		p := newCore(older)
-		p.conn.silentSince, p.driver.running = at(8), true
+		p.conn.silentSince, p.driver.busy = at(8), true
 		p.state.health.fail(errBroken, at(8))
 		p.spare.state, p.spare.link, p.spare.began = spareLinked, newer, at(8)
 		p.state.calls.written = releases(1)
@@ -232,7 +232,7 @@ func TestASuccessorFollowsAConnectionThatWasClosed(t *testing.T) {
 		successor := &slowLink{}
 		p.connect(main)
 		p.conn.successor, p.conn.successorAt = successor, at(8)
-		p.driver.running = true
+		p.driver.busy = true
 		p.state.calls.push(releases(1)...)
 		next, fx := p.next(at(9))
 		assert.Equal(t, doFlush, next.do)

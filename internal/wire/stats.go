@@ -39,8 +39,8 @@ type Stats struct {
 // Stats returns what the node counted so far.
 func (n *Node) Stats() Stats { return n.pipe.stats() }
 
-// votes counts votes.
-type votes struct {
+// voteCounts counts votes.
+type voteCounts struct {
 	mu        sync.Mutex
 	byVerdict [Granted + 1]int64
 	dropped   int64
@@ -48,7 +48,7 @@ type votes struct {
 }
 
 // count counts the votes of deliveries, which were made at now.
-func (v *votes) count(now time.Time, made ...delivery) {
+func (v *voteCounts) count(now time.Time, made ...delivery) {
 	if len(made) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (co *core) stats(s *Stats) {
 	if h := &co.state.health; h.suspect != nil {
 		s.Suspect = h.suspect.Err
 	}
-	s.Barred = co.conn.barred
+	s.Barred = co.conn.reportedBar
 	for _, m := range co.state.rights {
 		s.Barred = m.err
 	}
@@ -104,7 +104,7 @@ func (co *core) stats(s *Stats) {
 func (co *core) unconfirmed() int {
 	n := co.state.outbox.count()
 	for c := range co.allCalls() {
-		if c.Durable && c.flight.voted && !c.needless() {
+		if c.Durable && c.flight.voted && !c.nothingToUndo() {
 			n++
 		}
 	}

@@ -17,27 +17,27 @@ const (
 	rttWindow = 10 * time.Second
 )
 
-// window decides when the next batch may be sent while replies to earlier ones are outstanding.
-type window struct {
+// pacing decides when the next batch may be sent while replies to earlier ones are outstanding.
+type pacing struct {
 	lastSent time.Time // when the last batch was sent
 	rtt      minRTT
 }
 
 // gap returns the time between batches; 0 means one batch at a time.
-func (w *window) gap() time.Duration {
-	if g := w.rtt.shortest / maxInFlight; g >= minGap {
+func (p *pacing) gap() time.Duration {
+	if g := p.rtt.shortest / maxInFlight; g >= minGap {
 		return g
 	}
 	return 0
 }
 
-// opensAt returns when the next batch may be sent.
-func (w *window) opensAt() time.Time { return w.lastSent.Add(w.gap()) }
+// nextAt returns when the next batch may be sent.
+func (p *pacing) nextAt() time.Time { return p.lastSent.Add(p.gap()) }
 
 // stalled reports whether the master has been silent for longer than two round trips. More batches would only fill its
 // socket buffer.
-func (w *window) stalled(silentSince, now time.Time) bool {
-	return now.Sub(silentSince) > 2*w.rtt.shortest
+func (p *pacing) stalled(silentSince, now time.Time) bool {
+	return now.Sub(silentSince) > 2*p.rtt.shortest
 }
 
 // minRTT is the shortest of the latest round trips of a connection. Longer round trips include waiting. The zero value
@@ -61,18 +61,18 @@ func (m *minRTT) measure(rtt time.Duration, now time.Time) {
 	m.shortest = min(m.current, m.previous)
 }
 
-// gap returns the time between batches; 0 means one batch at a time.
+// gap is that of the connection's pacing. Without a connection that carries several batches at once it is 0.
 func (co *core) gap() time.Duration {
 	if co.conn.link == nil || !co.conn.link.Streams() {
 		return 0
 	}
-	return co.state.window.gap()
+	return co.state.pacing.gap()
 }
 
-// scheduleNext makes sendAhead run when the window opens, if a batch waits for that.
+// scheduleNext makes sendAhead run when the next batch may be sent, if one waits for that.
 func (co *core) scheduleNext(fx *effects) {
 	if co.mayStream() && co.gap() > 0 {
-		fx.sendAheadAt = co.state.window.opensAt()
+		fx.sendAheadAt = co.state.pacing.nextAt()
 	}
 }
 
@@ -88,8 +88,8 @@ func (co *core) nextAhead(now time.Time) (t task, fx effects) {
 	fx.now, t.do = now, doNothing
 	switch {
 	case co.gap() == 0, !co.mayStream():
-	case co.state.window.stalled(co.conn.silentSince, now): // settle schedules the next batch
-	case now.Before(co.state.window.opensAt()):
+	case co.state.pacing.stalled(co.conn.silentSince, now): // settle schedules the next batch
+	case now.Before(co.state.pacing.nextAt()):
 		co.scheduleNext(&fx)
 	default:
 		t = co.send(now, &fx)

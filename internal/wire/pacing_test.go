@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWindowHasAGapForADistantMasterOnly(t *testing.T) {
+func TestPacingHasAGapForADistantMasterOnly(t *testing.T) {
 	t.Parallel()
 	for rtt, want := range map[time.Duration]time.Duration{
 		0:                      0,
@@ -16,18 +16,18 @@ func TestWindowHasAGapForADistantMasterOnly(t *testing.T) {
 		8 * time.Millisecond:   time.Millisecond,
 		80 * time.Millisecond:  10 * time.Millisecond,
 	} {
-		w := window{lastSent: at(1)}
+		w := pacing{lastSent: at(1)}
 		if rtt > 0 {
 			w.rtt.measure(rtt, epoch)
 		}
 		assert.Equal(t, want, w.gap(), rtt.String())
-		assert.Equal(t, at(1).Add(want), w.opensAt())
+		assert.Equal(t, at(1).Add(want), w.nextAt())
 	}
 }
 
-func TestWindowStallsAfterTwoSilentRoundTrips(t *testing.T) {
+func TestPacingStallsAfterTwoSilentRoundTrips(t *testing.T) {
 	t.Parallel()
-	var w window
+	var w pacing
 	w.rtt.measure(time.Second, epoch)
 	assert.False(t, w.stalled(at(10), at(12)))
 	assert.True(t, w.stalled(at(10), at(12).Add(1)))
