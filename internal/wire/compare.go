@@ -50,15 +50,17 @@ func (co *core) noteServers(fx *effects) {
 // beginCompare begins to compare the server that l has reached with those that other connections reach, unless there is
 // nothing to compare. fx.comparison is closed when that has ended.
 func (co *core) beginCompare(l link.Link) (fx effects) {
-	if co.state.servers.use(l.Server().RunID) && co.reaches && !co.closing.closed {
+	s := &co.state.servers
+	s.setMain(l.Server().RunID) // the comparison is with this server
+	if s.mustCompare() && co.reaches && !co.closing.closed {
 		fx.comparison = make(chan struct{})
 	}
 	return fx
 }
 
-// settled reports whether the comparison is over after a connection to runID. first marks its first connection.
-func (co *core) settled(runID string, first bool) bool {
-	return co.closing.closed || co.state.servers.settled(runID, first)
+// comparisonOver reports whether the comparison is over after a connection to runID. first marks its first connection.
+func (co *core) comparisonOver(runID string, first bool) bool {
+	return co.closing.closed || co.state.servers.comparisonOver(runID, first)
 }
 
 // checkServers begins to check whether there are still several servers, if that is due.
@@ -85,7 +87,7 @@ func (co *core) serversChecked(runID string, now time.Time) (fx effects) {
 // wakeForCheck makes tick run when the next check is due, if the last one has reached one server: then the checks do
 // not wait for requests.
 func (co *core) wakeForCheck(fx *effects) {
-	if s := &co.state.servers; s.several != nil && s.checks > 0 && !s.checking {
+	if s := &co.state.servers; s.several != nil && s.agreed > 0 && !s.checking {
 		fx.wake(s.retryAt)
 	}
 }
@@ -122,20 +124,19 @@ func (p *pipe) beginCompare(l link.Link) (done chan struct{}) {
 	return fx.comparison
 }
 
-// compare connects, at most comparisons times, until it is settled whether there are several servers. It closes over
-// then.
-func (p *pipe) compare(over chan struct{}) error {
-	defer close(over)
+// compare connects, at most comparisons times, until the comparison is over. It closes done then.
+func (p *pipe) compare(done chan struct{}) error {
+	defer close(done)
 	for i := range comparisons {
-		id, done, err := p.reach()
+		id, end, err := p.reach()
 		if err != nil {
 			break
 		}
-		done()
+		end()
 		p.mu.Lock()
-		settled := p.core.settled(id, i == 0)
+		over := p.core.comparisonOver(id, i == 0)
 		p.mu.Unlock()
-		if settled {
+		if over {
 			break
 		}
 	}

@@ -20,7 +20,7 @@ type core struct {
 	spare   spare
 	closing closing
 	batches batches
-	reaches bool // a connection can be made only to compare servers
+	reaches bool // the pipe can make connections just to compare servers, see pipe.reach
 }
 
 // connection is what a pipe knows of its connection to the master.
@@ -39,12 +39,13 @@ type connection struct {
 
 // closing is how far the end of a pipe is.
 type closing struct {
-	drained  chan struct{} // closed when close need not wait any more; nil: close does not wait
+	drained  chan struct{} // closed when close need not wait any more; nil: close does not wait, or no longer
 	deadline time.Time     // when close stops waiting
 	closed   bool          // the pipe accepts nothing more
 }
 
-// effects are what a decision of the core leaves to be done.
+// effects are what a decision of the core leaves to be done. The method for an event returns them; the methods that it
+// calls add to them. Submit adds to those of its caller, because it is called for each call.
 type effects struct {
 	now         time.Time   // when the decision was made
 	close       []link.Link // connections to close
@@ -133,7 +134,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 	s.outbox.drop(now)
 	s.calls.push(s.outbox.take(now)...)
 	fx.wake(s.outbox.next(false))
-	if s.servers.checks > 0 {
+	if s.servers.agreed > 0 { // then the checks do not wait for requests
 		co.checkServers(now, &fx)
 	}
 	co.wakeForCheck(&fx)

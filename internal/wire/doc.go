@@ -28,6 +28,6 @@
 // The parts that decide need no goroutine, no lock and no clock. The [core] has a method for each event, and a table of
 // the states of each of its two connections ([connState], [spareState]). It consists of the [driver], the [spare], the
 // calls ([inflight], [outbox]), the [settlement] of replies, and of what it knows of the master: [health], [pacing],
-// [lateDelivery], [rights] and [servers]. The [pipe] guards it with its mutex, and acts. The [listener] works apart from
-// them: it subscribes to messages. Below are the connections, in package link.
+// [lateDelivery], [rights] and [servers]. The [pipe] guards it with its mutex, and acts. The [listener] is separate: it
+// subscribes to messages. Below are the connections, in package link.
 package wire

@@ -18,10 +18,13 @@ type driver struct {
 type task struct {
 	do         action
 	link       link.Link
-	patience   time.Duration // for a connection, see [link.Master]; how long the spare one may be silent
+	patience   time.Duration // for doConnect, see [link.Master]
 	writerDone chan struct{} // to wait for
 
-	silent      link.Link // for doProve: the main connection
+	// Of the spare connection:
+	calls       int           // for doFlush: how many calls the batch has
+	silence     time.Duration // for doFlush: how long the connection may be silent
+	silent      link.Link     // for doProve: the main connection
 	silentSince time.Time
 }
 
@@ -73,37 +76,44 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 	}
 	fx.now = now
 	conn.silentSince = now
+	switch l, checked := co.usable(now, &fx); {
+	case l == nil && !s.health.due(now):
+		co.giveUp(s.health.suspect, now, &fx)
+		return task{do: doRest}, fx
+	case l == nil:
+		conn.state.on(connDial)
+		co.checkDrained(&fx) // close may have begun since the driver was started
+		return task{do: doConnect, patience: s.calls.patience()}, fx
+	case !checked:
+		s.calls.ping(now)
+		co.beginWrite(now)
+		return task{do: doVerify, link: l}, fx
+	}
+	t = co.send(now, &fx)
+	return t, fx
+}
+
+// usable returns the connection for the next batch; nil if there is none. The successor follows a connection that has
+// ended. If checked is false, a PING must show first whether the connection works.
+func (co *core) usable(now time.Time, fx *effects) (l link.Link, checked bool) {
+	conn := &co.conn
 	for conn.link != nil || conn.successor != nil {
 		if conn.link == nil { // the successor may have waited for long, so it is checked, too
 			conn.state.on(connAdopted)
-			co.use(conn.successor, conn.successorAt, now, &fx)
+			co.use(conn.successor, conn.successorAt, now, fx)
 			conn.successor = nil
 		}
 		state := conn.link.State()
 		if conn.successor != nil { // proved has closed the link, which may not say so
 			state = link.Ended
 		}
-		if state == link.Unverified {
-			s.calls.ping(now)
-			co.beginWrite(now)
-			return task{do: doVerify, link: conn.link}, fx
-		}
 		if state != link.Ended {
-			break
+			return conn.link, state != link.Unverified
 		}
 		fx.close = append(fx.close, conn.link) // the master may be fine: the next connection carries the calls
 		conn.ended()
 	}
-	if conn.link == nil {
-		if !s.health.due(now) {
-			co.giveUp(s.health.suspect, now, &fx)
-			return task{do: doRest}, fx
-		}
-		conn.state.on(connDial)
-		co.checkDrained(&fx) // close may have begun since the driver was started
-		return task{do: doConnect, patience: s.calls.patience()}, fx
-	}
-	return co.send(now, &fx), fx
+	return nil, false
 }
 
 // use makes l the pipe's connection. The server's role was asked over it at roleAt or later.
@@ -111,7 +121,7 @@ func (co *core) use(l link.Link, roleAt, now time.Time, fx *effects) {
 	co.conn.link, co.state.pacing.rtt = l, minRTT{}
 	co.conn.roleAt = roleAt
 	co.noteBar(l.Server(), fx)
-	co.state.servers.use(l.Server().RunID)
+	co.state.servers.setMain(l.Server().RunID)
 	if report := co.state.rights.handshake(l.Server().Scripts, now); report != nil {
 		fx.reports = append(fx.reports, report)
 	}

@@ -51,26 +51,22 @@ func (f *inflight) retry(calls []*Call) {
 // for a vote if bar is not nil. Until load returns a call for the first time, the master has certainly not executed it;
 // from then on it may have.
 func (f *inflight) load(
-	server *link.Server, bar error, missing rights, now time.Time,
+	server *link.Server, bar error, rights rights, now time.Time,
 ) (batch []*Call, dropped []delivery) {
 	first, taken := len(f.written), 0
 	for _, c := range f.queue {
 		if len(f.written)-first == maxBatch {
 			break
 		}
-		err := c.dropReason(server, now)
-		if err == nil && c.asksForVote() {
-			err = bar
-		}
+		err := c.dropReason(server, bar, now)
 		if err == nil && !c.flight.voted {
-			recheck, wait, refused := missing.check(c.Op, now)
-			if recheck != nil {
+			if recheck := rights.dueRecheck(c.Op, now); recheck != nil {
 				f.written = append(f.written, recheck)
 			}
-			if wait {
+			var wait bool
+			if wait, err = rights.blocked(c.Op); wait {
 				break // until the master has answered the recheck
 			}
-			err = refused
 		}
 		taken++
 		switch {
@@ -89,15 +85,21 @@ func (f *inflight) load(
 	return f.written[first:], dropped
 }
 
-// dropReason returns why a call must not be sent any more, or not to this server; nil if it may be sent.
-func (c *Call) dropReason(server *link.Server, now time.Time) error {
+// dropReason returns why a call must not be sent any more, or not to this server; nil if it may be sent. bar is why the
+// server gets no calls for a vote.
+func (c *Call) dropReason(server *link.Server, bar error, now time.Time) error {
 	switch {
 	case c.Canceled != nil && c.Canceled.Load(), !c.Durable && !c.due().After(now):
 		return node.ErrDropped
 	case c.Ended != nil && c.Ended():
 		return node.ErrDropped
 	case c.RequireTrusted:
-		return server.Restarted(c.Window, now)
+		if err := server.Restarted(c.Window, now); err != nil {
+			return err
+		}
+	}
+	if c.asksForVote() {
+		return bar
 	}
 	return nil
 }

@@ -15,9 +15,7 @@ import (
 )
 
 // fakeSubscription is a subscription that has ended.
-type fakeSubscription struct {
-	closed atomic.Bool
-}
+type fakeSubscription struct{ closed atomic.Bool }
 
 func (f *fakeSubscription) Subscribe([]string) error { return nil }
 

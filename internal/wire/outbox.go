@@ -34,11 +34,11 @@ type outbox []*lane
 // lane has the calls that must be sent again for one reason.
 type lane struct {
 	reason  reason
-	err     error         // the first error reply with this reason; nil: it is not owedRefused
+	err     error         // of owedRefused: the first error reply with this reason
 	calls   []owed        // in the order in which they are due
 	sweepAt int           // how many calls there may be before all of them are looked at
-	trying  *Call         // the last of the refused calls that are being sent again; nil: none is
-	size    int           // how many calls may be sent at once; 0: all that are due
+	trying  *Call         // of owedRefused: the last of the calls that are being sent again; nil: none is
+	size    int           // how many calls may be sent at once; 0, of owedLate: all that are due
 	due     time.Time     // when the next may be sent
 	backoff time.Duration // after the last failure
 }
@@ -68,7 +68,7 @@ const (
 // its connection, because a server closes the connection at a request that is too large, and a proxy at one that it
 // forbids. So it must not go over the main connection again. A server answers in order, so the first call without an
 // answer is the likely cause.
-func (c cause) onlySpare() bool { return c >= owedUnanswered }
+func (c cause) onlySpare() bool { return c == owedUnanswered || c == owedBreaks }
 
 // reasonOf returns the beginning of an error reply that is the same for every request: the error code, or three words.
 func reasonOf(err error) string {

@@ -135,10 +135,9 @@ func TestAProxyThatHangsUpAtEveryReleaseGetsFewConnections(t *testing.T) {
 			r.m.Set(token(i), "me", time.Hour)
 			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
 		}
-		const lasting = 20 * time.Second
 		dials := r.m.Dials()
-		time.Sleep(lasting)
-		assert.LessOrEqual(t, r.m.Dials()-dials, 20+2*int(lasting/time.Second))
+		time.Sleep(20 * time.Second)
+		assert.LessOrEqual(t, r.m.Dials()-dials, 60)
 		require.Len(t, r.m.Keys(), n)
 		r.m.HangUp(func([]string) bool { return false })
 		r.eventually(3*time.Second, "the releases got through", r.gone)

@@ -26,6 +26,8 @@ type Request struct {
 	// calls it with its own mutex held, so it must not block or call the node.
 	Ended func() bool
 
+	// Of a durable request:
+
 	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
 	// node repeats the request for at most that time, since every key has expired by then. It repeats a confirmed
 	// request for about as long. See also [Call.HasKeys].

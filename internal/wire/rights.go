@@ -49,24 +49,30 @@ func (rs rights) refused(op *Op, now time.Time) error {
 	return nil
 }
 
-// check decides whether op may be sent now. If wait is true, the reply to a recheck decides, and the caller must send
-// recheck first unless it is nil. Otherwise op may be sent if err is nil, and err is why it may not.
-func (rs rights) check(op *Op, now time.Time) (recheck *Call, wait bool, err error) {
+// dueRecheck returns the recheck of the right that op needs, if it is due; otherwise nil. The caller must send it.
+func (rs rights) dueRecheck(op *Op, now time.Time) *Call {
 	m := rs.missing(op)
-	if m == nil {
-		return nil, false, nil
+	if m == nil || m.inFlight != nil || now.Before(m.retryAt) {
+		return nil
 	}
-	if m.inFlight == nil && !now.Before(m.retryAt) {
-		m.inFlight = &Call{
-			Request: &Request{Op: m.recheck, Asked: now, Deadline: now},
-			flight:  flight{voted: true, asText: m.text, sent: now},
-		}
-		recheck = m.inFlight
+	m.inFlight = &Call{
+		Request: &Request{Op: m.recheck, Asked: now, Deadline: now},
+		flight:  flight{voted: true, asText: m.text, sent: now},
 	}
-	if m.inFlight != nil {
-		return recheck, true, nil
+	return m.inFlight
+}
+
+// blocked returns why op may not be sent; nil if it may be. If wait is true, the reply to a recheck will decide.
+func (rs rights) blocked(op *Op) (wait bool, err error) {
+	m := rs.missing(op)
+	switch {
+	case m == nil:
+		return false, nil
+	case m.inFlight != nil:
+		return true, nil
+	default:
+		return false, m.err
 	}
-	return nil, false, m.err
 }
 
 // set records that the master refuses the script s, or all scripts if s is nil. It reports whether that is new.
@@ -126,7 +132,7 @@ func (rs *rights) handshake(r link.ScriptRight, now time.Time) *node.RefusalErro
 		if rs.set(nil, m) {
 			return &node.RefusalError{Err: m.err}
 		}
-	case r.Allowed && old != nil && !old.text:
+	case r.Allowed && old != nil && !old.text: // a handshake tests EVALSHA, not EVAL
 		delete(*rs, nil)
 		return &node.RefusalError{Err: old.err, Over: true}
 	}

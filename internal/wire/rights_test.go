@@ -86,20 +86,17 @@ func TestRightsAreRechecked(t *testing.T) {
 			} else {
 				require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
 			}
-			recheck, wait, err := rs.check(anAcquire, at(9.9))
-			assert.Nil(t, recheck)
+			assert.Nil(t, rs.dueRecheck(anAcquire, at(9.9)))
+			wait, err := rs.blocked(anAcquire)
 			assert.False(t, wait)
 			require.Error(t, err)
-
-			recheck, wait, err = rs.check(anAcquire, at(10))
+			recheck := rs.dueRecheck(anAcquire, at(10))
 			require.NotNil(t, recheck)
+			assert.False(t, recheck.claimVote(), "no caller waits for its vote")
+			assert.Nil(t, rs.dueRecheck(anAcquire, at(10)), "one at a time")
+			wait, err = rs.blocked(anAcquire)
 			assert.True(t, wait)
 			require.NoError(t, err)
-			assert.False(t, recheck.claimVote(), "no caller waits for its vote")
-			second, wait, _ := rs.check(anAcquire, at(10))
-			assert.Nil(t, second, "one at a time")
-			assert.True(t, wait)
-
 			isRecheck, _ := rs.rechecked(anyCall(), c.reply, at(10))
 			assert.False(t, isRecheck)
 			isRecheck, over := rs.rechecked(recheck, c.reply, at(10))
@@ -129,7 +126,7 @@ func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
 
 	require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
 	delete(rs, nil)
-	recheck, _, _ := rs.check(anAcquire, at(10))
+	recheck := rs.dueRecheck(anAcquire, at(10))
 	require.NotNil(t, recheck)
 	assert.Nil(t, rs.executed(anyCall(durable)))
 	_, over := rs.rechecked(recheck, link.Reply{Err: noInScript}, at(10))
@@ -160,13 +157,11 @@ func TestALostRecheckOfARightIsRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	var rs rights
 	require.NotNil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)))
-	recheck, _, _ := rs.check(anAcquire, at(10))
+	recheck := rs.dueRecheck(anAcquire, at(10))
 	require.Nil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(10.5)))
 	require.NoError(t, rs.refused(anAcquire, at(10.6)), "the recheck decides")
 	rs.rechecked(recheck, link.Reply{Result: link.InDoubt, Err: errBroken}, at(10.6))
-	again, wait, _ := rs.check(anAcquire, at(10.6))
-	assert.NotNil(t, again)
-	assert.True(t, wait)
+	assert.NotNil(t, rs.dueRecheck(anAcquire, at(10.6)))
 }
 
 // A server that has the text of a script cannot lack the script. One that says so anyway is rechecked like any other.
@@ -176,7 +171,7 @@ func TestARecheckWithItsTextThatIsAnsweredByNOSCRIPT(t *testing.T) {
 		var rs rights
 		require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), refusal, at(9)), name)
 		for _, due := range []float64{10, 11} {
-			recheck, _, _ := rs.check(anAcquire, at(due))
+			recheck := rs.dueRecheck(anAcquire, at(due))
 			require.NotNil(t, recheck, name)
 			assert.Equal(t, "eval", resp.Commands(recheck.bytes())[0][0], name)
 			rs.rechecked(recheck, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")}, at(due))

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// state is what a [core] knows of its master and of its calls.
+// state is what a [core] knows of its master and of its calls: what a [settlement] reads and changes.
 type state struct {
 	calls   inflight
 	health  health
@@ -94,6 +94,11 @@ func (s *settlement) settleOne(c *Call, r link.Reply) {
 		}
 		return
 	}
+	s.noReply(c, r)
+}
+
+// noReply settles a call that will get no reply, because the connection ended.
+func (s *settlement) noReply(c *Call, r link.Reply) {
 	s.ended, s.err = true, r.Err
 	switch c.Op {
 	case ping:
@@ -186,9 +191,13 @@ func (s *settlement) accept(c *Call, v Vote) {
 		v.Err = several
 	}
 	s.vote(c, guard(s.server, v, c, bar))
-	if !c.Durable {
-		return
+	if c.Durable {
+		s.confirmed(c)
 	}
+}
+
+// confirmed records that the master executed a durable call, which may have to be repeated nevertheless.
+func (s *settlement) confirmed(c *Call) {
 	for _, err := range s.state.outbox.executed(c, s.now) {
 		s.reports = append(s.reports, &node.RefusalError{Err: err, Over: true})
 	}

@@ -48,7 +48,7 @@ type servers struct {
 
 	checking bool          // a goroutine checks whether there are still several
 	only     string        // the only server that the last check has reached; "": it has reached several, or none
-	checks   int           // how many checks in a row have reached only that server
+	agreed   int           // how many checks in a row have reached only that server
 	retryAt  time.Time     // when the next check is due
 	backoff  time.Duration // between two checks
 }
@@ -59,16 +59,20 @@ type seenServer struct {
 	since time.Time // the end of its first observation
 }
 
-// use records the server of the pipe's connection. It reports whether the node must compare it with the server that
-// another connection reaches.
-func (s *servers) use(runID string) (compare bool) {
+// setMain records the server of the pipe's connection.
+func (s *servers) setMain(runID string) {
 	s.main = runID
 	s.setDoubt()
-	compare = runID != "" && runID != s.compared
-	if compare {
-		s.compared = runID
+}
+
+// mustCompare reports whether the node must compare the server of the pipe's connection with the server that another
+// connection reaches: once, when it becomes that server.
+func (s *servers) mustCompare() bool {
+	must := s.main != "" && s.main != s.compared
+	if must {
+		s.compared = s.main
 	}
-	return compare
+	return must
 }
 
 // see records an observation over any connection.
@@ -90,7 +94,7 @@ func (s *servers) see(x link.Observation) {
 	this.Observation = x
 	if s.several == nil && other.RunID != "" && this.since.Before(other.Asked) && !x.Asked.Before(other.Answered) {
 		s.several = &node.SeveralServersError{RunIDs: [2]string{this.RunID, other.RunID}}
-		s.only, s.checks, s.backoff = "", 0, severalMin
+		s.only, s.agreed, s.backoff = "", 0, severalMin
 		s.retryAt = x.Answered.Add(shortened(s.backoff))
 	}
 	s.setDoubt()
@@ -101,8 +105,8 @@ func (s *servers) setDoubt() {
 	s.doubt = s.several == nil && s.main != "" && s.seen[0].RunID != "" && s.seen[0].RunID != s.main
 }
 
-// settled reports whether the comparison is over after a connection to runID. first marks its first connection.
-func (s *servers) settled(runID string, first bool) bool {
+// comparisonOver reports whether the comparison is over after a connection to runID. first marks its first connection.
+func (s *servers) comparisonOver(runID string, first bool) bool {
 	return s.several != nil || s.seen[1].RunID == "" || first && runID == s.main
 }
 
@@ -117,14 +121,14 @@ func (s *servers) checked(runID string, now time.Time) (one bool) {
 	s.checking = false
 	switch {
 	case runID == "":
-		s.checks, s.backoff = 0, min(2*s.backoff, severalMax)
+		s.agreed, s.backoff = 0, min(2*s.backoff, severalMax)
 	case runID != s.only:
-		s.checks, s.backoff = 1, severalMin
+		s.agreed, s.backoff = 1, severalMin
 	default:
-		s.checks++
+		s.agreed++
 	}
 	s.only, s.retryAt = runID, now.Add(shortened(s.backoff))
-	if s.checks < agreeingChecks {
+	if s.agreed < agreeingChecks {
 		return false
 	}
 	s.several, s.seen[1] = nil, seenServer{}

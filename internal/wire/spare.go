@@ -105,27 +105,27 @@ func (co *core) startSpare(now time.Time, fx *effects) {
 }
 
 // nextSpare decides what the spare connection's goroutine does next: connect, prove that the main connection alone is
-// silent, write a batch of n calls, or rest.
-func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
+// silent, write a batch, or rest.
+func (co *core) nextSpare(now time.Time) (t task, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
 	due, proving := co.spareDue(), co.needsProof() && co.state.health.due(now)
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(spareRest, now, &fx)
-		return task{do: doRest}, 0, fx
+		return task{do: doRest}, fx
 	case sp.link == nil:
 		sp.state.on(spareDial)
 		sp.began = now
-		return task{do: doConnect}, 0, fx
+		return task{do: doConnect}, fx
 	case proving && co.conn.silentSince.After(sp.began):
 		sp.state.on(spareRedial)
 		fx.close = append(fx.close, sp.link) // it was made while the master still answered, so it proves nothing
 		sp.link, sp.began = nil, now
-		return task{do: doConnect}, 0, fx
+		return task{do: doConnect}, fx
 	case proving:
 		sp.state.on(spareProve)
-		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, 0, fx
+		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, fx
 	}
 	sp.state.on(spareSend)
 	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
@@ -134,7 +134,7 @@ func (co *core) nextSpare(now time.Time) (t task, n int, fx effects) {
 		sp.link.Put(c.bytes())
 	}
 	co.batches.count(len(sp.sent))
-	return task{do: doFlush, link: sp.link, patience: sp.timeout}, len(sp.sent), fx
+	return task{do: doFlush, link: sp.link, calls: len(sp.sent), silence: sp.timeout}, fx
 }
 
 // spareConnected records what became of an attempt to make the spare connection. took is how long the attempt took.
@@ -177,7 +177,7 @@ func (co *core) proved(t task, now time.Time) (fx effects) {
 		fx.close = append(fx.close, t.silent)
 		return fx
 	case co.conn.link != nil: // beginCompare noted the server of the spare connection as that of the main one
-		co.state.servers.use(co.conn.link.Server().RunID)
+		co.state.servers.setMain(co.conn.link.Server().RunID)
 	}
 	co.spare.state.on(spareRefuted)
 	if co.state.health.suspect != nil {
@@ -248,9 +248,8 @@ func (p *pipe) runSpare() error {
 func (p *pipe) spareOnce() bool {
 	now := p.clock.Now()
 	var t task
-	var n int
 	p.act(func(co *core) (fx effects) {
-		t, n, fx = co.nextSpare(now)
+		t, fx = co.nextSpare(now)
 		return fx
 	})
 	switch t.do {
@@ -259,11 +258,11 @@ func (p *pipe) spareOnce() bool {
 	case doProve:
 		p.prove(t)
 	case doFlush:
-		silent := p.clock.AfterFunc(t.patience, t.link.Close)
+		silent := p.clock.AfterFunc(t.silence, t.link.Close)
 		defer silent.Stop()
 		_ = t.link.Flush() // receive reports the error
-		for left := n; left > 0; silent.Reset(t.patience) {
-			left = p.receiveSpare(t.link, n)
+		for left := t.calls; left > 0; silent.Reset(t.silence) {
+			left = p.receiveSpare(t.link, t.calls)
 		}
 	default:
 		return false

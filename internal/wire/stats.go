@@ -90,7 +90,7 @@ func (co *core) stats(s *Stats) {
 		s.Suspect = h.suspect.Err
 	}
 	s.Barred = co.conn.reportedBar
-	for _, m := range co.state.rights {
+	for _, m := range co.state.rights { // any of them: each bars acquires
 		s.Barred = m.err
 	}
 	s.Server = co.conn.server
