@@ -118,6 +118,9 @@ func (ls *listener) run() error {
 // reportFailure reports the reason of a failure, once. Whether the master can be reached is not the listener's to
 // report.
 func (ls *listener) reportFailure(err error) {
+	if ls.ctx.Err() != nil {
+		return // Close ended the connection
+	}
 	ls.failures++
 	reason := "ended"
 	var unreachable *connectFailure

@@ -17,8 +17,7 @@ import (
 // fakeSubscription is a subscription that has ended.
 type fakeSubscription struct{ closed atomic.Bool }
 
-func (f *fakeSubscription) Subscribe([]string) error { return nil }
-
+func (f *fakeSubscription) Subscribe([]string) error   { return nil }
 func (f *fakeSubscription) Unsubscribe([]string) error { return nil }
 
 func (f *fakeSubscription) Receive() (channel, text string, err error) { return "", "", errBroken }
@@ -74,4 +73,13 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAListenerDoesNotReportTheEndOfItsNode(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ls := newListener(ctx, clock.System, nil)
+	ls.failures, ls.report = endedOften, func(err error) { t.Error(err) }
+	ls.reportFailure(errBroken)
 }
