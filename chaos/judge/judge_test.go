@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
+	"github.com/redlock-go/redlock/chaos/internal/handmade"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -23,7 +22,6 @@ import (
 func judge(t *testing.T, events []history.Event) (int, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "history.jsonl")
-	history.Sort(events)
 	require.NoError(t, history.Save(path, events))
 	return run(t, path)
 }
@@ -40,74 +38,37 @@ func run(t *testing.T, path string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// at returns an event of one worker of a client for a lock of the name "a".
-func at(ms int, kind history.Kind, client string, change func(*history.Event)) history.Event {
-	e := history.Event{T: time.Duration(ms) * time.Millisecond, Kind: kind, Client: client, Name: "a", Op: 1}
-	if change != nil {
-		change(&e)
-	}
-	return e
-}
-
-func until(ms int, fence uint64) func(*history.Event) {
-	return func(e *history.Event) { e.Until, e.Fence = time.Duration(ms)*time.Millisecond, fence }
-}
-
 // TestTheJudgeCatches shows that each rule of the judge can fail.
 func TestTheJudgeCatches(t *testing.T) {
 	t.Parallel()
-	pair := func(begin int, untilX, fenceX, fenceY int) []history.Event {
-		return []history.Event{
-			at(1, history.Invoked, "x", nil), at(2, history.Acquired, "x", until(untilX, uint64(fenceX))),
-			at(begin-1, history.Invoked, "y", nil), at(begin, history.Acquired, "y", until(begin+50, uint64(fenceY))),
-		}
-	}
-	permits := func(slots int, fences ...uint64) (events []history.Event) {
-		for i, fence := range fences {
-			client := string(rune('x' + i))
-			events = append(events, at(2*i+1, history.Invoked, client, nil),
-				at(2*i+2, history.Acquired, client, func(e *history.Event) {
-					until(50, fence)(e)
-					e.Mode, e.Slots = kinds.Semaphore, slots
-				}))
-		}
-		return events
-	}
-	write := func(ms int, from, value int64) history.Event {
-		return at(ms, history.Written, "x", func(e *history.Event) { e.Register, e.From, e.Value = "fenced", from, value })
-	}
+	const pair = "x keeps 2-50 #1; y keeps 60-110 asked=59 #2; "
 	for name, c := range map[string]struct {
-		events []history.Event
-		says   string // "" if nothing is wrong
+		history string
+		says    string // "" if nothing is wrong
 	}{
-		"one after the other": {pair(60, 50, 1, 2), ""},
-		"extended in time":    {append(pair(60, 50, 1, 2), at(40, history.Extended, "x", until(70, 0))), "exclusion: a"},
-		"extended too late":   {append(pair(60, 50, 1, 2), at(55, history.Extended, "x", until(70, 0))), "exclusion: a"},
-		"extended while it unlocks": {append(pair(60, 50, 1, 2), at(40, history.ReleaseCalled, "x", nil),
-			at(41, history.Extended, "x", until(70, 0))), ""},
-		"two holders": {pair(40, 50, 1, 2), "exclusion: a"},
-		"unlocked at once": {[]history.Event{
-			at(1, history.Invoked, "x", nil), at(2, history.Acquired, "x", until(50, 1)),
-			at(3, history.Invoked, "y", nil), at(4, history.Acquired, "y", until(60, 2)),
-			at(4, history.ReleaseCalled, "y", nil), at(5, history.Released, "y", nil),
-		}, "exclusion: a"},
-		"unlocked at once, as another begins": {[]history.Event{
-			at(1, history.Invoked, "y", nil), at(4, history.Acquired, "y", until(60, 1)),
-			at(2, history.Invoked, "x", nil), at(4, history.Acquired, "x", until(50, 2)),
-			at(4, history.ReleaseCalled, "x", nil), at(5, history.Released, "x", nil),
-		}, ""},
-		"a token that shrinks":     {pair(60, 50, 2, 1), "fencing: a: no larger token"},
-		"one token for two":        {pair(60, 50, 2, 2), "fencing: a: one token"},
-		"as many permits as slots": {permits(2, 0, 0), ""},
-		"a permit too many":        {permits(2, 0, 0, 0), "slots: a: z.0.0.1"},
-		"permits in two slots":     {permits(2, 4, 5), ""},
-		"one slot for two permits": {permits(3, 4, 7), "slots: a: one slot"},
-		"an update that is lost":   {[]history.Event{write(1, 0, 1), write(2, 0, 1)}, "register: a"},
-		"updates in order":         {[]history.Event{write(1, 0, 1), write(2, 1, 2)}, ""},
+		"one after the other":       {pair, ""},
+		"extended in time":          {pair + "x extends 40-70", "exclusion: orders"},
+		"extended too late":         {pair + "x extends 55-70", "exclusion: orders"},
+		"extended while it unlocks": {pair + "x calls 40; x extends 41-70", ""},
+		"two holders":               {"x keeps 2-50 #1; y keeps 40-90 asked=39 #2", "exclusion: orders"},
+		"unlocked at once":          {"x keeps 2-50 #1; y keeps 4-60 asked=3 #2; y unlocks 4", "exclusion: orders"},
+		"unlocked at once, as another begins": {
+			"y keeps 4-60 asked=1 #1; x keeps 4-50 asked=2 #2; x unlocks 4", "",
+		},
+		"a token that shrinks":     {"x keeps 2-50 #2; y keeps 60-110 asked=59 #1", "fencing: orders: no larger token"},
+		"one token for two":        {"x keeps 2-50 #2; y keeps 60-110 asked=59 #2", "fencing: orders: one token"},
+		"as many permits as slots": {"x keeps 2-50 slots=2; y keeps 4-50 asked=3 slots=2", ""},
+		"a permit too many": {
+			"x keeps 2-50 slots=2; y keeps 4-50 asked=3 slots=2; z keeps 6-50 asked=5 slots=2", "slots: orders: z.0.0.1",
+		},
+		"permits in two slots":     {"x keeps 2-50 slots=2 #4; y keeps 4-50 asked=3 slots=2 #5", ""},
+		"one slot for two permits": {"x keeps 2-50 slots=3 #4; y keeps 4-50 asked=3 slots=3 #7", "slots: orders: one slot"},
+		"an update that is lost":   {"x writes 1 from=0 value=1; x writes 2 from=0 value=1", "register: orders"},
+		"updates in order":         {"x writes 1 from=0 value=1; x writes 2 from=1 value=2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, out := judge(t, c.events)
+			status, out := judge(t, handmade.History(c.history))
 			if c.says == "" {
 				assert.Equal(t, 0, status, out)
 				return
