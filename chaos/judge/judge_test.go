@@ -55,7 +55,10 @@ func TestTheJudgeCatches(t *testing.T) {
 		"unlocked at once, as another begins": {
 			"y keeps 4-60 asked=1 #1; x keeps 4-50 asked=2 #2; x unlocks 4", "",
 		},
-		"a token that shrinks":     {"x keeps 2-50 #2; y keeps 60-110 asked=59 #1", "fencing: orders: no larger token"},
+		"a token that shrinks": {"x keeps 2-50 #2; y keeps 60-110 asked=59 #1", "fencing: orders: no larger token"},
+		"a writer with the token of a reader before": {
+			"x keeps 2-50 reader #2; y keeps 60-110 asked=59 writer #2", "fencing: orders: no larger token",
+		},
 		"one token for two":        {"x keeps 2-50 #2; y keeps 60-110 asked=59 #2", "fencing: orders: one token"},
 		"as many permits as slots": {"x keeps 2-50 slots=2; y keeps 4-50 asked=3 slots=2", ""},
 		"a permit too many": {

@@ -7,7 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/testmain"
 )
+
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // soon is longer than anything here takes on a busy machine.
 const soon = 30 * time.Second

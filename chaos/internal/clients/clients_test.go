@@ -2,10 +2,8 @@ package clients_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/rpc"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,28 +14,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/testmain"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// asClient, in its environment, makes this test binary a client process of the harness.
-const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asClient) != "" {
-		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 const (
 	soon = 20 * time.Second
@@ -64,20 +50,13 @@ func (l *recorder) all() []history.Event {
 
 func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *recorder) {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
 	config.Prefix, config.MaxTTL = "test:", 10*time.Second
 	if config.Groups == nil {
 		config.Groups = traffic.Groups
 	}
 	log := &recorder{}
 	f := &clients.Fleet{
-		Command: func() *exec.Cmd {
-			c := exec.Command(self)
-			c.Env = append(os.Environ(), asClient+"=1")
-			return c
-		},
-		Config: config, Size: size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
+		Command: testmain.Client, Config: config, Size: size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
 	}
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	return f, log
@@ -114,11 +93,28 @@ func lines(t *testing.T, f *clients.Fleet, client, life int) int {
 	return n
 }
 
+// goesOn waits until a life of a client has written some more events.
+func goesOn(t *testing.T, f *clients.Fleet, client, life int) {
+	t.Helper()
+	before := lines(t, f, client, life)
+	require.Eventually(t, func() bool { return lines(t, f, client, life) > before+20 }, soon, look)
+}
+
+// standsStill waits until client 0 writes nothing: a write under way when it was frozen may still land.
+func standsStill(t *testing.T, f *clients.Fleet) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		before := lines(t, f, 0, 0)
+		time.Sleep(300 * time.Millisecond)
+		return lines(t, f, 0, 0) == before
+	}, soon, look)
+}
+
 func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 	t.Parallel()
 	f, log := newFleet(t, 1, plainConfig(t))
 	require.NoError(t, f.StartAll(t.Context()))
-	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
+	goesOn(t, f, 0, 0)
 	require.NoError(t, f.Kill(t.Context(), 0))
 	left := lines(t, f, 0, 0)
 	assert.Greater(t, left, 20)
@@ -126,7 +122,7 @@ func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 
 	require.NoError(t, f.Start(t.Context(), 0))
 	require.NoError(t, f.Healthy(0))
-	require.Eventually(t, func() bool { return lines(t, f, 0, 1) > 0 }, soon, look)
+	goesOn(t, f, 0, 1)
 	assert.Equal(t, left, lines(t, f, 0, 0), "the first life is over")
 	assert.Empty(t, log.all(), "a kill is no failure of the harness")
 }
@@ -136,16 +132,11 @@ func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	f, _ := newFleet(t, 1, plainConfig(t))
 	require.NoError(t, f.CanFreeze())
 	require.NoError(t, f.StartAll(t.Context()))
-	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 0 }, soon, look)
+	goesOn(t, f, 0, 0)
 	require.NoError(t, f.Freeze(t.Context(), 0))
-	require.Eventually(t, func() bool { // a write under way when the signal came may still land
-		before := lines(t, f, 0, 0)
-		time.Sleep(300 * time.Millisecond)
-		return lines(t, f, 0, 0) == before
-	}, soon, look)
-	frozen := lines(t, f, 0, 0)
+	standsStill(t, f)
 	require.NoError(t, f.Thaw(t.Context(), 0))
-	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > frozen }, soon, look)
+	goesOn(t, f, 0, 0)
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(read(t, f), func(e history.Event) bool {
 			return e.Kind == history.Stalled && e.Client == traffic.Name(0) && e.Stall > 200*time.Millisecond
@@ -271,4 +262,23 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	c.Client, c.History = "a", filepath.Join(t.TempDir(), "a.jsonl")
 	require.NoError(t, inProcess(t, c))
 	require.ErrorContains(t, clients.RunClient(strings.NewReader(""), io.Discard), "not started")
+}
+
+// A client that runs in the process of a test with a locker of its own finds the goroutines of that.
+func TestALockerThatIsLeftOpenIsCounted(t *testing.T) {
+	t.Parallel()
+	l := redlocktest.NewLocker(t, 3)
+	lock, err := l.Lock(t.Context(), "open")
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, lock.Unlock(t.Context())) }()
+
+	dir := t.TempDir()
+	c := plainConfig(t)
+	c.Client, c.History = "a", filepath.Join(dir, "a.jsonl")
+	require.NoError(t, inProcess(t, c, "Quit"))
+	events, err := history.ReadDir(dir)
+	require.NoError(t, err)
+	last := events[len(events)-1]
+	assert.Equal(t, history.Quitting, last.Kind)
+	assert.Positive(t, last.Goroutines)
 }

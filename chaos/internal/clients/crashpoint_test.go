@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
-	"github.com/redlock-go/redlock/redlocktest"
 )
 
 // trusted is one contended name with a register that takes every write.
@@ -37,27 +36,19 @@ func unfinished(events []history.Event) map[history.Kind]int {
 
 func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ lock, point string }{
-		{"", traffic.Acquiring},
-		{"", traffic.Holding},
-		{"", traffic.Releasing},
-	} {
-		t.Run(tt.point, func(t *testing.T) {
+	for _, point := range []string{traffic.Acquiring, traffic.Holding, traffic.Releasing} {
+		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			masters := redlocktest.Start(t, 1)
-			f, log := newFleet(t, 1, traffic.Config{Lock: tt.lock, URLs: redlocktest.URLs(masters), Groups: trusted})
-			withRegisters(t, f)
-			require.NoError(t, f.StartAll(t.Context()))
-			require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
-			require.NoError(t, f.SetCrashPoint(t.Context(), 0, tt.point))
+			f, log := started(t, 1, 1, trusted)
+			goesOn(t, f, 0, 0)
+			require.NoError(t, f.SetCrashPoint(t.Context(), 0, point))
 			require.Eventually(t, func() bool { return f.Healthy(0) != nil }, soon, look)
 			assert.Empty(t, log.all(), "that was expected")
 
 			open := unfinished(read(t, f))
-			switch tt.point {
-			case traffic.Holding:
+			if point == traffic.Holding {
 				assert.Equal(t, map[history.Kind]int{history.Acquired: 1}, open)
-			default: // a few milliseconds later it may be anywhere; it has one worker
+			} else { // a few milliseconds later it may be anywhere; it has one worker
 				assert.LessOrEqual(t, len(open), 1)
 			}
 			require.NoError(t, f.Start(t.Context(), 0), "and it comes back")
@@ -67,38 +58,27 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 
 func TestASparedClientRuns(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 1)
-	f, log := newFleet(t, 1, traffic.Config{URLs: redlocktest.URLs(masters), Groups: trusted})
+	f, log := started(t, 1, 1, trusted)
 	require.NoError(t, f.CanFreeze())
-	withRegisters(t, f)
-	require.NoError(t, f.StartAll(t.Context()))
 	for range 3 { // it may have frozen itself by then, or not
 		require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
 		require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.NoCrashPoint))
-		before := lines(t, f, 0, 0)
-		require.Eventually(t, func() bool { return lines(t, f, 0, 0) > before+20 }, soon, look)
+		goesOn(t, f, 0, 0)
 	}
 	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
-	require.Eventually(t, func() bool { // it stands still
-		now := lines(t, f, 0, 0)
-		time.Sleep(200 * time.Millisecond)
-		return lines(t, f, 0, 0) == now
-	}, soon, look)
+	standsStill(t, f)
 	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.NoCrashPoint))
-	before := lines(t, f, 0, 0)
-	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > before+20 }, soon, look)
+	goesOn(t, f, 0, 0)
 	assert.Empty(t, log.all())
 }
 
 // The last look at the lock is before the freeze, and the write is after it: the lock has long been another's.
 func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	f, log := newFleet(t, 2, traffic.Config{URLs: redlocktest.URLs(masters), Groups: trusted})
+	f, log := started(t, 2, 3, trusted)
 	require.NoError(t, f.CanFreeze())
-	withRegisters(t, f)
-	require.NoError(t, f.StartAll(t.Context()))
-	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 && lines(t, f, 1, 0) > 20 }, soon, look)
+	goesOn(t, f, 0, 0)
+	goesOn(t, f, 1, 0)
 	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
 	writes := func(client int) int {
 		return has(

@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
-	"github.com/redlock-go/redlock/redlocktest"
 )
 
 // longest is the longest belief of the locks that were had since.
@@ -31,12 +30,9 @@ func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	const ttl = traffic.LongTTL
 	const byRate = ttl - ttl/100 - 2*time.Millisecond
-	f, log := newFleet(t, 1, traffic.Config{
-		URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: []traffic.Group{{
-			Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}},
-		}},
-	})
-	require.NoError(t, f.StartAll(t.Context()))
+	f, log := started(t, 1, 3, []traffic.Group{{
+		Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}},
+	}})
 	believes := func(rate float64) {
 		t.Helper()
 		since, most := history.NewClock().Now(), time.Duration(float64(byRate)/rate)

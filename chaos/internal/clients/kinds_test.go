@@ -19,23 +19,20 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// registers runs both registers, and writes their history next to that of the fleet.
-func registers(t *testing.T, f *clients.Fleet) map[string]string {
+// started returns a fleet whose clients take locks of groups and find both registers, which write their history next to
+// that of the clients.
+func started(t *testing.T, size, masters int, groups []traffic.Group) (*clients.Fleet, *recorder) {
 	t.Helper()
-	addrs := map[string]string{}
+	f, log := newFleet(t, size, traffic.Config{URLs: redlocktest.URLs(redlocktest.Start(t, masters)), Groups: groups})
+	f.Config.Registers = map[string]string{}
 	for _, kind := range []string{history.Trusting, history.Fenced} {
 		r, err := register.Start(kind, filepath.Join(f.Dir, "register-"+kind+".jsonl"))
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, r.Close()) })
-		addrs[kind] = r.Addr()
+		f.Config.Registers[kind] = r.Addr()
 	}
-	return addrs
-}
-
-// withRegisters has the clients of a fleet find the registers.
-func withRegisters(t *testing.T, f *clients.Fleet) {
-	t.Helper()
-	f.Config.Registers = registers(t, f)
+	require.NoError(t, f.StartAll(t.Context()))
+	return f, log
 }
 
 func read(t *testing.T, f *clients.Fleet) []history.Event {
@@ -99,11 +96,7 @@ func at(kind history.Kind, name string) like {
 func TestARoundTakesWhatTheGroupsTake(t *testing.T) {
 	t.Parallel()
 	groups := traffic.Everything
-	f, log := newFleet(t, 1, traffic.Config{
-		URLs: redlocktest.URLs(redlocktest.Start(t, 3)), Groups: groups,
-	})
-	withRegisters(t, f)
-	require.NoError(t, f.StartAll(t.Context()))
+	f, log := started(t, 1, 3, groups)
 	require.NoError(t, f.Stop(t.Context(), 2*soon))
 	before := len(read(t, f))
 	require.NoError(t, f.Round(t.Context(), 2*soon, soon))
@@ -151,14 +144,9 @@ func goneRound(t *testing.T, events []history.Event, clients []string, groups []
 // Everybody holds for twice the TTL. Who is not careless notices, and leaves the register alone.
 func TestACarefulHolderDoesNotWriteBehindItsLock(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
 	g := trusted[0]
 	g.Hold = traffic.Hold{Usual: traffic.Span{Least: 2 * g.TTL}}
-	f, log := newFleet(
-		t, 2, traffic.Config{URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}},
-	)
-	withRegisters(t, f)
-	require.NoError(t, f.StartAll(t.Context()))
+	f, log := started(t, 2, 3, []traffic.Group{g})
 	require.Eventually(t, func() bool { return has(read(t, f), at(history.Lost, "one")) >= 4 }, soon, 10*look)
 	require.NoError(t, f.Kill(t.Context(), 0)) // to be stopped would end a hold in time
 	require.NoError(t, f.Kill(t.Context(), 1))

@@ -1,38 +1,19 @@
 package controls
 
 import (
-	"fmt"
-	"os"
 	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/testmain"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// asClient is the environment variable that makes this test binary a client process of the harness.
-const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
-
-const toxiproxy = "github.com/Shopify/toxiproxy/v2"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asClient) != "" {
-		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
-		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
-}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 func options(t *testing.T, command func() *exec.Cmd) scenarios.Options {
 	t.Helper()
@@ -42,13 +23,7 @@ func options(t *testing.T, command func() *exec.Cmd) scenarios.Options {
 
 func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	o, set := options(t, func() *exec.Cmd {
-		c := exec.Command(self)
-		c.Env = append(os.Environ(), asClient+"=1")
-		return c
-	}), Find("*")[0]
+	o, set := options(t, testmain.Client), Find("*")[0]
 	tried := 0
 	require.NoError(t, set.Try(t.Context(), o, func(r Result) {
 		tried++

@@ -15,8 +15,7 @@ import (
 
 func TestAFlushedMasterForgetsWithoutARestart(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.set(c, "lock")
 	s.eventually("it is old enough", func() bool { return s.uptime() >= time.Second })
 	s.inject(faults.FlushAll)
@@ -27,8 +26,7 @@ func TestAFlushedMasterForgetsWithoutARestart(t *testing.T) {
 
 func TestFlushedScriptsAreFoundByTheirTextAlone(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.set(c, "lock")
 	script := redis.NewScript("return redis.call('get', KEYS[1])")
 	require.NoError(t, script.Load(t.Context(), c).Err())
@@ -40,8 +38,7 @@ func TestFlushedScriptsAreFoundByTheirTextAlone(t *testing.T) {
 
 func TestKilledConnectionsBreakAndNewOnesWork(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	waiting := make(chan error, 1)
 	go func() { waiting <- c.BLPop(t.Context(), soon, "never").Err() }()
 	subscription := c.Subscribe(t.Context(), "released")
@@ -62,8 +59,7 @@ func TestKilledConnectionsBreakAndNewOnesWork(t *testing.T) {
 
 func TestAMasterOutOfMemoryRefusesWritesAndStillDeletes(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.set(c, "lock")
 	s.inject(faults.OutOfMemory)
 	require.ErrorContains(t, c.Set(t.Context(), "another", "1", time.Hour).Err(), "OOM")
@@ -75,8 +71,7 @@ func TestAMasterOutOfMemoryRefusesWritesAndStillDeletes(t *testing.T) {
 
 func TestLocksAreEvicted(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	for _, k := range []string{"lock:1", "lock:2", "lock:3"} {
 		s.set(c, k)
 	}

@@ -17,12 +17,9 @@ import (
 	box "github.com/redlock-go/redlock/internal/redisbox"
 )
 
-var one = options{Masters: 1}
-
 func TestASlowLinkDelaysAnswersAlone(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.inject(faults.SlowLink)
 	begin := time.Now()
 	done := make(chan error, 1)
@@ -36,8 +33,7 @@ func TestASlowLinkDelaysAnswersAlone(t *testing.T) {
 
 func TestAJitteryLinkTakesItsTime(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.inject(faults.JitteryLink)
 	least, most := soon, time.Duration(0)
 	for range 8 {
@@ -51,8 +47,7 @@ func TestAJitteryLinkTakesItsTime(t *testing.T) {
 
 func TestATricklingLinkLosesNothing(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.inject(faults.TricklingLink)
 	value := strings.Repeat("abcdefgh", 20)
 	begin := time.Now()
@@ -66,8 +61,7 @@ func TestATricklingLinkLosesNothing(t *testing.T) {
 
 func TestAResettingLinkBreaksEveryConnection(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.inject(faults.ResettingLink)
 	for range 3 {
 		err := c.Set(t.Context(), "lock", "1", time.Hour).Err()
@@ -80,8 +74,7 @@ func TestAResettingLinkBreaksEveryConnection(t *testing.T) {
 
 func TestACutLinkRefusesAndTheMasterKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
-	s := open(t, backend.Processes, one)
-	c := s.client()
+	s, c := oneMaster(t)
 	s.set(c, "lock")
 	s.inject(faults.CutLink)
 	err := c.Ping(t.Context()).Err()
@@ -105,8 +98,7 @@ func TestSilence(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, backend.Processes, one)
-			c := s.client()
+			s, c := oneMaster(t)
 			s.inject(fault)
 			require.ErrorIs(t, c.Set(t.Context(), "lock", "1", time.Hour).Err(), os.ErrDeadlineExceeded)
 			assert.Equal(t, effect, s.keys())

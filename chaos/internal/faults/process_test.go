@@ -89,7 +89,7 @@ func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 
 func TestAPausedMasterIsSilentAndThenDoesWhatItWasAsked(t *testing.T) {
 	t.Parallel()
-	on(t, options{Masters: 1}, func(t *testing.T, s *site) {
+	on(t, one, func(t *testing.T, s *site) {
 		c := s.client()
 		s.inject(faults.PauseMaster)
 		begin := time.Now()

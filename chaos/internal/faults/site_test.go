@@ -40,6 +40,15 @@ type options struct {
 	loses   aof.Loss
 }
 
+var one = options{Masters: 1}
+
+// oneMaster returns a site of one master, without a container, and a client of it.
+func oneMaster(t *testing.T) (*site, *redis.Client) {
+	t.Helper()
+	s := open(t, backend.Processes, one)
+	return s, s.client()
+}
+
 // on runs a test on both backends.
 func on(t *testing.T, o options, test func(t *testing.T, s *site)) {
 	t.Helper()

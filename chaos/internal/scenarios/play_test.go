@@ -11,47 +11,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
-	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/testmain"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// asClient makes this test binary a client process of the harness.
-const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
-
-const toxiproxy = "github.com/Shopify/toxiproxy/v2"
-
-// See proxy.Proxy for the goroutines of toxiproxy that may be left.
-func TestMain(m *testing.M) {
-	if os.Getenv(asClient) != "" {
-		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
-		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
-}
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 func options(t *testing.T) scenarios.Options {
 	t.Helper()
 	redisproc.Need(t)
-	self, err := os.Executable()
-	require.NoError(t, err)
 	return scenarios.Options{
-		Backend: backend.Processes, Seed: 3, Dir: t.TempDir(), Replay: "again", Say: t.Logf,
-		Command: func() *exec.Cmd {
-			c := exec.Command(self)
-			c.Env = append(os.Environ(), asClient+"=1")
-			return c
-		},
+		Backend: backend.Processes, Seed: 3, Dir: t.TempDir(), Replay: "again", Say: t.Logf, Command: testmain.Client,
 	}
 }
 

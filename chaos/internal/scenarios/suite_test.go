@@ -35,6 +35,7 @@ type stub struct {
 	mu     sync.Mutex
 	played []scenarios.Options // one for each scenario
 	done   []string            // names of jobs
+	said   []string
 }
 
 // newStub has play decide what comes of a scenario.
@@ -44,8 +45,13 @@ func newStub(
 	t.Helper()
 	s := &stub{}
 	s.Suite = scenarios.Suite{
-		Options: scenarios.Options{Seed: 7, Dir: t.TempDir(), Say: t.Logf}, Parallelism: parallel,
-		ReplayOf: func(j scenarios.Job, seed uint64) string { return fmt.Sprintf("again %s %d", j.Name(), seed) },
+		Options: scenarios.Options{Seed: 7, Dir: t.TempDir(), Say: func(format string, args ...any) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.said = append(s.said, fmt.Sprintf(format, args...))
+		}},
+		Parallelism: parallel,
+		ReplayOf:    func(j scenarios.Job, seed uint64) string { return fmt.Sprintf("again %s %d", j.Name(), seed) },
 		Done: func(j scenarios.Job, _ scenarios.Outcome) {
 			s.done = append(s.done, j.Name()) // one at a time
 		},
@@ -78,6 +84,7 @@ func TestASuitePlaysEveryJobInAFolderAndWithASeedOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, outcomes, 2)
 	assert.Equal(t, []string{"a-processes", "b-processes"}, s.done)
+	assert.Empty(t, s.said, "the runs tell themselves")
 	require.Len(t, s.played, 2)
 	for i, name := range []string{"a-processes", "b-processes"} {
 		assert.Equal(t, filepath.Join(s.Dir, name), s.played[i].Dir)
@@ -115,120 +122,66 @@ func TestASuitePlaysAsManyAtATimeAsItAllows(t *testing.T) {
 		assert.EqualValues(t, 2, most.Load())
 		assert.Equal(t, 2*time.Minute, time.Since(begin))
 		assert.Len(t, s.done, 4)
+		assert.Len(t, s.said, 4)
+		assert.Contains(t, s.said, "playing c-processes, 3 of 4")
 	})
 }
 
-func TestASuiteTellsWhatItPlays(t *testing.T) {
-	t.Parallel()
-	for parallel, want := range map[int][]string{
-		1: nil, // the runs tell themselves
-		2: {"playing a-processes, 1 of 2", "playing b-processes, 2 of 2"},
-	} {
-		t.Run(fmt.Sprintf("%d at a time", parallel), func(t *testing.T) {
-			t.Parallel()
-			s := newStub(t, parallel, well)
-			var mu sync.Mutex
-			var said []string
-			s.Say = func(format string, args ...any) {
-				mu.Lock()
-				defer mu.Unlock()
-				said = append(said, fmt.Sprintf(format, args...))
-			}
-			_, err := s.Play(t.Context(), jobs("a", "b"))
-			require.NoError(t, err)
-			assert.ElementsMatch(t, want, said)
-		})
-	}
-}
-
-func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, 1, func(_ context.Context, scenario string) ([]check.Verdict, error) {
-		if scenario == "a" {
-			return []check.Verdict{violated}, nil
-		}
-		return []check.Verdict{held}, nil
-	})
-	outcomes, err := s.Play(t.Context(), jobs("a", "b"))
-	require.NoError(t, err, "a violation is a verdict")
-	assert.False(t, outcomes[0].Good())
-	assert.True(t, outcomes[1].Good())
-	assert.Len(t, s.played, 2, "and none that a second attempt could change")
-	assert.Len(t, s.done, 2)
-}
-
-// Whatever keeps a run from a verdict.
-var stumbles = map[string]func() ([]check.Verdict, error){
-	"no masters":                             func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
-	"the harness broke":                      func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
-	"it broke, and no client came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
-}
-
-// A panic or a hang in a client process is the lock's, also if the harness broke on it.
-func TestAClientThatFailedIsAVerdict(t *testing.T) {
-	t.Parallel()
-	for name, verdicts := range map[string][]check.Verdict{
-		"and no client noticed":          {held, failed},
-		"and the harness broke on it":    {held, failed, broke},
-		"and no client came to the calm": {late, failed, broke},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStub(t, 1, func(context.Context, string) ([]check.Verdict, error) { return verdicts, nil })
-			outcomes, err := s.Play(t.Context(), jobs("a"))
-			require.NoError(t, err, "it is a verdict")
-			assert.Len(t, s.played, 1)
-			assert.False(t, outcomes[0].Good())
-			assert.Contains(t, outcomes[0].Wrong(), "clients: client c1.0 ended by itself")
-		})
-	}
-}
-
-func TestAJobWithoutAVerdictIsAnErrorAndIsNotPlayedAgain(t *testing.T) {
-	t.Parallel()
-	for name, stumble := range stumbles {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStub(t, 1, func(_ context.Context, scenario string) ([]check.Verdict, error) {
-				if scenario == "a" {
-					return stumble()
-				}
-				return []check.Verdict{held}, nil
-			})
-			outcomes, err := s.Play(t.Context(), jobs("a", "b"))
-			require.ErrorContains(t, err, "a-processes: no verdict: ")
-			assert.Len(t, s.played, 2, "the others are played")
-			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done)
-			assert.NotEmpty(t, outcomes[0].NoVerdict)
-			assert.False(t, outcomes[0].Good())
-			assert.True(t, outcomes[1].Good())
-		})
-	}
-}
-
-// A run whose harness broke has no verdict, but two who held at once did so.
-func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
+// A panic or a hang in a client process is the lock's, also if the harness broke on it. Otherwise a run whose harness
+// broke has no verdict, but two who held at once did so.
+func TestWhatASuiteSaysOfARun(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		found    []check.Verdict
-		promises scenarios.Promises
-		despite  string // "": none
+		found     []check.Verdict
+		err       error
+		promises  scenarios.Promises
+		noVerdict string // "" if there is a verdict
+		wrong     string // if there is a verdict
+		despite   string // what stays found without a verdict
 	}{
-		"two at once":                    {found: []check.Verdict{violated, broke}, despite: "exclusion: two at once"},
-		"nothing":                        {found: []check.Verdict{held, broke}},
-		"what follows from the breaking": {found: []check.Verdict{late, broke}},
-		"what is not promised": {
+		"two held at once": {found: []check.Verdict{violated}, wrong: "exclusion: two at once"},
+		"a client failed":  {found: []check.Verdict{held, failed}, wrong: "clients: client c1.0 ended by itself"},
+		"a client failed, and the harness broke on it": {
+			found: []check.Verdict{held, failed, broke}, wrong: "clients: client c1.0 ended by itself",
+		},
+		"a client failed, and no client came to the calm": {
+			found: []check.Verdict{late, failed, broke}, wrong: "clients: client c1.0 ended by itself",
+		},
+		"no masters":        {err: errors.New("no masters"), noVerdict: "no masters"},
+		"the harness broke": {found: []check.Verdict{held, broke}, noVerdict: "the harness itself failed"},
+		"it broke, and no client came to an end": {
+			found: []check.Verdict{late, broke}, noVerdict: "the harness itself failed",
+		},
+		"it broke, and two held at once": {
+			found: []check.Verdict{violated, broke}, noVerdict: "the harness itself failed", despite: "exclusion: two at once",
+		},
+		"it broke, and two held at once, as they may": {
 			found: []check.Verdict{violated, broke}, promises: scenarios.Promises{check.ByExclusion: scenarios.Open},
+			noVerdict: "the harness itself failed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStub(t, 1, func(context.Context, string) ([]check.Verdict, error) { return tt.found, nil })
-			job := jobs("a")
-			job[0].Scenario.Promises = tt.promises
-			outcomes, err := s.Play(t.Context(), job)
-			require.ErrorContains(t, err, "no verdict: the harness itself failed")
+			s := newStub(t, 1, func(_ context.Context, scenario string) ([]check.Verdict, error) {
+				if scenario == "a" {
+					return tt.found, tt.err
+				}
+				return []check.Verdict{held}, nil
+			})
+			all := jobs("a", "b")
+			all[0].Scenario.Promises = tt.promises
+			outcomes, err := s.Play(t.Context(), all)
+			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done, "the other is played, and none again")
+			assert.Len(t, s.played, 2)
 			assert.False(t, outcomes[0].Good())
+			assert.True(t, outcomes[1].Good())
+			if tt.noVerdict == "" {
+				require.NoError(t, err)
+				assert.Contains(t, outcomes[0].Wrong(), tt.wrong)
+				return
+			}
+			require.ErrorContains(t, err, "a-processes: no verdict: "+tt.noVerdict)
+			assert.NotEmpty(t, outcomes[0].NoVerdict)
 			if tt.despite == "" {
 				assert.Empty(t, outcomes[0].Despite)
 				assert.NotContains(t, err.Error(), "findings nevertheless")

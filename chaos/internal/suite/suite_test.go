@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// run runs the program, and returns what it printed.
+func run(args ...string) (status int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	status = Main(args, &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
 func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 	t.Parallel()
 	full := t.TempDir()
@@ -62,23 +69,23 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out, errs bytes.Buffer
-			assert.Equal(t, noRun, Main(tt.args, &out, &errs))
-			assert.Contains(t, errs.String(), tt.says)
-			assert.Empty(t, out.String())
+			status, out, errs := run(tt.args...)
+			assert.Equal(t, noRun, status)
+			assert.Contains(t, errs, tt.says)
+			assert.Empty(t, out)
 		})
 	}
 }
 
 func TestHelpListsEverything(t *testing.T) {
 	t.Parallel()
-	var out, errs bytes.Buffer
-	assert.Equal(t, good, Main([]string{"-h"}, &out, &errs))
+	status, _, errs := run("-h")
+	assert.Equal(t, good, status)
 	for _, flag := range []string{
 		"-masters", "redlock-chaos:", "-control", "-backend", "-duration", "-out", "-seed", "only-flush-all",
 		"kill-master-tail", "exclusion", "no token compared", "restart guard off", "nothing closed",
 	} {
-		assert.Contains(t, errs.String(), flag)
+		assert.Contains(t, errs, flag)
 	}
 }
 
@@ -157,45 +164,38 @@ func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
 func TestARunInWhichNothingWasPlayedHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	var out, errs bytes.Buffer
-	assert.Equal(
-		t, noRun, Main([]string{"-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir()}, &out, &errs),
-	)
-	assert.Contains(t, errs.String(), "nothing was played")
-	assert.Contains(t, out.String(), "skipped: without unplug")
-	assert.Contains(t, out.String(), "again: go run ./chaos -backend processes -scenario only-unplug -seed ")
-	assert.NotContains(t, out.String(), "PASS")
+	status, out, errs := run("-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir())
+	assert.Equal(t, noRun, status)
+	assert.Contains(t, errs, "nothing was played")
+	assert.Contains(t, out, "skipped: without unplug")
+	assert.Contains(t, out, "again: go run ./chaos -backend processes -scenario only-unplug -seed ")
+	assert.NotContains(t, out, "PASS")
 }
 
 // A scenario whose harness breaks says nothing about the lock, and is not played again.
 func TestARunWhoseHarnessBreaksHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	args := []string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}
-	assert.Equal(t, noRun, Main(args, &out, &errs))
-	assert.Contains(t, errs.String(), "no verdict: the harness itself failed")
-	assert.Contains(
-		t, errs.String(), "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed",
-	)
-	assert.Contains(t, out.String(), "no verdict\n")
-	assert.NotContains(t, out.String(), "PASS")
-	assert.NotContains(t, out.String(), "FAIL")
+	status, out, errs := run("-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir)
+	assert.Equal(t, noRun, status)
+	assert.Contains(t, errs, "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed")
+	assert.Contains(t, out, "no verdict\n")
+	assert.NotContains(t, out, "PASS")
+	assert.NotContains(t, out, "FAIL")
 	assert.FileExists(t, filepath.Join(dir, "only-kill-client-processes", "verdict.txt"), "it shows what broke")
 }
 
 func TestAControlThatIsCaughtIsInTheReport(t *testing.T) {
 	t.Parallel()
-	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	args := []string{"-control", "majority less*", "-seed", "7", "-out", dir}
-	assert.Equal(t, good, Main(args, &out, &errs), errs.String())
-	assert.Contains(t, out.String(), "caught by exclusion after ")
-	assert.NotContains(t, out.String(), "again: ")
+	status, out, errs := run("-control", "majority less*", "-seed", "7", "-out", dir)
+	assert.Equal(t, good, status, errs)
+	assert.Contains(t, out, "caught by exclusion after ")
+	assert.NotContains(t, out, "again: ")
 	text, err := os.ReadFile(filepath.Join(dir, verdictsFile))
 	require.NoError(t, err)
-	assert.Equal(t, out.String(), string(text)+"PASS\n")
+	assert.Equal(t, out, string(text)+"PASS\n")
 }
 
 // begun returns a command with these arguments, and the buffer that it prints to.
@@ -310,8 +310,7 @@ func TestAPanicInAReplayIsAViolation(t *testing.T) {
 	s := simulation.Draw(1)
 	s.Masters = 0 // the simulation panics
 	require.NoError(t, os.WriteFile(file, []byte(s.JSON()), 0o600))
-	var out, errs bytes.Buffer
-	got := Main([]string{"-exact", "-schedule", file, "-out", t.TempDir()}, &out, &errs)
-	assert.Equal(t, violated, got, "%v", errs.String())
-	assert.Contains(t, out.String(), "panic")
+	status, out, errs := run("-exact", "-schedule", file, "-out", t.TempDir())
+	assert.Equal(t, violated, status, errs)
+	assert.Contains(t, out, "panic")
 }
