@@ -139,15 +139,13 @@ func TestAMajorityIsAsFarAsItsThirdMaster(t *testing.T) {
 	assert.ErrorContains(t, err, "unix masters cannot be moved away")
 }
 
-// turnstile is a lock within one process: a channel with as much capacity as it has slots. If broken, it lets everybody
-// in.
+// turnstile is a lock within one process: a channel with as much capacity as it has slots.
 type turnstile struct {
-	name   string
-	place  chan struct{}
-	broken bool
-	hold   time.Duration
-	fail   error
-	log    *turnLog
+	name  string
+	place chan struct{}
+	hold  time.Duration
+	fail  error
+	log   *turnLog
 }
 
 type turnLog struct {
@@ -160,9 +158,6 @@ func (s *turnstile) Acquire(ctx context.Context, _ string) (load.HeldLock, error
 		s.log.mu.Lock()
 		s.log.turns = append(s.log.turns, s.name)
 		s.log.mu.Unlock()
-	}
-	if s.broken {
-		return s, nil
 	}
 	select {
 	case s.place <- struct{}{}:
@@ -181,9 +176,7 @@ func (*turnstile) Extend(context.Context) error { return nil }
 
 func (s *turnstile) Unlock(context.Context) error {
 	time.Sleep(s.hold)
-	if !s.broken {
-		<-s.place
-	}
+	<-s.place
 	return nil
 }
 
@@ -234,10 +227,10 @@ func TestContendMeasuresKnownTurns(t *testing.T) {
 			4,
 			measured{"overlaps": {1, 1000}, "locks/s": {390, 410}},
 		},
-		"a lock that lets every caller in": {
-			job{Goroutines: 8, Hold: ms, Window: 100 * ms},
-			turnstile{broken: true, hold: ms},
-			0,
+		"two holders of a lock for one": {
+			job{Goroutines: 8, Hold: 10 * ms, Window: time.Second},
+			turnstile{},
+			2,
 			measured{"overlaps": {1, 1000}},
 		},
 	}, func(t *testing.T, tc testCase) {
