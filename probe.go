@@ -22,7 +22,7 @@ func (c *call) nextPlan() (contention.Plan, error) {
 		if errors.As(err, new(*SlotsError)) {
 			return contention.Plan{}, err
 		}
-		result.Denied = err == nil
+		result.Probed = err == nil
 		result.Masters = contention.Masters{
 			Free: found.Free, Largest: found.MostMasters(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
 		}

@@ -18,30 +18,30 @@ type Backoff struct {
 
 	failures  int  // number of calls of Next
 	splits    int  // number of split votes since a lock was last held
-	firstNext bool // only the first master denied while a majority was free, an odd number of times since then
+	firstNext bool // parity of the denials by the first master alone, while a majority was free
 }
 
-// Result is what a waiter knows after an attempt that failed. The zero value is an attempt that failed without a
-// denial, or after which the masters did not say which lock is held.
+// Result is what a waiter knows after an attempt that failed.
 type Result struct {
-	Denied      bool // the attempt was denied, and a probe told which locks the masters hold
+	Probed      bool // the attempt was denied, and a probe told what Masters has; false: only that the attempt failed
 	FirstDenied bool // only the master that was asked first denied; no other was asked
 	Masters     Masters
 }
 
 // Masters is what the masters report of the lock that a waiter wants.
 type Masters struct {
-	Free    int             // how many masters would grant it
-	Largest int             // the largest number of masters that hold one and the same lock
-	Failed  int             // how many masters failed to answer
-	Pending int             // how many masters have not answered yet
-	TTLs    []time.Duration // for how long the masters that deny it will do so; a master without a limit has no element
+	Free    int // how many masters would grant it
+	Largest int // the largest number of masters that hold one and the same lock
+	Failed  int // how many masters failed to answer
+	Pending int // how many masters have not answered yet
+	// TTLs is for how long the masters that deny it will do so. A master without a limit has no element. Next sorts it.
+	TTLs []time.Duration
 }
 
 // Plan is the next attempt of a waiter.
 type Plan struct {
 	Delay time.Duration // until the attempt, unless a release is published before
-	First bool          // ask one master before the others; after denials by that one alone, every second time
+	First bool          // ask one master before the others (after denials by that one alone: every second time)
 	// Held reports whether a lock is held. Its hold ends after Expiry if the holder neither extends nor releases it;
 	// Expiry is Unlimited if that is not known.
 	Held   bool
@@ -66,8 +66,8 @@ const maxJitter = 10 * time.Millisecond
 //     of memory, so the bound doubles with each split.
 func (b *Backoff) Next(r Result) Plan {
 	b.failures++
-	delay := b.upTo()
-	if !r.Denied {
+	delay := b.backoff()
+	if !r.Probed {
 		return Plan{Delay: delay} // without a first master: it might deny although no lock is held
 	}
 	m, jitter := r.Masters, b.random(min(maxJitter, b.RetryMin))
@@ -85,9 +85,9 @@ func (b *Backoff) Next(r Result) Plan {
 	return Plan{Delay: min(delay, max(expiry, jitter)), First: true, Held: true, Expiry: expiry}
 }
 
-// upTo returns the longest time until the next attempt: full jitter below a bound that doubles with each failure, as
-// in "Exponential Backoff And Jitter" of the AWS Architecture Blog.
-func (b *Backoff) upTo() time.Duration {
+// backoff returns the back-off: a random time below a bound that doubles with each failure, as "Full Jitter" in
+// "Exponential Backoff And Jitter" of the AWS Architecture Blog.
+func (b *Backoff) backoff() time.Duration {
 	bound := b.RetryMin << min(b.failures, 30)
 	if bound > b.RetryMax || bound <= 0 {
 		bound = b.RetryMax

@@ -34,7 +34,7 @@ func afterFailures(b *contention.Backoff) *contention.Backoff {
 }
 
 func denied(m contention.Masters) contention.Result {
-	return contention.Result{Denied: true, Masters: m}
+	return contention.Result{Probed: true, Masters: m}
 }
 
 func TestNextAttempt(t *testing.T) {
@@ -77,13 +77,13 @@ func TestNextAttempt(t *testing.T) {
 			contention.Plan{Delay: 20 * time.Millisecond, First: true, Held: true, Expiry: contention.Unlimited},
 		},
 		"only the first master denied, but others hold the lock, too": {
-			contention.Result{Denied: true, FirstDenied: true, Masters: contention.Masters{
+			contention.Result{Probed: true, FirstDenied: true, Masters: contention.Masters{
 				Free: 2, Largest: 3, TTLs: ms(13, 11, 12),
 			}},
 			contention.Plan{Delay: 11 * time.Millisecond, First: true, Held: true, Expiry: 11 * time.Millisecond},
 		},
 		"only the first master denied, and just a majority is free": {
-			contention.Result{Denied: true, FirstDenied: true, Masters: contention.Masters{
+			contention.Result{Probed: true, FirstDenied: true, Masters: contention.Masters{
 				Free: 3, Largest: 2, TTLs: ms(13, 11),
 			}},
 			contention.Plan{Delay: jitter, First: true},

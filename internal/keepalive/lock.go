@@ -30,13 +30,13 @@ type Lock interface {
 type Entry struct {
 	lock      Lock
 	due       time.Duration // when the Schedule handles the lock next, since Schedule.start
-	renewAt   time.Duration // when it requests the next extension, since Schedule.start; 0: not, or one is in progress
+	renewAt   time.Duration // when it requests the next extension, since Schedule.start; 0: none, or one is in progress
 	index     int32         // in the heap; valid if scheduled
 	scheduled bool          // the Entry is in the heap
 	lingering bool          // the lock was lost; its residual keys are cleared when due
 }
 
-// renewDue reports whether the next extension may be requested at now. It may be requested a thousandth of the TTL
+// renewDue reports whether the next extension may be requested now. It may be requested a thousandth of the TTL
 // early. With 100,000 locks and a TTL of a minute, 5,000 extensions are due each second; this makes batches of them.
 func (e *Entry) renewDue(now time.Duration) bool {
 	return e.renewAt > 0 && e.renewAt <= now+e.lock.TTL()/1000

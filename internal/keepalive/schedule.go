@@ -48,7 +48,7 @@ func (s *Schedule) Add(e *Entry, lock Lock) bool {
 	return true
 }
 
-// Linger schedules Clear of a lost lock for its Until, which must be final. e must have been added, and have been
+// Linger schedules Clear of a lost lock for its Until, which must be final. e is of a lock that was added, and was
 // removed or expired since. Linger reports false, and does nothing, if Until has passed or the Schedule is closed.
 func (s *Schedule) Linger(e *Entry) bool {
 	s.mu.Lock()
