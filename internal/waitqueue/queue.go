@@ -44,15 +44,14 @@ type queue struct {
 
 // count adds n to the counts of the callers that are in the state of w.
 func (q *queue) count(w *Waiter, n int32) {
-	switch w.state {
-	case yielding:
+	if w.state == yielding {
 		q.yields += n
-	case waiting:
+	}
+	if w.state == waiting {
 		q.waits += n
-		if w.Try {
-			q.tries += n
-		}
-	default: // not counted
+	}
+	if w.state == waiting && w.Try {
+		q.tries += n
 	}
 }
 
@@ -123,22 +122,6 @@ func (q *queue) askAside(w *Waiter) {
 	} else {
 		q.askOrYield(w, 1)
 	}
-}
-
-// join adds a caller. If the state of the queue answers its TryLock, the caller fails.
-func (q *queue) join(w *Waiter) {
-	if w.Try && !w.asksAside() {
-		if w.err = q.tryError(w); w.err != nil {
-			w.become(gone)
-			return
-		}
-	}
-	w.become(waiting)
-	q.callers.push(w)
-	if w.asksAside() {
-		q.askAside(w)
-	}
-	q.advance()
 }
 
 // tryError returns the error of a TryLock that need not wait: this process holds all of the lock, or an attempt failed

@@ -30,23 +30,22 @@ func (s *slots) choose(candidates []int) int {
 
 // find returns the slot that choose chooses.
 func (s *slots) find(candidates []int) int {
-	all := len(candidates) == 0
-	if last := len(s.recent) - 1; all && last >= 0 {
+	n, first := s.total, 0
+	switch last := len(s.recent) - 1; {
+	case len(candidates) > 0:
+		n = len(candidates)
+		first = rand.IntN(n)
+	case last >= 0:
 		return s.recent[last]
-	}
-	n := len(candidates)
-	if all {
-		n = s.total
-	}
-	first := rand.IntN(n)
-	if all && *s.home > 0 {
+	case *s.home > 0:
 		first = *s.home - 1
+	default:
+		first = rand.IntN(n)
 	}
 	for i := range n {
-		at := (first + i) % n
-		slot := at + 1
-		if !all {
-			slot = candidates[at]
+		slot := (first+i)%n + 1
+		if len(candidates) > 0 {
+			slot = candidates[slot-1]
 		}
 		if !s.used[slot] {
 			return slot

@@ -104,8 +104,20 @@ func (qs *Queues) Join(w *Waiter, r Request) {
 	*w = Waiter{Request: r}
 	key := r.key() // without the mutex: the text of many names is long
 	qs.handle(func() {
-		w.queue = qs.queueFor(key)
-		w.queue.join(w)
+		q, aside := qs.queueFor(key), w.asksAside()
+		w.queue = q
+		if w.Try && !aside {
+			if w.err = q.tryError(w); w.err != nil {
+				w.become(gone)
+				return
+			}
+		}
+		w.become(waiting)
+		q.callers.push(w)
+		if aside {
+			q.askAside(w)
+		}
+		q.advance()
 	})
 }
 
