@@ -1,7 +1,6 @@
 package freeport_test
 
 import (
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,7 +27,7 @@ func TestAServerMayListenOnItsPortAgainAndAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Release()
 	for range 2 {
-		l, err := net.Listen("tcp", p.Addr())
+		l, err := freeport.Listen(p.Addr()) // the other test forks processes
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
 	}
