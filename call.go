@@ -176,7 +176,7 @@ func (c *call) attempt(slot int, oneFirst bool) attemptResult {
 	c.attempts++
 	lease, err := l.quorum.Acquire(c.ctx, claim.Ops(), &c.cfg.terms, firstNode, &c.failures)
 	now := c.cfg.clock.Now()
-	l.noteAttempt(now.Sub(asked), c.try, err)
+	c.noteAttempt(now.Sub(asked), err)
 	if err != nil {
 		return c.attemptFailed(err)
 	}
@@ -227,7 +227,7 @@ func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 func (c *call) pause(delay time.Duration) error {
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{
-			Event: c.event(), Attempts: c.attempts, Delay: delay, Err: cmp.Or(c.reason, error(ErrHeld)),
+			Event: c.event(), Attempts: c.attempts, Delay: delay, Err: c.reason,
 		})
 	}
 	c.waiter.Pause(delay)

@@ -13,7 +13,7 @@ import (
 // whichever comes first; [context.Cause] reports which, and matches [ErrLost], [ErrClosed] or [ErrReleased] if it was
 // not ctx. [FromContext] returns the lock, whose [Lock.Fence] is the fencing token. fn must not unlock it.
 //
-// Do returns the errors of fn and of [Lock.Unlock], joined. So a lock that was lost under fn is an error that matches
+// Do returns the errors of fn and of [Lock.Unlock], joined. A lock that was lost under fn is an error that matches
 // [ErrLost], even if fn returned nil: another holder may have run at the same time. If fn returns its context's
 // cause, the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
 // held.

@@ -16,18 +16,18 @@ import (
 // outageAfter is how long no majority answers before the journal says that calls wait for it.
 const outageAfter = 1500 * time.Millisecond
 
-// outageForgotten is how long no call meets an outage until the next call that finds no majority begins another one.
+// outageForgotten is how long after its last retry was due an outage is forgotten, if no waiting call has tried again.
 const outageForgotten = time.Minute
 
 // outage says once, for all calls of a Locker, that no majority of the masters answers.
 type outage struct {
 	present atomic.Bool // the last attempt of a waiting call found no majority
 
-	mu       sync.Mutex
-	reason   error       // of that attempt
-	lastSeen time.Time   // when it ended
-	timer    clock.Timer // says it; nil: not set
-	said     bool
+	mu      sync.Mutex
+	reason  error       // of that attempt
+	retryBy time.Time   // when its call tries again, at the latest
+	timer   clock.Timer // says it; nil: not set
+	said    bool
 }
 
 // failingExtensions says once, for all locks of a Locker, that they cannot be extended.
@@ -39,7 +39,8 @@ type failingExtensions struct {
 }
 
 // noteAttempt records how an attempt ended. took is how long it took.
-func (l *Locker) noteAttempt(took time.Duration, try bool, err error) {
+func (c *call) noteAttempt(took time.Duration, err error) {
+	l := c.locker
 	if err == nil {
 		l.endOutage()
 		return
@@ -47,16 +48,17 @@ func (l *Locker) noteAttempt(took time.Duration, try bool, err error) {
 	var denied *quorum.DeniedError
 	switch {
 	case errors.Is(err, ErrNoQuorum):
-		if !try {
-			l.noteOutage(took, err)
+		if !c.try {
+			l.noteOutage(took, c.cfg.retryMax, err)
 		}
 	case errors.As(err, &denied) && !denied.ByFirst: // the first master alone is no majority
 		l.endOutage()
 	}
 }
 
-// noteOutage records that no majority answered an attempt. A permanent error ends the wait, so it does not count.
-func (l *Locker) noteOutage(took time.Duration, err error) {
+// noteOutage records that no majority answered an attempt, after which its call waits for retryMax at most. A permanent
+// error ends the wait, so it does not count.
+func (l *Locker) noteOutage(took, retryMax time.Duration, err error) {
 	var permanent *quorum.PermanentError
 	if errors.As(err, &permanent) {
 		return
@@ -65,10 +67,9 @@ func (l *Locker) noteOutage(took time.Duration, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := l.cfg.clock.Now()
-	fresh := !o.present.Swap(true) || now.Sub(o.lastSeen) > outageForgotten
-	o.reason, o.lastSeen = err, now
+	fresh := !o.present.Swap(true) || now.Add(-took).Sub(o.retryBy) > outageForgotten
+	o.reason, o.retryBy = err, now.Add(retryMax)
 	if fresh {
-		o.said = false
 		o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
 	}
 }

@@ -50,8 +50,8 @@ func (c *call) probeForHolder() (kind.ProbeResult, error) {
 }
 
 // probe asks the masters which lock blocks the call. With early, it returns as soon as a majority grants or a majority
-// denies. If a master refuses the intent, probe withdraws it, and the call leaves none from then on. The error is a
-// SlotsError if a majority has another number of slots.
+// denies. If too few masters answer and some refuse the intent, probe withdraws it, and the call leaves none from then
+// on. The error is a SlotsError if a majority has another number of slots.
 func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	c.ensureIntent()
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())

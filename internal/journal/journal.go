@@ -1,4 +1,4 @@
-// Package journal writes log lines without ever waiting for their handler.
+// Package journal writes log lines without waiting for their handler, except in Close.
 package journal
 
 import (

@@ -189,7 +189,7 @@ func released(w *world) (announced, silent int) {
 	return announced, silent
 }
 
-const leastSilence = 20 * time.Millisecond // see handover.go
+const leastSilence = 20 * time.Millisecond // minBudget of internal/waitqueue
 
 // longWaits are retries that do not come within a test: a waiter relies on messages, or on the TTL.
 var longWaits = redlock.WithRetry(time.Minute, time.Hour)

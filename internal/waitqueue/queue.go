@@ -21,7 +21,7 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: the width, 1 after a failed attempt, one more after each grant (see grow)
+	limit int // how many may have it: the width, 1 after a failed attempt, more after grants (see grow)
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 

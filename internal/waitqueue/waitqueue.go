@@ -4,7 +4,7 @@
 // A lock has a width: how many callers may hold it at the same time. A mutex has 1, a semaphore its slots, readers
 // [Unbounded]. At first, as many callers ask the masters as there is room besides the locks that this process holds.
 // After an attempt failed, only the first caller in line asks. It watches: it probes who holds the lock, and waits for
-// a release before it asks again. Each later grant lets more callers ask.
+// a release before it asks again. Later grants let more callers ask.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
 // the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The

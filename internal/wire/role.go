@@ -34,7 +34,7 @@ func (s *settlement) learnRole(r link.Reply) {
 	}
 }
 
-// bar returns why no grant of a server counts, whatever it was asked; nil if grants count.
+// bar returns why no vote of a server counts; nil if its votes count.
 func (s *state) bar(server *link.Server) error {
 	if s.servers.several != nil {
 		return s.servers.several
