@@ -117,8 +117,8 @@ func (c *call) join() {
 	})
 }
 
-// await waits until the instruction of the queue is not to wait, and returns it. delayed reports whether the queue
-// ordered a delay before.
+// await waits until the queue's instruction is not Wait, and returns it. delayed reports whether an instruction named a
+// delay.
 func (c *call) await() (next waitqueue.Instruction, delayed bool, err error) {
 	for {
 		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
@@ -223,7 +223,7 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
-// pause waits for a delay, or until the queue has an instruction before, which run then gets.
+// pause waits for the delay, or until the queue has another instruction; run then gets that instruction.
 func (c *call) pause(delay time.Duration) error {
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{

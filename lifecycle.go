@@ -156,7 +156,7 @@ func (l *Lock) followUp(before, after phase, c change) {
 	case before == phaseLingering: // cleared or released now
 		l.release(releaseMode{})
 	case before == phaseCleared: // released now
-		l.hold.Lost() // the goroutine that cleared it submits the release, perhaps later
+		l.hold.Lost() // a TryLock then waits: the goroutine that cleared the lock may not have released it yet
 	case after == phaseClosed: // held before
 		l.release(releaseMode{keepUntil: l.minHoldEnd()})
 	case after == phaseReleased: // unlocked before
@@ -264,17 +264,17 @@ func (l *Lock) extended(err error) {
 // errors of the masters, not ErrNoQuorum itself, which would say that the lock is held as before.
 func (l *Lock) recordExtension(err error) {
 	l.mu.Lock()
-	held, failing := l.phase == phaseHeld, l.rare != nil && len(l.rare.failed) > 0
+	held, failedBefore := l.phase == phaseHeld, l.rare != nil && len(l.rare.failed) > 0
 	switch {
 	case !held:
 	case err != nil:
 		l.rareOrNew().failed = NodeErrors(err)
-	case failing:
+	case failedBefore:
 		l.rare.failed = nil
 	}
 	l.mu.Unlock()
 	if held {
-		l.locker.noteExtension(l, failing, err)
+		l.locker.noteExtension(l, failedBefore, err)
 	}
 }
 

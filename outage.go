@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// outageAfter is how long no majority answers before the journal says that calls wait for it.
+// outageAfter is how long an outage lasts before the journal reports it.
 const outageAfter = 1500 * time.Millisecond
 
 // outageForgotten is how long after its last retry was due an outage is forgotten, if no waiting call has tried again.
@@ -113,15 +113,15 @@ func (l *Locker) sayOutage() {
 	}
 }
 
-// noteExtension records how an extension of a held lock ended, and reports it. failing says whether the one before it
-// failed, too.
-func (l *Locker) noteExtension(lock *Lock, failing bool, err error) {
+// noteExtension records how an extension of a held lock ended, and reports it. failedBefore says whether the previous
+// extension of the lock failed.
+func (l *Locker) noteExtension(lock *Lock, failedBefore bool, err error) {
 	f := &l.failing
 	_, held := l.activity.present()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case err == nil && failing:
+	case err == nil && failedBefore:
 		if f.locks--; f.locks == 0 && f.said {
 			l.journal.Repeat(slog.LevelInfo, "", "redlock: locks are extended again")
 			f.said, f.saidPermanent = false, false
@@ -129,7 +129,7 @@ func (l *Locker) noteExtension(lock *Lock, failing bool, err error) {
 		return
 	case err == nil:
 		return
-	case !failing:
+	case !failedBefore:
 		f.locks++
 	}
 	permanent := anyPermanent(err)

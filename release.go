@@ -27,8 +27,9 @@ import (
 //   - ctx's error if ctx ends first. The release then continues, too.
 //
 // A holder that still runs has lost the lock. Its [Lock] notices that like any other loss: when it next extends the
-// lock, or at Unlock. The extension sets the token again, and the name is free at the Unlock or at [Lock.Until] at the
-// latest. End the holder first: until it notices the loss, it works without the lock.
+// lock, or at Unlock. The extension that finds the loss also restores the token, so the name becomes free at the
+// holder's Unlock, or at [Lock.Until] at the latest. End the holder first: until it notices the loss, it works without
+// the lock.
 func (l *Locker) Release(ctx context.Context, name, token string) error {
 	return during("release", []string{name}, l.release(ctx, name, token))
 }

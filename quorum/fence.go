@@ -127,6 +127,7 @@ func (h *raising) prepare(index int, c *wire.Call) *wire.Vote {
 	return nil
 }
 
+// decides also ends the round when no majority can grant any more: next then chooses what to write back.
 func (*raising) decides(t *tally) bool { return t.state() != open }
 
 // fenceConclusive is like conclusive, for grants that carry fencing tokens. If a node returned the token of the owner's

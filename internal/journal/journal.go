@@ -132,6 +132,7 @@ func (j *Journal) take() []line {
 	if j.dropped > 0 {
 		record := slog.NewRecord(j.Clock.Now(), slog.LevelWarn, "redlock: the logger is slow; lines were dropped", 0)
 		record.Add("lines", j.dropped)
+		// A line is dropped only while others wait, so there is a first one.
 		lines, j.dropped = append(lines, line{record, lines[0].logger}), 0
 	}
 	if len(lines) == 0 {

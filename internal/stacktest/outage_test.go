@@ -83,6 +83,40 @@ func TestTheNextOutageIsToldToo(t *testing.T) {
 	})
 }
 
+// What was said is taken back, also if the calls that waited then have given up.
+func TestTheEndOfAnOutageIsToldAfterItsCallersGaveUp(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond))
+		w.warm(t, l)
+		each(w.some(0, 2), (*simnet.Master).Freeze)
+		_, err := l.Lock(within(t, 10*time.Second), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		time.Sleep(2 * time.Minute)
+		out := locking(t.Context(), l, "x")
+		time.Sleep(200 * time.Millisecond)
+		w.Heal()
+		unlock(t, granted(t, out, 10*time.Second))
+		synctest.Wait()
+		assert.Len(t, log.lines(waitsForMajority), 1)
+		assert.Len(t, log.lines("a majority of the masters answers again"), 1)
+	})
+}
+
+// A pause between two attempts of one call does not begin another outage.
+func TestALongPauseBeginsNoOutage(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(3*time.Minute, 5*time.Minute))
+		w.warm(t, l)
+		each(w.some(0, 2), (*simnet.Master).Freeze)
+		_, err := l.Lock(within(t, 20*time.Minute), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Len(t, log.lines(waitsForMajority), 1)
+		w.Heal()
+	})
+}
+
 // Without a logger, this is the only line, and it goes to slog.Default.
 func TestAnOutageIsToldByDefault(t *testing.T) {
 	before := slog.Default()

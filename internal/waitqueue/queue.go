@@ -10,8 +10,8 @@ import (
 // A caller asks the masters when it gets the turn, and gives the turn back when the attempt fails. Some callers also
 // ask aside, without a turn; see Request.asksAside.
 //
-// The queue numbers the events that may have freed the lock (news). A caller whose last attempt began before the latest
-// news asks when it gets the turn; one that has failed since watches. Urgent news also ends the watcher's pause.
+// The queue numbers the events that may have freed the lock (news). A caller that gets the turn asks if its last
+// attempt began before the latest news; otherwise it watches. Urgent news also ends the watcher's pause.
 type queue struct {
 	all *Queues
 	key queueKey
@@ -21,7 +21,7 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: the width, 1 after a failed attempt, more after grants (see grow)
+	limit int // how many may have it: the width; 1 after a failed attempt; raised by grow
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
@@ -58,9 +58,9 @@ func (q *queue) count(w *Waiter, n int32) {
 // advance restores, after every event, what must always be true:
 //
 //   - The watcher does not pause while there is urgent news.
-//   - As many callers have the turn as may have it, the first ones of those that wait.
-//   - No caller yields what is within the share of this process.
-//   - Nothing remains that a queue without callers, or without holders, does not need.
+//   - The first waiting callers have the turn, up to the limit and the free width.
+//   - No caller yields while its hold would be within the share of this process.
+//   - A queue without callers has no subscription. One without holds, too, is removed.
 func (q *queue) advance() {
 	if w := q.watcher; w != nil && w.state == pausing {
 		// After a failure that was no denial, a message does not help: callers whose attempts fail publish the releases of
@@ -77,7 +77,7 @@ func (q *queue) advance() {
 	if q.waits == 1 && q.callers.last.state == waiting {
 		w = q.callers.last // the usual case: the caller that has just joined
 	}
-	for ; q.turns < most && q.waits > 0; w = w.links.next { // a caller that waits follows, since the count is not zero
+	for ; q.turns < most && q.waits > 0; w = w.links.next { // waits > 0: a caller that waits follows
 		if w.state == waiting {
 			q.giveTurn(w)
 		}
@@ -124,8 +124,8 @@ func (q *queue) askAside(w *Waiter) {
 	}
 }
 
-// tryError returns the error of a TryLock that need not wait: this process holds all of the lock, or an attempt failed
-// and its caller watches. nil: the TryLock waits for its turn, or for such an error.
+// tryError returns the error with which a TryLock fails at once: this process holds all of the lock, or an attempt
+// failed and its caller watches. nil: the TryLock waits for its turn, or for such an error.
 func (q *queue) tryError(w *Waiter) error {
 	switch {
 	case q.heldHere():
@@ -235,8 +235,8 @@ func (q *queue) ownerHolds(owner string) {
 	}
 }
 
-// messages follows release messages that may be news.
-func (q *queue) messages() {
+// onMessage handles a message that the lock may have been released.
+func (q *queue) onMessage() {
 	q.all.handle(func() {
 		if q.watcher != nil { // otherwise no caller needs the message, and the queue may be gone
 			q.advance()

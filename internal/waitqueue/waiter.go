@@ -37,15 +37,15 @@ type Instruction struct {
 type Action uint8
 
 const (
-	// Wait until Woken receives or After is over, and call Next.
+	// Wait until Woken receives or After is over; then call Next.
 	Wait Action = iota
-	// Ask the masters, and call Granted, Failed or Leave.
+	// Ask the masters; then call Granted, Failed or Leave.
 	Ask
-	// Probe finds out who holds the lock, and calls Pause.
+	// Probe who holds the lock; then call Pause.
 	Probe
-	// Inherit the lease of a lock of this process, and call Inherited.
+	// Inherit the lease of Lock; then call Inherited.
 	Inherit
-	// Fail with an error; only a TryLock does.
+	// Fail with Err; only a TryLock gets it.
 	Fail
 )
 
@@ -138,7 +138,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 			q.endSilence()
 		}
 		q.silence = silence{} // after a denial, another holder will publish its release
-		if w.seen == 0 {
+		if w.seen == 0 {      // the owner may hold the lock since the attempt began; see ownerHolds
 			q.askAside(w)
 		}
 		q.advance()
@@ -179,7 +179,7 @@ func (w *Waiter) OwnersHold(owners []string) {
 func (w *Waiter) Listen() {
 	w.handle(func(q *queue) {
 		if q.subscription == nil {
-			q.subscription = q.all.Listen(w.Names, q.messages)
+			q.subscription = q.all.Listen(w.Names, q.onMessage)
 		}
 	})
 }

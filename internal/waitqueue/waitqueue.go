@@ -2,14 +2,15 @@
 // each lock.
 //
 // A lock has a width: how many callers may hold it at the same time. A mutex has 1, a semaphore its slots, readers
-// [Unbounded]. At first, as many callers ask the masters as there is room besides the locks that this process holds.
-// After an attempt failed, only the first caller in line asks. It watches: it probes who holds the lock, and waits for
-// a release before it asks again. Later grants let more callers ask.
+// [Unbounded]. At first, as many callers may ask the masters as the width leaves room for, besides the holds of this
+// process. After a failed attempt only the first caller in line asks. It watches: it probes who holds the lock, and
+// waits for a release before it asks again. Each grant to a caller that did not watch lets one more caller ask; a grant
+// to a reader lets all readers ask.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
 // the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The
-// policy in cohort.go decides how long a process passes a lock among its own callers, and yield.go how much of it a
-// process takes while others wait. The package never asks a master itself.
+// policy in cohort.go decides how long a process passes a lock among its own callers; yield.go limits a process to its
+// share while other processes wait. The package never asks a master itself.
 package waitqueue
 
 import (

@@ -52,7 +52,7 @@ func (co *core) noteServers(fx *effects) {
 func (co *core) beginCompare(l link.Link) (fx effects) {
 	s := &co.state.servers
 	s.setMain(l.Server().RunID) // the comparison is with this server
-	if s.mustCompare() && co.reaches && !co.closing.closed {
+	if s.claimComparison() && co.reaches && !co.closing.closed {
 		fx.comparison = make(chan struct{})
 	}
 	return fx

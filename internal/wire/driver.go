@@ -104,7 +104,7 @@ func (co *core) usable(now time.Time, fx *effects) (l link.Link, checked bool) {
 			conn.successor = nil
 		}
 		state := conn.link.State()
-		if conn.successor != nil { // proved has closed the link, which may not say so
+		if conn.successor != nil { // endProof has closed the link, which may not say so
 			state = link.Ended
 		}
 		if state != link.Ended {
@@ -187,7 +187,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 		l.Put(c.bytes())
 	}
 	co.beginWrite(now)
-	if co.state.health.suspect != nil { // the next proof is due unless the master answers, even if no vote is due
+	if co.state.health.suspect != nil { // begin the next proof in time, also if no call's deadline passes then
 		h := &co.state.health
 		h.retryAt = later(h.retryAt, now.Add(max(retryMin, h.backoff)))
 		co.startSpare(now, fx)

@@ -70,7 +70,7 @@ func (f *inflight) load(
 		}
 		taken++
 		switch {
-		case c.flight.voted && !c.Durable, c.expired(now):
+		case c.flight.voted && !c.Durable, c.expired(now): // dropped: no caller waits for it
 		case err == nil:
 			c.flight.sent = now
 			if c.Written != nil {

@@ -65,9 +65,9 @@ func (s *servers) setMain(runID string) {
 	s.setDoubt()
 }
 
-// mustCompare reports whether the node must compare the server of the pipe's connection with the server that another
-// connection reaches: once, when it becomes that server.
-func (s *servers) mustCompare() bool {
+// claimComparison reports whether the server of the pipe's connection has not been compared yet with that of another
+// connection, and records that it is now.
+func (s *servers) claimComparison() bool {
 	must := s.main != "" && s.main != s.compared
 	if must {
 		s.compared = s.main
@@ -92,6 +92,8 @@ func (s *servers) see(x link.Observation) {
 	}
 	this, other := &s.seen[0], &s.seen[1]
 	this.Observation = x
+	// This server answered before the other one was asked, and again after the other one had answered: neither has
+	// replaced the other.
 	if s.several == nil && other.RunID != "" && this.since.Before(other.Asked) && !x.Asked.Before(other.Answered) {
 		s.several = &node.SeveralServersError{RunIDs: [2]string{this.RunID, other.RunID}}
 		s.only, s.agreed, s.backoff = "", 0, severalMin
@@ -105,7 +107,8 @@ func (s *servers) setDoubt() {
 	s.doubt = s.several == nil && s.main != "" && s.seen[0].RunID != "" && s.seen[0].RunID != s.main
 }
 
-// comparisonOver reports whether the comparison is over after a connection to runID. first marks its first connection.
+// comparisonOver reports whether the comparison is over after a connection to runID: several servers are proved, only
+// one was ever seen, or the first connection of the comparison reached the pipe's own server.
 func (s *servers) comparisonOver(runID string, first bool) bool {
 	return s.several != nil || s.seen[1].RunID == "" || first && runID == s.main
 }

@@ -50,7 +50,7 @@ func TestWhenTheServerOfTheRequestsIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	var s servers
 	s.see(seen("A", 0, 1))
-	isNew := func(runID string) bool { s.setMain(runID); return s.mustCompare() }
+	isNew := func(runID string) bool { s.setMain(runID); return s.claimComparison() }
 	assert.True(t, isNew("A"))
 	assert.False(t, isNew("A"))
 	assert.False(t, isNew(""), "it is unknown")

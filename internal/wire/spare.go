@@ -163,10 +163,10 @@ func (co *core) spareConnected(l link.Link, err error, took time.Duration, now t
 	return fx, true
 }
 
-// proved decides between the main connection and the spare one after a doProve: the master has answered a handshake
-// over the spare one since the main one became silent. If the main one is still silent, it is closed, which ends the
-// driver's receive, and the driver continues with the spare one.
-func (co *core) proved(t task, now time.Time) (fx effects) {
+// endProof decides whether the spare connection replaces the main one. The master has answered a handshake over the
+// spare one since the main one became silent. If the main one is still silent, endProof closes it, which ends the
+// driver's receive; the driver then continues over the spare one.
+func (co *core) endProof(t task, now time.Time) (fx effects) {
 	h := &co.state.health
 	silent := co.conn.link == t.silent && co.conn.silentSince.Equal(t.silentSince) && len(co.state.calls.written) > 0
 	switch {
@@ -288,7 +288,7 @@ func (p *pipe) prove(t task) {
 	p.clock.AfterFunc(thawGrace, func() { close(over) })
 	<-over
 	now := p.clock.Now()
-	p.act(func(co *core) effects { return co.proved(t, now) })
+	p.act(func(co *core) effects { return co.endProof(t, now) })
 }
 
 // receiveSpare receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch

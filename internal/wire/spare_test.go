@@ -205,7 +205,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		next, _ := p.nextSpare(at(9))
 		require.Equal(t, task{do: doProve, link: newer, silent: older, silentSince: at(8)}, next)
 		c.change(p)
-		fx := p.proved(next, at(9))
+		fx := p.endProof(next, at(9))
 		if c.replaced {
 			assert.Equal(t, []link.Link{older}, fx.close, name)
 			assert.Same(t, newer, p.conn.successor, name)
