@@ -82,15 +82,9 @@ func (c *call) run() (lock *Lock, err error) {
 		case waitqueue.Inherit:
 			return c.inherit((*Lock)(next.Lock.(*queuedLock)))
 		case waitqueue.Probe:
-			c.reason = cmp.Or(next.Err, c.reason)
-			plan, err := c.nextPlan()
-			if err != nil {
+			if oneFirst, err = c.probeAndPause(next.Err); err != nil {
 				return nil, err
 			}
-			if err = c.pause(plan.Delay); err != nil {
-				return nil, err
-			}
-			oneFirst = plan.First // the plan knows whether the first master can be relied on
 		case waitqueue.Ask:
 			o := c.takeTurn(oneFirst)
 			oneFirst = false
@@ -222,6 +216,17 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
+
+// probeAndPause finds out who holds the lock, after an attempt that failed with err, and waits until the next one. It
+// reports whether that one asks one master first: the plan knows whether the first master can be relied on.
+func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
+	c.reason = cmp.Or(err, c.reason)
+	plan, err := c.nextPlan()
+	if err != nil {
+		return false, err
+	}
+	return plan.First, c.pause(plan.Delay)
+}
 
 // pause waits for the delay, or until the queue has another instruction; run then gets that instruction.
 func (c *call) pause(delay time.Duration) error {

@@ -17,7 +17,7 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(wire.Request{KeyTTL: l.terms.TTL}, func() *wire.Op {
+	l.end(&wire.Request{KeyTTL: l.terms.TTL}, func() *wire.Op {
 		held := !l.until.IsZero()
 		return l.ops.Release(!silent && (held || l.mayBlock()))
 	}, done)
@@ -54,13 +54,13 @@ func (l *Lease) mayBlock() bool {
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, until.Sub(l.q.cfg.Clock.Now()))
 	rest = (rest + time.Millisecond - 1).Truncate(time.Millisecond) // rounded up
-	keep := wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
+	keep := &wire.Request{KeyTTL: l.terms.TTL + rest, Keeps: true, Window: l.terms.Window}
 	l.end(keep, func() *wire.Op { return l.ops.Keep(rest) }, done)
 }
 
 // end ends the lease with an operation on every node. makeOp returns it, called with l.mu held; req has what it differs
 // in, with a KeyTTL without drift. done may be nil.
-func (l *Lease) end(req wire.Request, makeOp func() *wire.Op, done func(subscribers int64, err error)) {
+func (l *Lease) end(req *wire.Request, makeOp func() *wire.Op, done func(subscribers int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -74,7 +74,7 @@ func (l *Lease) end(req wire.Request, makeOp func() *wire.Op, done func(subscrib
 	req.Connect = l.terms.Timeout
 	req.KeyTTL += l.terms.Drift
 	req.FirstAsked = l.begunAt()
-	l.q.ask(&req, l.terms.Timeout, &ending{lease: l, done: done})
+	l.q.ask(req, l.terms.Timeout, &ending{lease: l, done: done})
 }
 
 // ending is the handler of an operation that ends a lease: it removes the keys, or keeps the names.
