@@ -144,7 +144,7 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 func TestADenialEndsAnOutage(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond))
 		w.warm(t, l)
 		w.foreign("x", time.Hour)
 		w.Master(0).Refuse()
