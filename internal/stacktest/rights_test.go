@@ -130,7 +130,7 @@ func aMutexWaitsForANameWithoutSiblingKeys(t *testing.T, c *cluster) {
 			}
 		}
 		held := lock(t, ours, odd)
-		_, err := l.Lock(within(t, 300*time.Millisecond), odd)
+		_, err := l.Lock(within(t, 2*time.Second), odd) // time for a busy machine to answer the probe
 		assert.EqualValues(t, "mutex", heldError(t, err).Kind)
 		unlock(t, held)
 		lk, err := l.Lock(within(t, 10*time.Second), odd)
