@@ -65,9 +65,7 @@ func TestTheNextOutageIsToldToo(t *testing.T) {
 			l := w.locker(t, "a", redlock.WithLogger(log.logger()))
 			w.warm(t, l)
 			for outage := 1; outage <= 2; outage++ {
-				each(w.some(0, 2), (*simnet.Master).Freeze)
-				_, err := l.Lock(within(t, 10*time.Second), "x")
-				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				w.outlasts(t, l, 10*time.Second)
 				assert.Len(t, log.lines(waitsForMajority), outage)
 				w.Heal()
 				time.Sleep(30 * time.Second)
@@ -89,9 +87,7 @@ func TestTheEndOfAnOutageIsToldAfterItsCallersGaveUp(t *testing.T) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond))
 		w.warm(t, l)
-		each(w.some(0, 2), (*simnet.Master).Freeze)
-		_, err := l.Lock(within(t, 10*time.Second), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		w.outlasts(t, l, 10*time.Second)
 		time.Sleep(2 * time.Minute)
 		out := locking(t.Context(), l, "x")
 		time.Sleep(200 * time.Millisecond)
@@ -109,12 +105,18 @@ func TestALongPauseBeginsNoOutage(t *testing.T) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(3*time.Minute, 5*time.Minute))
 		w.warm(t, l)
-		each(w.some(0, 2), (*simnet.Master).Freeze)
-		_, err := l.Lock(within(t, 20*time.Minute), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		w.outlasts(t, l, 20*time.Minute)
 		assert.Len(t, log.lines(waitsForMajority), 1)
 		w.Heal()
 	})
+}
+
+// outlasts freezes a majority. A Lock waits for it and gives up after d.
+func (w *world) outlasts(t *testing.T, l *redlock.Locker, d time.Duration) {
+	t.Helper()
+	each(w.some(0, 2), (*simnet.Master).Freeze)
+	_, err := l.Lock(within(t, d), "x")
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 }
 
 // Without a logger, this is the only line, and it goes to slog.Default.

@@ -8,7 +8,8 @@ import "fmt"
 //	none --start--> unlinked --dial--> dialing --made--> linked --prove--> proving --refuted--> linked
 //	                                                            --send---> sending --settled--> linked
 //
-// From there, rest and failed lead back to none, proved and ended to unlinked, and redial to dialing.
+//	dialing --failed--> none      unlinked, linked --rest--> none      linked --redial--> dialing
+//	proving --proved--> unlinked  sending --ended--> unlinked
 //
 // The end of the pipe closes the link and changes no state. The goroutine finds out when it decides next.
 //
@@ -34,12 +35,12 @@ const (
 	spareStart    spareEvent = iota // something is due
 	spareRest                       // nothing is due any more, or the pipe was closed
 	spareDial                       // a connection is needed
-	spareRedial                     // so is one that was made after the main connection became silent
+	spareRedial                     // one is needed that was made after the main connection became silent
 	spareFailed                     // no connection was made, or the pipe was closed meanwhile
 	spareMade                       // one was made
 	spareProve                      // a proof is due
 	spareProved                     // the main connection is still silent: the spare one became its successor
-	spareRefuted                    // it is not silent, has ended or was replaced, or the pipe was closed
+	spareRefuted                    // the main connection is not silent, has ended or was replaced, or the pipe was closed
 	spareSend                       // calls are due
 	spareAnswered                   // some calls have no answer yet, and the connection goes on
 	spareSettled                    // all calls have one, and the connection goes on
