@@ -25,7 +25,7 @@ type outage struct {
 
 	mu      sync.Mutex
 	reason  error       // of that attempt
-	retryBy time.Time   // when its call tries again, at the latest
+	retryBy time.Time   // when the last call tries again, at the latest
 	timer   clock.Timer // says it; nil: not set
 	said    bool
 }
@@ -68,8 +68,10 @@ func (l *Locker) noteOutage(took, retryMax time.Duration, err error) {
 	defer o.mu.Unlock()
 	now := l.cfg.clock.Now()
 	fresh := !o.present.Swap(true) || now.Add(-took).Sub(o.retryBy) > outageForgotten
-	o.reason, o.retryBy = err, now.Add(retryMax)
-	if fresh {
+	if by := now.Add(retryMax); fresh || by.After(o.retryBy) {
+		o.retryBy = by
+	}
+	if o.reason = err; fresh {
 		o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
 	}
 }
@@ -99,7 +101,7 @@ func (l *Locker) sayOutage() {
 	switch {
 	case !o.present.Load() || l.isEnding():
 	case waiting == 0:
-		o.present.Store(false) // the next call begins another outage
+		o.present.Store(o.said) // if the journal has said nothing, the next call begins another outage
 	default:
 		const message = "redlock: waiting, since no majority of the masters answers"
 		if leftOut, ok := l.journal.MayRepeat(message); ok && l.cfg.outageLogger() != nil {

@@ -160,7 +160,7 @@ type reading struct {
 // shared masters have changed their counters since. The number of a minority proves nothing: it may be smaller or
 // larger than the term, as the comment of [Election.Leader] says.
 func read(h redlock.Holding) reading {
-	if h.Kind != "mutex" {
+	if h.Kind != "mutex" || len(h.Holders) == 0 {
 		return reading{}
 	}
 	r := reading{token: h.Holders[0].Token, left: h.Holders[0].Left}

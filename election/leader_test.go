@@ -59,6 +59,21 @@ func TestAHolderWithoutATermIsNoLeader(t *testing.T) {
 	})
 }
 
+// A master counts more readers than it lists. They lost the lock, another master has granted a candidate, and the third
+// one does not answer.
+func TestAMixtureOfMinoritiesIsNoLeader(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w world) {
+		readers := w.Masters()[0].Redis()
+		for i := range 1025 {
+			_, _ = readers.ZAdd(name, float64(time.Now().Add(ttl).UnixMilli()), fmt.Sprintf("redlock:reader:a:%032x", i))
+		}
+		w.Masters()[1].Set(name, fmt.Sprintf("b:%032x", 0), ttl)
+		w.Masters()[2].Freeze()
+		_, err := w.candidate(t, "c").Leader(t.Context())
+		assert.ErrorIs(t, err, election.ErrNoLeader)
+	})
+}
+
 func TestALeaderThatResignedLeadsNoMoreDuringItsMinHold(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w world) {
 		e := w.candidate(t, "a", redlock.WithMinHold(5*time.Second))

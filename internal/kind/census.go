@@ -71,23 +71,21 @@ func (c *Census) MajorityHolders(need int) (all []MajorityHolder) {
 	return all
 }
 
-// Others returns how many holders at least need masters report besides those that are shown, with the kind and the
-// number of slots. It is 0 unless some master left holders out of its report.
+// Others returns how many holders at least need masters report besides those that are shown, with the kind, on which
+// these masters agree, and the number of slots. It is 0 unless one of them left holders out of its report.
 func (c *Census) Others(need, shown int) (kind string, slots, n int) {
-	var states []NodeState
-	cut := false
+	byKind := make(map[string][]NodeState)
 	for _, s := range c.states {
-		if s.Kind != "" {
-			states = append(states, s)
-			cut = cut || s.Others > 0
+		byKind[s.Kind] = append(byKind[s.Kind], s)
+	}
+	for k, states := range byKind {
+		if k != "" && len(states) >= need && slices.ContainsFunc(states, func(s NodeState) bool { return s.Others > 0 }) {
+			slices.SortFunc(states, func(a, b NodeState) int { return b.holders() - a.holders() })
+			s := states[need-1]
+			return k, s.Slots, max(0, s.holders()-shown)
 		}
 	}
-	if !cut || len(states) < need {
-		return "", 0, 0
-	}
-	slices.SortFunc(states, func(a, b NodeState) int { return b.holders() - a.holders() })
-	s := states[need-1]
-	return s.Kind, s.Slots, max(0, s.holders()-shown)
+	return "", 0, 0
 }
 
 // Fence returns the fence counter that at least need masters report; 0 if there is none.

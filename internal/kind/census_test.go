@@ -97,6 +97,32 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 	}
 }
 
+// The masters that report holders which they do not list must agree on the kind.
+func TestOthersAreOfTheKindOfAMajority(t *testing.T) {
+	t.Parallel()
+	many := reports("reader")
+	many.Vote.Data = kind.NodeState{Kind: "reader", Holders: make([]kind.Holder, 1024), Others: 76}
+	one, few := reports("mutex", holds("a", 5)), reports("reader", holds("b", 5))
+	for name, tt := range map[string]struct {
+		answers []quorum.Answer
+		kind    string
+		others  int
+	}{
+		"a mutex on one":    {[]quorum.Answer{many, one, failed()}, "", 0},
+		"a mutex on two":    {[]quorum.Answer{many, one, one}, "", 0},
+		"a reader on two":   {[]quorum.Answer{many, one, few}, "reader", 1},
+		"many on two":       {[]quorum.Answer{many, one, many}, "reader", 1100},
+		"everything listed": {[]quorum.Answer{few, one, few}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, _, n := kind.NewCensus(tt.answers).Others(2, 0)
+			assert.Equal(t, tt.kind, k)
+			assert.Equal(t, tt.others, n)
+		})
+	}
+}
+
 func TestFenceNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	for want, fences := range map[int64][3]int64{7: {7, 7, 9}, 9: {9, 7, 9}, 0: {7, 8, 9}} {

@@ -89,6 +89,8 @@ func TestTheEndOfAnOutageIsToldAfterItsCallersGaveUp(t *testing.T) {
 		w.warm(t, l)
 		w.outlasts(t, l, 10*time.Second)
 		time.Sleep(2 * time.Minute)
+		w.outlasts(t, l, time.Second)
+		time.Sleep(10 * time.Second)
 		out := locking(t.Context(), l, "x")
 		time.Sleep(200 * time.Millisecond)
 		w.Heal()
@@ -99,12 +101,14 @@ func TestTheEndOfAnOutageIsToldAfterItsCallersGaveUp(t *testing.T) {
 	})
 }
 
-// A pause between two attempts of one call does not begin another outage.
+// A pause between two attempts of one call does not begin another outage, also if other calls pause less.
 func TestALongPauseBeginsNoOutage(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var log logbook
 		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(3*time.Minute, 5*time.Minute))
 		w.warm(t, l)
+		ctx := within(t, 10*time.Second)
+		go func() { _, _ = l.Lock(ctx, "y", redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond)) }()
 		w.outlasts(t, l, 20*time.Minute)
 		assert.Len(t, log.lines(waitsForMajority), 1)
 		w.Heal()
