@@ -113,7 +113,7 @@ func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) 
 	}
 	identity := d.known.learn(info+"\n"+replication, refused, d.clock.Now())
 	identity.Scripts = right
-	s.identity = &identity
+	s.identity, s.known = &identity, &d.known
 	return s, nil
 }
 

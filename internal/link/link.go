@@ -20,8 +20,11 @@ type Link interface {
 	Streams() bool
 	// Server returns the identity of the server that sent the latest replies.
 	Server() *Server
-	// Change records that the server has another role, or is another one: s. A wrapped client finds that out by itself.
+	// Change records that the server has another role, or is another one: s. It includes Replace. A wrapped client finds
+	// that out by itself.
 	Change(s *Server)
+	// Replace makes the next commands go over another connection. It has no effect on a wrapped client.
+	Replace()
 	// Close ends the link at once, even while Flush or Receive runs. The kernel discards what it has not sent.
 	Close()
 }

@@ -49,8 +49,10 @@ func (s Server) Restarted(window time.Duration, now time.Time) error {
 	return nil
 }
 
-// roleMaster is the role of a server that votes.
-const roleMaster = "master"
+const (
+	roleMaster  = "master" // the role of a server that votes
+	roleReplica = "slave"
+)
 
 // NotMaster returns a *RoleError if the server is known not to be a master.
 func (s *Server) NotMaster() error {
@@ -130,6 +132,28 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	}
 	m.last = s
 	return s
+}
+
+// changed records that the server is s now, as far as the last one that was learned is meant.
+func (m *identities) changed(s *Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last.RunID != s.RunID {
+		return
+	}
+	m.last.Role = s.Role
+	if s.Up.After(m.last.Up) { // it was promoted
+		m.last.Up, m.seen = s.Up, s.Up
+	}
+}
+
+// readOnly records that the server with that run id refused a write: it is a replica.
+func (m *identities) readOnly(runID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last.RunID == runID {
+		m.last.Role = roleReplica
+	}
 }
 
 // Uptime returns the uptime that the fields of INFO report. A negative one, after the wall clock was set back, counts

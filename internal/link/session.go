@@ -25,6 +25,7 @@ var ErrUnasked = errors.New("the master sent a reply without a request")
 type session struct {
 	conn     net.Conn
 	identity *Server
+	known    *identities // of all links of the node
 	opened   time.Time
 	due      atomic.Int64          // how many replies are due
 	most     int                   // how large a reply may be
@@ -100,7 +101,8 @@ func (s *session) Receive() ([]Reply, error) {
 		if e, ok := v.(resp.Error); ok {
 			r = Reply{Err: e}
 			if strings.HasPrefix(string(e), "READONLY") {
-				s.replace.Store(true)
+				s.known.readOnly(s.identity.RunID)
+				s.Replace()
 			}
 		}
 		s.replies = append(s.replies, r)
@@ -134,12 +136,15 @@ func (s *session) decode() (reply any, size int, err error) {
 func (s *session) Streams() bool   { return !s.replace.Load() }
 func (s *session) Server() *Server { return s.identity }
 
-// Change makes the next request use another connection: the name of the server may lead to another one by now, and a
-// server that became a master, or replaced another one behind a proxy, gets a restart window when it is identified.
+// Change also replaces the connection: the name of the server may lead to another one by now, and a server that became
+// a master, or replaced another one behind a proxy, gets a restart window when it is identified.
 func (s *session) Change(as *Server) {
 	s.identity = as
-	s.replace.Store(true)
+	s.known.changed(as)
+	s.Replace()
 }
+
+func (s *session) Replace() { s.replace.Store(true) }
 
 // Close ends the transport without the closing alert of TLS, which could block, and which the kernel would send after
 // the data that it must discard.

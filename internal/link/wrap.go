@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/replyerr"
 	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/node"
 )
@@ -114,16 +115,21 @@ func (w *wrappedClient) greet(ctx context.Context) (s *Server, err error) {
 func (w *wrappedClient) greetOnce(ctx context.Context) (_ *Server, err error) {
 	defer recovered(&err)
 	p := w.client.Pipeline()
-	ping, replication := p.Ping(ctx), new(redis.StringCmd)
+	ping, info, replication := p.Ping(ctx), new(redis.StringCmd), new(redis.StringCmd)
 	if w.single != nil { // a Cluster would ask any of its servers
-		replication = p.Info(ctx, "replication")
+		info, replication = p.Info(ctx, "server"), p.Info(ctx, "replication")
 	}
 	scripts := p.EvalSha(ctx, NoScript, nil)
 	_, err = p.Exec(ctx)
 	if ping.Val() != "PONG" { // not err: a proxy that ends the connection at EVALSHA has answered PING
 		return nil, cmp.Or(ping.Err(), err, error(node.ErrNotRedis))
 	}
-	return &Server{Scripts: rightOf(scripts.Err()), Role: resp.ParseInfo(replication.Val())["role"]}, nil
+	s := Server{Role: resp.ParseInfo(replication.Val())["role"]}
+	if info.Val() != "" {
+		s = w.known.learn(info.Val()+"\n"+replication.Val(), nil, w.clock.Now())
+	}
+	s.Scripts = rightOf(scripts.Err())
+	return &s, nil
 }
 
 var _ Link = (*wrapped)(nil)
@@ -140,7 +146,11 @@ func (w *wrapped) Flush() error {
 	w.noteUse()
 	w.replies = w.replies[:0]
 	for _, cmd := range cmds {
-		w.replies = append(w.replies, classify(cmd.(*redis.Cmd), err))
+		r := classify(cmd.(*redis.Cmd), err)
+		if replyerr.HasPrefix(r.Err, "READONLY") {
+			w.known.readOnly(w.Server().RunID)
+		}
+		w.replies = append(w.replies, r)
 	}
 	return nil
 }
@@ -148,6 +158,7 @@ func (w *wrapped) Flush() error {
 func (w *wrapped) Receive() ([]Reply, error) { return w.replies, nil }
 func (w *wrapped) Streams() bool             { return false }
 func (w *wrapped) Change(*Server)            {} // exec learns it
+func (w *wrapped) Replace()                  {}
 
 func (w *wrapped) exec(cmds []redis.Cmder) error {
 	if w.cluster != nil {

@@ -134,7 +134,7 @@ func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
 // An INFO that fails for another reason may be allowed.
 func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
 	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
-		m.ReplyTimes(2, "LOADING Redis is loading the dataset in memory", "INFO")
+		m.ReplyTimes(3, "LOADING Redis is loading the dataset in memory", "INFO")
 		l := dial(t, wrapped(t, c))
 		send(l, set("a"))
 		err := trusted(l, guarded)

@@ -77,7 +77,7 @@ func (co *core) serversChecked(runID string, now time.Time) (fx effects) {
 	fx.now = now
 	one := co.state.servers.checked(runID, now)
 	if l := co.conn.link; l != nil && one && l.Server().RunID != runID {
-		l.Change(l.Server())
+		l.Replace()
 	}
 	co.noteServers(&fx)
 	co.wakeForCheck(&fx)

@@ -30,6 +30,9 @@ func (s *settlement) learnRole(r link.Reply) {
 	if role := resp.ParseInfo(text)["role"]; role != "" && role != s.server.Role {
 		changed := *s.server
 		changed.Role = role
+		if s.server.NotMaster() != nil && changed.NotMaster() == nil {
+			changed.Up = s.now // it was promoted, and may not know the locks from before
+		}
 		s.server, s.changed = &changed, true
 	}
 }

@@ -45,16 +45,25 @@ func TestAReplicaHasNoVote(t *testing.T) {
 		assert.Len(t, r.reported, 1, "one line in the log")
 		assert.Equal(t, []string{"held"}, r.m.Keys())
 		assert.Equal(t, wire.Granted, r.ask(release("held", "me"), durably).result().Verdict)
+	})
+}
 
-		// It is promoted, and does not know the locks of the server that it replaces.
+// A promoted server does not know the locks of the server that it replaces, however the node saw that it was a replica.
+func TestAPromotedServerMayNotVoteForAWindow(t *testing.T) {
+	readOnly := "READONLY You can't write against a read only replica."
+	inEach(t, inWorlds, map[string]func(r *rig){
+		"on connecting": func(r *rig) { r.m.Info("role", "slave") },
+		"later":         func(r *rig) { r.warm(); r.m.Info("role", "slave"); time.Sleep(time.Second) },
+		"by a refusal":  func(r *rig) { r.warm(); r.m.ReplyTimes(1, readOnly, "SET") },
+	}, func(t *testing.T, r *rig, demote func(r *rig)) {
+		demote(r)
+		require.NotEqual(t, wire.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
 		r.m.Info("role", "master")
-		time.Sleep(2 * time.Second)
-		v := r.ask(acquire("a", "me"), window(guarded)).result()
-		assertRestarted(t, v, guarded)
+		time.Sleep(time.Second)
+		assertRestarted(t, r.ask(acquire("b", "me"), window(guarded)).result(), guarded)
 		assert.NoError(t, r.node.Stats().Barred)
-		assert.Len(t, r.reported, 2)
 		time.Sleep(guarded + time.Nanosecond)
-		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+		assert.Equal(t, wire.Granted, r.ask(acquire("c", "me"), window(guarded)).result().Verdict)
 	})
 }
 

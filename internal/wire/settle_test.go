@@ -151,6 +151,19 @@ func TestSettlementOfABatch(t *testing.T) {
 	assert.False(t, out.lost, "no call was sent")
 }
 
+// Between two replies that are received at once, a server became a replica, and a master again.
+func TestSettlementOfAPromotion(t *testing.T) {
+	t.Parallel()
+	question := func(c *Call) { voted(c); c.Op = askRole }
+	calls := []*Call{anyCall(question), anyCall(question), anyCall(func(c *Call) { c.Window = time.Second })}
+	out, _ := settled(new(state), calls, nil,
+		link.Reply{Value: "role:slave"}, link.Reply{Value: "role:master"}, link.Reply{Value: "OK"})
+	require.Len(t, out.deliveries, 1)
+	assert.True(t, out.deliveries[0].vote.Guarded)
+	assert.True(t, out.changed)
+	assert.Equal(t, at(10), out.server.Up)
+}
+
 // A release that may have overtaken its acquire is scheduled again, until nothing can arrive any more.
 func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	t.Parallel()
