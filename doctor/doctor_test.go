@@ -28,10 +28,12 @@ func TestASoundMaster(t *testing.T) {
 	require.NoError(t, c.Set(t.Context(), "greeting", "hello", 0).Err())
 	require.NoError(t, c.Set(t.Context(), "lock:orders", someToken, 3*time.Second).Err())
 	time.Sleep(4 * time.Second) // the restart window, and the second to which an uptime is rounded
-	for name, options := range map[string][]redlock.Option{
-		"with the restart guard": nil, "without it, as appendfsync is always": {redlock.WithoutRestartGuard()},
+	for name, l := range map[string]*redlock.Locker{
+		"with the restart guard":               open(t, []string{server.URL()}),
+		"without it, as appendfsync is always": open(t, []string{server.URL()}, redlock.WithoutRestartGuard()),
+		"over a client":                        wrap(t, c, redlock.WithoutRestartGuard()),
 	} {
-		report := examine(t, []string{server.URL()}, options...)
+		report := reportOn(t, l, span)
 		assert.Equal(t, []string{"the drift of clocks is not examined"}, titles(report), "%s: %v", name, report)
 		assert.Contains(t, report.Findings[0].Why, "the span was 200ms")
 	}

@@ -60,11 +60,23 @@ const (
 // open returns a Locker with a node timeout that no round trip on this host exceeds.
 func open(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
-	opts = append([]redlock.Option{redlock.WithTTL(3 * time.Second), redlock.WithNodeTimeout(time.Second)}, opts...)
-	l, err := redlock.Open(urls, opts...)
+	l, err := redlock.Open(urls, patiently(opts)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })
 	return l
+}
+
+// wrap is open for the master of a client.
+func wrap(t *testing.T, c redis.UniversalClient, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	l, err := redlock.Wrap(c, patiently(opts)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	return l
+}
+
+func patiently(opts []redlock.Option) []redlock.Option {
+	return append([]redlock.Option{redlock.WithTTL(3 * time.Second), redlock.WithNodeTimeout(time.Second)}, opts...)
 }
 
 func examine(t *testing.T, urls []string, opts ...redlock.Option) doctor.Report {
@@ -75,7 +87,12 @@ func examine(t *testing.T, urls []string, opts ...redlock.Option) doctor.Report 
 // examineFor examines for a span. Each finding fits on a terminal.
 func examineFor(t *testing.T, span time.Duration, urls []string, opts ...redlock.Option) doctor.Report {
 	t.Helper()
-	report, err := examined(doctor.Examine(t.Context(), open(t, urls, opts...), doctor.WithSpan(span)))
+	return reportOn(t, open(t, urls, opts...), span)
+}
+
+func reportOn(t *testing.T, l *redlock.Locker, span time.Duration) doctor.Report {
+	t.Helper()
+	report, err := examined(doctor.Examine(t.Context(), l, doctor.WithSpan(span)))
 	require.NoError(t, err)
 	for _, f := range report.Findings {
 		fits(t, f)
@@ -191,7 +208,14 @@ func titles(r doctor.Report) []string {
 // connect returns a client of the server as its default user.
 func connect(t *testing.T, s *redisproc.Server) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	return client(t, s.URL())
+}
+
+func client(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	require.NoError(t, err)
+	c := redis.NewClient(o)
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/resp"
@@ -132,15 +133,18 @@ func TestRightsAndTheirFixes(t *testing.T) {
 		},
 	}, func(t *testing.T, c testCase) {
 		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
-		report := examine(t, []string{user(t, server, "app", c.rights)})
-		found := one(t, report, c.title)
-		assert.Contains(t, found.Why, c.why)
-		assert.Contains(t, found.Fix, c.fix)
-		if c.commands != "any" {
-			assert.Equal(t, c.commands, strings.Join(found.Commands, "; "))
-		}
-		for _, other := range []string{right, command, key, "refuses locks", unwoken, unknown, unknownNames} {
-			assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
+		url := user(t, server, "app", c.rights)
+		for _, l := range []*redlock.Locker{open(t, []string{url}), wrap(t, client(t, url))} {
+			report := reportOn(t, l, span)
+			found := one(t, report, c.title)
+			assert.Contains(t, found.Why, c.why)
+			assert.Contains(t, found.Fix, c.fix)
+			if c.commands != "any" {
+				assert.Equal(t, c.commands, strings.Join(found.Commands, "; "))
+			}
+			for _, other := range []string{right, command, key, "refuses locks", unwoken, unknown, unknownNames} {
+				assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
+			}
 		}
 	})
 }

@@ -106,6 +106,7 @@ func (t *trial) askPatterns(a *asker, user string) error {
 		return err
 	}
 	fields, _ := reply.([]any)
+	selectors := false
 	for i := 0; i+1 < len(fields); i += 2 {
 		patterns := strings.FieldsFunc(fmt.Sprint(fields[i+1]), func(r rune) bool { return strings.ContainsRune("[] &~", r) })
 		switch fields[i] {
@@ -114,10 +115,11 @@ func (t *trial) askPatterns(a *asker, user string) error {
 		case "keys":
 			t.keys = &patterns
 		case "selectors":
-			if len(patterns) > 0 {
-				t.keys = nil // the selectors have others
-			}
+			selectors = len(patterns) > 0
 		}
+	}
+	if selectors { // they have other keys
+		t.keys = nil
 	}
 	return nil
 }

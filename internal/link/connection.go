@@ -38,7 +38,7 @@ type examiner interface {
 	remote() net.Addr
 }
 
-// Do executes a command and returns its reply; a null reply is nil.
+// Do executes a command and returns its reply; a null reply is nil. A map is a list of keys and values, in any order.
 func (c *Connection) Do(ctx context.Context, args ...any) (any, error) {
 	answer := c.DoAll(ctx, [][]any{args})[0]
 	return answer.Reply, answer.Err
@@ -226,10 +226,18 @@ func (c *clientExaminer) DoAll(ctx context.Context, commands [][]any) []Answer {
 	return answers
 }
 
+// replyOf returns a reply as protocol 2 has it: a map of protocol 3 is a list of its keys and values.
 func replyOf(cmd *redis.Cmd) (any, error) {
 	reply, err := cmd.Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
+	}
+	if pairs, ok := reply.(map[any]any); ok {
+		var list []any
+		for key, value := range pairs {
+			list = append(list, key, value)
+		}
+		return list, err
 	}
 	return reply, err
 }

@@ -36,14 +36,17 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 		},
 	}, func(t *testing.T, start func(t *testing.T) string) {
 		url, ctx := start(t), t.Context()
-		options, err := redis.ParseURL(url)
-		require.NoError(t, err)
-		options.MaxRetries, options.Protocol = -1, 2
-		client := redis.NewClient(options)
-		t.Cleanup(func() { assert.NoError(t, client.Close()) })
+		client := func(protocol int) *link.Master {
+			options, err := redis.ParseURL(url)
+			require.NoError(t, err)
+			options.MaxRetries, options.Protocol = -1, protocol
+			c := redis.NewClient(options)
+			t.Cleanup(func() { assert.NoError(t, c.Close()) })
+			return wrapped(t, c)
+		}
 		node, end := context.WithCancel(ctx)
 		open := opened(t, url)
-		for remote, m := range map[string]*link.Master{"127.0.0.1": open, "": wrapped(t, client)} {
+		for _, m := range []*link.Master{open, client(2), client(3)} {
 			c := m.Connect(node)
 			assert.Empty(t, c.Remote(), "the first command dials")
 			_, err := c.Do(ctx, "client", "setname", "me")
@@ -54,12 +57,19 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 			missing, err := c.Do(ctx, "get", "x")
 			require.NoError(t, err)
 			assert.Nil(t, missing)
-			answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"get", "x"}, {"echo", "x"}})
+			answers := c.DoAll(ctx, [][]any{
+				{"ping"}, {"incr"}, {"get", "x"}, {"echo", "x"}, {"hset", "h", "a", "b"}, {"hgetall", "h"},
+			})
 			assert.Equal(t, link.Answer{Reply: "PONG"}, answers[0])
 			assert.True(t, replyerr.Is(answers[1].Err), "%v", answers[1].Err)
 			assert.Equal(t, link.Answer{}, answers[2])
 			assert.Equal(t, link.Answer{Reply: "x"}, answers[3])
-			assert.Equal(t, remote, c.Remote())
+			assert.Equal(t, link.Answer{Reply: []any{"a", "b"}}, answers[5], "in protocol 3 it is a map")
+			if m == open {
+				assert.Equal(t, "127.0.0.1", c.Remote())
+			} else {
+				assert.Empty(t, c.Remote())
+			}
 			c.Close()
 			_, err = c.Do(ctx, "ping")
 			require.Error(t, err)
@@ -70,7 +80,7 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 			s.Close()
 		}
 		c := open.Connect(node)
-		_, err = c.Do(ctx, "ping")
+		_, err := c.Do(ctx, "ping")
 		require.NoError(t, err)
 		end()
 		require.Eventually(t, func() bool {
