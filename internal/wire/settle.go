@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"cmp"
+	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/link"
@@ -45,7 +47,10 @@ type settlement struct {
 // and the remaining calls will get no reply. settleAll returns how many calls are settled.
 func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (settled int) {
 	if len(replies) > len(calls) {
-		replies, err = replies[:len(calls)], link.ErrUnasked
+		err = link.ErrUnasked
+	}
+	if errors.Is(err, link.ErrUnasked) {
+		replies = nil // one of them was surplus, so each may belong to another call
 	}
 	for i, c := range calls {
 		var r link.Reply
@@ -67,8 +72,8 @@ func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (
 		}
 		wasAnswered := s.answered
 		s.settleOne(c, r)
-		if s.malformed != nil && err == nil { // the later replies may belong to other calls
-			replies, err, s.answered = replies[:i+1], s.malformed, wasAnswered
+		if s.malformed != nil && i < len(replies) { // the later replies may belong to other calls
+			replies, err, s.answered = replies[:i+1], cmp.Or(err, s.malformed), wasAnswered
 		}
 	}
 	if err != nil {

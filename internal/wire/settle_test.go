@@ -137,12 +137,21 @@ func TestSettlementOfABatch(t *testing.T) {
 	out.settleAll(calls, nil, errBroken)
 	assert.Equal(t, at(9), out.lostSince, "nothing but the end: the first call")
 
-	out, n = settled(new(state), batch(), nil, ok, link.Reply{Value: int64(1)}, ok, ok)
-	assert.Equal(t, 3, n, "too many replies")
-	assert.Len(t, out.deliveries, 3, "all have their reply")
-	assert.True(t, out.ended)
-	require.ErrorIs(t, out.err, link.ErrUnasked)
-	assert.False(t, out.lost)
+	for _, err := range []error{nil, link.ErrUnasked} {
+		replies := []link.Reply{ok, {Value: int64(1)}, ok, ok}
+		if err != nil {
+			replies = replies[:2]
+		}
+		out, n = settled(new(state), batch(), err, replies...)
+		assert.Equal(t, 3, n)
+		require.ErrorIs(t, out.err, link.ErrUnasked)
+		assert.Equal(t, Unknown, out.deliveries[0].vote.Verdict, "no reply is known to be that of its call")
+		assert.True(t, out.ended && out.lost && !out.answered)
+	}
+
+	out, _ = settled(new(state), batch(), errBroken, link.Reply{Value: int64(1)}, link.Reply{Value: int64(1)}, ok)
+	assert.Equal(t, Unknown, out.deliveries[1].vote.Verdict, "a reply after a malformed one, and the end")
+	assert.False(t, out.answered)
 
 	var s state
 	s.calls.ping(at(9))
