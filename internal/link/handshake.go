@@ -21,7 +21,8 @@ type step struct {
 	accept  func(reply any) error
 }
 
-// handshake sends the steps over a new connection, after those that log in and select the database.
+// handshake sends the steps over a new connection, between those that log in and select the database, and that which
+// names the client.
 func (d *dialer) handshake(ctx context.Context, conn net.Conn, steps ...step) (*session, error) {
 	login, password, err := d.login(ctx)
 	if err != nil {
@@ -29,6 +30,9 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, steps ...step) (*
 	}
 	s := newSession(conn, Server{})
 	steps = append(login, steps...)
+	if name := d.options.ClientName; name != "" { // last: the first reply may be why the server refuses the connection
+		steps = append(steps, step{[]any{"client", "setname", name}, acceptAnything})
+	}
 	for _, st := range steps {
 		s.Put(resp.AppendCommand(nil, st.command))
 	}
@@ -73,9 +77,6 @@ func (d *dialer) login(ctx context.Context) (steps []step, password string, err 
 	}
 	if o.DB > 0 {
 		steps = append(steps, step{[]any{"select", o.DB}, acceptOK})
-	}
-	if o.ClientName != "" {
-		steps = append(steps, step{[]any{"client", "setname", o.ClientName}, acceptAnything})
 	}
 	return steps, password, nil
 }

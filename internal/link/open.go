@@ -31,6 +31,7 @@ type dialer struct {
 
 	mu             sync.Mutex    // the driver and the spare may connect at the same time
 	known          identities    // the server that answered last
+	reached        bool          // an attempt of open has succeeded
 	dialTimeout    time.Duration // of the next attempt, if it is longer than connectTimeout
 	skipRightCheck bool          // do not check the right to run scripts: the check ended a connection
 }
@@ -128,8 +129,10 @@ func (d *dialer) observeDial(t time.Duration, err error) {
 	defer d.mu.Unlock()
 	switch {
 	case err == nil:
-		d.dialTimeout = min(4*t, connectTimeoutMax)
-	case errors.Is(err, node.ErrTimeout) && d.known.last.RunID == "":
+		d.reached, d.dialTimeout = true, min(4*t, connectTimeoutMax)
+		return
+	case errors.Is(err, node.ErrTimeout) && !d.reached:
 		d.dialTimeout = min(2*max(d.dialTimeout, connectTimeout), connectTimeoutMax)
 	}
+	d.skipRightCheck = false // the check may not be what ended a connection
 }

@@ -22,12 +22,6 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 	t.Parallel()
 	d := new(dialer)
 	assert.Equal(t, connectTimeout, d.attemptTimeout())
-	d.observeDial(connectTimeout, nil)
-	assert.Equal(t, 4*connectTimeout, d.attemptTimeout())
-	d.observeDial(connectTimeoutMax/2, nil)
-	assert.Equal(t, connectTimeoutMax, d.attemptTimeout(), "otherwise it could grow at each attempt")
-	d.observeDial(connectTimeout/8, nil)
-	assert.Equal(t, connectTimeout, d.attemptTimeout())
 	d.observeDial(0, errBroken)
 	assert.Equal(t, connectTimeout, d.attemptTimeout(), "not a timeout")
 	d.observeDial(0, node.ErrTimeout)
@@ -36,11 +30,20 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 		d.observeDial(0, node.ErrTimeout)
 	}
 	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
-
-	d = new(dialer)
-	d.known.last.RunID = "A"
+	d.observeDial(connectTimeout, nil)
+	assert.Equal(t, 4*connectTimeout, d.attemptTimeout())
+	d.observeDial(connectTimeoutMax/2, nil)
+	assert.Equal(t, connectTimeoutMax, d.attemptTimeout(), "otherwise it could grow at each attempt")
+	d.observeDial(connectTimeout/8, nil)
+	assert.Equal(t, connectTimeout, d.attemptTimeout())
 	d.observeDial(0, node.ErrTimeout)
 	assert.Equal(t, connectTimeout, d.attemptTimeout(), "an attempt has succeeded before")
+
+	d.skipRightCheck = true
+	d.observeDial(0, nil)
+	assert.True(t, d.skipRightCheck)
+	d.observeDial(0, errBroken)
+	assert.False(t, d.skipRightCheck, "not the check ended the connection")
 }
 
 func TestTheContextOfAnAttempt(t *testing.T) {

@@ -113,6 +113,9 @@ func TestWhatAServerSaidIsTheReason(t *testing.T) {
 		"protected mode": {
 			"redis://" + said(t, "-DENIED Redis is running in protected mode because ...\r\n"), "protected mode", true,
 		},
+		"protected mode, and a client's name": {
+			"redis://" + said(t, "-DENIED Redis is running in protected mode ...\r\n") + "?client_name=me", "DENIED", true,
+		},
 		"TLS to a server that says so": {"rediss://" + said(t, "-DENIED no\r\n"), "does not use TLS", true},
 		"loading": {
 			"redis://" + said(t, "-LOADING Redis is loading the dataset in memory\r\n"), "LOADING", false,

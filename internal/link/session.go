@@ -94,6 +94,9 @@ func (s *session) Receive() ([]Reply, error) {
 	for size := 0; ; {
 		v, n, err := s.read()
 		size += n
+		if failed := s.writeErr.Load(); failed != nil && errors.Is(err, net.ErrClosed) {
+			err = *failed // which is why the session was closed
+		}
 		if err != nil {
 			return s.replies, cutOff(err)
 		}

@@ -145,6 +145,10 @@ func TestAWriteToABrokenSessionFails(t *testing.T) {
 	s := newSession(&fakeConn{err: errBroken}, Server{})
 	require.ErrorIs(t, s.Flush(), errBroken)
 	require.ErrorIs(t, s.Verify(), errBroken)
+	ended := newSession(&mute{fakeConn{err: errBroken}}, Server{})
+	require.ErrorIs(t, ended.Verify(), errBroken)
+	_, err := ended.Receive()
+	require.ErrorIs(t, err, errBroken, "the session was closed after the write failed")
 	assert.Equal(t, errBroken, s.silence(io.EOF), "the write failed first")
 	assert.Equal(t, errNoAnswer, newSession(&fakeConn{}, Server{}).silence(io.EOF))
 }
@@ -185,6 +189,8 @@ func TestWhatArrivesOverASubscription(t *testing.T) {
 type mute struct{ fakeConn }
 
 func (*mute) Read([]byte) (int, error) { return 0, net.ErrClosed }
+
+func (*mute) SetReadDeadline(time.Time) error { return nil }
 
 // Only before the first command has been sent does nothing else receive.
 func TestAnErrorOfASubscriptionThatHasEnded(t *testing.T) {

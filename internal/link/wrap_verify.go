@@ -36,7 +36,7 @@ func (w *wrapped) noteUse() {
 func (w *wrapped) Verify() error {
 	var r Reply
 	if w.cluster != nil {
-		r.Err = w.forEachMaster(context.Background(), verifyShard)
+		r.Value, r.Err = "PONG", w.forEachMaster(context.Background(), verifyShard)
 		r.Result = resultOf(r.Err)
 	} else {
 		// The PING is sent like a batch, so that exec also identifies the server.

@@ -28,7 +28,7 @@ type connection struct {
 	state       connState
 	link        link.Link     // nil: there is none
 	server      *link.Server  // that answered last; nil: none has
-	roleAt      time.Time     // when the server's role was last asked over link
+	roleAt      time.Time     // the server's role was last asked over link then or later
 	reportedBar error         // why the server that answered last gets no calls for a vote; nil: it gets them
 	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
 	writer      link.Link     // the link that a goroutine writes to; nil: none

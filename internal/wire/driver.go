@@ -100,7 +100,7 @@ func (co *core) usable(now time.Time, fx *effects) (l link.Link, checked bool) {
 	for conn.link != nil || conn.successor != nil {
 		if conn.link == nil { // the successor may have waited for long, so it is checked, too
 			conn.state.on(connAdopted)
-			co.use(conn.successor, conn.successorAt, now, fx)
+			co.use(conn.successor, conn.successorAt, fx)
 			conn.successor = nil
 		}
 		state := conn.link.State()
@@ -116,13 +116,13 @@ func (co *core) usable(now time.Time, fx *effects) (l link.Link, checked bool) {
 	return nil, false
 }
 
-// use makes l the pipe's connection. The server's role was asked over it at roleAt or later.
-func (co *core) use(l link.Link, roleAt, now time.Time, fx *effects) {
+// use makes l the pipe's connection, which the driver or the spare began to make at began.
+func (co *core) use(l link.Link, began time.Time, fx *effects) {
 	co.conn.link, co.state.pacing.rtt = l, minRTT{}
-	co.conn.roleAt = roleAt
+	co.conn.roleAt = began
 	co.noteBar(l.Server(), fx)
 	co.state.servers.setMain(l.Server().RunID)
-	if report := co.state.rights.handshake(l.Server().Scripts, now); report != nil {
+	if report := co.state.rights.handshake(l.Server().Scripts, began); report != nil {
 		fx.reports = append(fx.reports, report)
 	}
 }
@@ -159,7 +159,7 @@ func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok
 		if co.state.health.suspect == nil {
 			fx.wake(co.state.calls.connected(now)) // tick may have waited for all of the calls' Connect
 		}
-		co.use(l, now, now, &fx)
+		co.use(l, co.conn.silentSince, &fx)
 	}
 	return fx, true
 }

@@ -84,27 +84,6 @@ func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
 	})
 }
 
-func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		for i := range 5 {
-			r.m.Reset()
-			r.ask(acquire("stale", token(i))).result()
-			requireGranted(t, r.ask(acquire(token(i), "me"), window(guarded)))
-		}
-		assert.Equal(t, 5+comparing, r.m.ConnsEver())
-	})
-}
-
-func TestOnlyGrantsAreGuarded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Info("uptime_in_seconds", "1")
-		r.m.Set("a", "another", ttl)
-		assert.Equal(t, wire.Denied, r.ask(acquire("a", "me"), window(guarded)).result().Verdict, "a denial is not guarded")
-		assert.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict, "no window, no guard")
-		assert.Equal(t, wire.Granted, r.ask(release("b", "me")).result().Verdict)
-	})
-}
-
 func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 100 {
@@ -117,27 +96,6 @@ func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 		r.ask(acquire("c", "me")).result()
 		assert.Equal(t, 2+comparing, r.m.ConnsEver())
 		assert.Equal(t, 4+comparing, r.m.Count("INFO"))
-	})
-}
-
-func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		// The node leaves a connection that replied READONLY: its name may lead to another server by now.
-		r.m.ReplyTimes(1, "READONLY You can't write against a read only replica.", "SET")
-		v := r.ask(acquire("a", "me"), window(guarded)).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		r.m.Restart()
-		for i := range 5 {
-			v = r.ask(acquire(token(i), "me"), window(guarded)).result()
-			assert.NotEqual(t, wire.Granted, v.Verdict)
-			if v.Verdict == wire.Unknown {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		require.ErrorAs(t, v.Err, new(*node.RestartError))
-		assert.Equal(t, 2*r.m.ConnsEver(), r.m.Count("INFO")+2*comparing)
 	})
 }
 

@@ -256,4 +256,9 @@ func (f *inflight) ping(now time.Time) {
 func (f *inflight) pinging() bool { return len(f.written) > 0 && f.written[0].Op == ping }
 
 // ping is the operation that checks whether an idle connection still works.
-var ping = Command("ping", func(any) Vote { return grant() }, "ping")
+var ping = Command("ping", func(reply any) Vote {
+	if reply != "PONG" {
+		return badReply(reply)
+	}
+	return grant()
+}, "ping")

@@ -215,6 +215,16 @@ func TestAListenerOutlivesALongSilence(t *testing.T) {
 	})
 }
 
+// Whether a master can be reached is not the listener's to report.
+func TestAListenerThatCannotConnect(t *testing.T) {
+	inWorlds(t, func(t *testing.T, r *rig) {
+		r.m.Refuse()
+		r.listen(channel)
+		time.Sleep(time.Minute)
+		assert.Empty(t, r.reported)
+	})
+}
+
 // A user who may not subscribe, and a master that ends each subscription, cost few connections and one report.
 func TestAListenerThatIsRefused(t *testing.T) {
 	const noPerm = "NOPERM this user has no permissions to access one of the channels"

@@ -99,7 +99,6 @@ func (ls *listener) close() {
 // run is the listener's goroutine. It ends when there are no subscriptions.
 func (ls *listener) run() error {
 	for {
-		began := ls.clock.Now()
 		err := ls.serve()
 		if ls.endIfIdle() {
 			return nil
@@ -107,11 +106,15 @@ func (ls *listener) run() error {
 		if err == nil {
 			continue // a subscription was added after the last one had been removed
 		}
-		if ls.clock.Now().Sub(began) >= subscribedFor {
-			ls.failures, ls.backoff, ls.reported = 0, 0, ""
-		}
 		ls.reportFailure(err)
 		ls.pause()
+	}
+}
+
+// ended records the end of a subscription.
+func (ls *listener) ended(began time.Time) {
+	if ls.clock.Now().Sub(began) >= subscribedFor {
+		ls.failures, ls.backoff, ls.reported = 0, 0, ""
 	}
 }
 
@@ -202,11 +205,14 @@ func (ls *listener) serve() error {
 			sub.Close()
 			if reading {
 				<-broken //nolint:errcheck // the subscription was closed here
+			} else if err != nil {
+				err = &connectFailure{err} // a wrapped client connects with the first channel
 			}
 			return err
 		}
 		if !reading {
 			reading = true
+			defer ls.ended(ls.clock.Now())
 			ls.spawn(func() error {
 				broken <- ls.read(sub)
 				return nil

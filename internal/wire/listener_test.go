@@ -38,10 +38,11 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				var mu sync.Mutex
 				var made []*fakeSubscription
 				ls := newListener(ctx, clock.System, func(context.Context) (link.Subscription, error) {
-					mu.Lock()
-					defer mu.Unlock()
 					sub := &fakeSubscription{}
+					mu.Lock()
 					made = append(made, sub)
+					mu.Unlock()
+					time.Sleep(subscribedFor) // connecting takes long
 					return sub, nil
 				})
 				var reports []string

@@ -246,6 +246,7 @@ func TestTheVoteOfACallIsDueAfterConnecting(t *testing.T) {
 	require.Equal(t, at(29), p.tick(at(10)).tickBy)
 	fx, _ = p.connected(fakeLink{}, nil, at(10.5))
 	assert.Equal(t, at(11.5), fx.tickBy)
+	assert.Equal(t, at(9), p.conn.roleAt, "not later than it was asked")
 	next, _ = p.next(at(10.5))
 	require.Equal(t, doFlush, next.do)
 	assert.Len(t, p.tick(at(11.5)).deliveries, 1)

@@ -21,6 +21,7 @@ type missingRight struct {
 	err      *node.RightError
 	recheck  *Op       // the operation that shows whether the master still refuses
 	text     bool      // the recheck is sent with the text of its script
+	at       time.Time // when the master refused it last
 	retryAt  time.Time // when the recheck may be sent
 	inFlight *Call     // the recheck that has no reply yet; nil: none
 }
@@ -96,7 +97,7 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *node.RightErr
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
 	m := &missingRight{
-		err: &node.RightError{Err: err}, recheck: anyScript, text: c.flight.asText, retryAt: now.Add(rightsInterval),
+		err: &node.RightError{Err: err}, recheck: anyScript, text: c.flight.asText, at: now, retryAt: now.Add(rightsInterval),
 	}
 	var scope *Script
 	if inScript {
@@ -122,17 +123,19 @@ func (rs rights) executed(c *Call) (over *node.RightError) {
 	return m.err
 }
 
-// handshake records the result of a new connection's check of the right to run scripts. It returns what onHealth must
-// report; nil if nothing changed.
-func (rs *rights) handshake(r link.ScriptRight, now time.Time) *node.RefusalError {
+// handshake records the result of a new connection's check of the right to run scripts, which was made at that time or
+// later. It returns what onHealth must report; nil if nothing changed.
+func (rs *rights) handshake(r link.ScriptRight, at time.Time) *node.RefusalError {
 	old := (*rs)[nil]
 	switch {
 	case r.Err != nil:
-		m := &missingRight{err: &node.RightError{Err: r.Err}, recheck: anyScript, retryAt: now.Add(rightsInterval)}
+		m := &missingRight{
+			err: &node.RightError{Err: r.Err}, recheck: anyScript, at: at, retryAt: at.Add(rightsInterval),
+		}
 		if rs.set(nil, m) {
 			return &node.RefusalError{Err: m.err}
 		}
-	case r.Allowed && old != nil && !old.text: // a handshake tests EVALSHA, not EVAL
+	case r.Allowed && old != nil && !old.text && !at.Before(old.at): // a handshake tests EVALSHA, not EVAL
 		delete(*rs, nil)
 		return &node.RefusalError{Err: old.err, Over: true}
 	}
@@ -157,7 +160,7 @@ func (rs rights) rechecked(c *Call, r link.Reply, now time.Time) (isRecheck bool
 		case noScript:
 			m.text, m.retryAt = true, now
 		default:
-			m.retryAt = now.Add(rightsInterval)
+			m.at, m.retryAt = now, now.Add(rightsInterval)
 		}
 		return true, nil
 	}

@@ -139,6 +139,7 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 	var rs rights
 	require.NotNil(t, rs.handshake(link.ScriptRight{Err: noCommand}, at(9)))
 	assert.Nil(t, rs.handshake(link.ScriptRight{}, at(10)), "the handshake shows nothing")
+	assert.Nil(t, rs.handshake(link.ScriptRight{Allowed: true}, at(8.9)), "it began before the refusal")
 	require.Error(t, rs.refused(anAcquire, at(9.9)))
 	report := rs.handshake(link.ScriptRight{Allowed: true}, at(10))
 	require.NotNil(t, report)

@@ -84,6 +84,10 @@ func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (
 
 // settleOne settles one call with what became of it.
 func (s *settlement) settleOne(c *Call, r link.Reply) {
+	if c.Op == ping && r.Err != nil &&
+		!replyerr.HasPrefix(r.Err, "NOPERM", "ERR unknown", "LOADING", "BUSY", "MASTERDOWN", "MISCONF") {
+		r.Result = link.InDoubt // a proxy says why it ends an idle connection
+	}
 	if r.Result == link.Answered {
 		if !s.answered {
 			s.answered = true

@@ -34,6 +34,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 	inDoubt := link.Reply{Result: link.InDoubt, Err: errBroken}
 	repeated := func(c *Call) { c.flight.repeated = true }
 	keeps := func(c *Call) { c.Keeps = true }
+	pings := func(c *Call) { voted(c); c.Op = ping }
 	var yes, no atomic.Bool
 	yes.Store(true)
 	for name, c := range map[string]struct {
@@ -51,12 +52,18 @@ func TestSettlementOfOneReply(t *testing.T) {
 			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: ok,
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: 51 * time.Second}},
 		},
+		"a denial is not guarded": {call: anyCall(func(c *Call) { c.Window = time.Minute }), want: &Vote{Verdict: Denied}},
 		"a grant that was sent within the window": { // which has passed when the reply arrives
 			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: ok,
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: time.Millisecond}},
 		},
-		"a strange reply":    {call: anyCall(), reply: one, want: ptr(badReply(int64(1))), ended: true, strange: true},
-		"an error":           {call: anyCall(), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
+		"a strange reply":           {call: anyCall(), reply: one, want: ptr(badReply(int64(1))), ended: true, strange: true},
+		"an error":                  {call: anyCall(), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
+		"a PING, and another reply": {call: anyCall(pings), reply: ok, ended: true, strange: true},
+		"a PING, and why the connection ends": {
+			call: anyCall(pings), reply: link.Reply{Err: resp.Error("ERR idle timeout")}, ended: true, strange: true,
+		},
+		"a refused PING":     {call: anyCall(pings), reply: link.Reply{Err: resp.Error("LOADING")}},
 		"a call with a vote": {call: anyCall(voted), reply: ok},
 		"not sent":           {call: anyCall(), reply: notSent, want: ptr(unsent(errBroken)), ended: true},
 		"in doubt":           {call: anyCall(), reply: inDoubt, want: ptr(unknown(errBroken)), ended: true},

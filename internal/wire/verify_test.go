@@ -139,14 +139,6 @@ func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
 	})
 }
 
-func TestListenWorksOverATunnel(t *testing.T) {
-	inTunnel(t, func(t *testing.T, r *rig) {
-		l := r.subscribe(channel)
-		r.publish(channel)
-		r.eventually(time.Second, "a message", func() bool { return l.notified.Load() == 2 })
-	})
-}
-
 // A wrapped client that is silent delays a call no longer than the call's deadline.
 func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 	inBubbleWrapped(t, func(t *testing.T, r *rig) {
