@@ -31,8 +31,8 @@ type holder struct {
 
 	passMasters bool // the command inherits REDLOCK_MASTERS
 
-	lost              bool // the lock was lost before the command ended
-	signaledAfterLoss bool // a signal arrived after the loss
+	lost    bool // the lock was lost before the command ended
+	toldEnd bool // a SIGTERM was forwarded, or after the loss any signal that ends a wait
 }
 
 // errStoppedTooLong means that redlock or its supervisor was stopped until the lock had ended, as far as the supervisor
@@ -120,7 +120,7 @@ func (h *holder) wait(c *child) status {
 				continue // the command is resumed with this process
 			}
 			h.log.Info("forwarding", "signal", s.String())
-			h.signaledAfterLoss = h.signaledAfterLoss || h.lost && endsWait(s)
+			h.toldEnd = h.toldEnd || s == syscall.SIGTERM || h.lost && endsWait(s)
 			c.send(s)
 		case how := <-c.ended:
 			c.close(!h.lost && how.signal == 0)

@@ -15,9 +15,10 @@ groups and signals are as in redlock run.
 
 The exit status is that of COMMAND when it ends by itself, or 128+n if signal n
 ended COMMAND or the wait. Exit statuses of its own: 64 wrong usage, 69 no
-majority of the masters because of a fault that waiting cannot fix, 70 when a
-signal arrives while COMMAND is being stopped after a loss, 126 and 127 when
-COMMAND cannot be executed or found, 1 when --embedded cannot start its masters.`
+majority of the masters because of a fault that waiting cannot fix, 70 when the
+leadership is lost after a SIGTERM, or a signal arrives while COMMAND is being
+stopped after a loss, 126 and 127 when COMMAND cannot be executed or found, 1
+when --embedded cannot start its masters.`
 
 const leadExample = `  redlock lead scheduler -- ./scheduler
   redlock lead --ttl 3s scheduler -- sh -c './scheduler --term "$REDLOCK_FENCE"'`

@@ -124,16 +124,28 @@ func TestLeadCampaignsAgainAfterALoss(t *testing.T) {
 	assert.True(t, free(t, masters, "name"), "it has resigned")
 }
 
-func TestASignalAfterALossEndsLead(t *testing.T) {
+// The command does not end at SIGTERM, so the loss comes while it runs.
+func TestASignalAndALossEndLead(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "1s", "name", "--", "sh", "-c",
-		`trap "" TERM; `+announce+`while :; do sleep 0.02; done`)
-	p.terms(1)
-	lose(masters, 6*time.Second) // above the TTL
-	p.await("stopping", &p.stderr)
-	p.signal(syscall.SIGTERM)
-	assert.Equal(t, 70, p.wait())
-	assert.Len(t, p.terms(1), 1)
-	assert.NotContains(t, p.stderr.String(), "campaigning again")
+	testmain.Each(t, map[string]bool{
+		"first the loss":   false,
+		"first the signal": true,
+	}, func(t *testing.T, signalFirst bool) {
+		masters := redlocktest.Start(t, 3)
+		p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "1s", "name", "--", "sh", "-c",
+			`trap "echo TERM" TERM; `+announce+`while :; do sleep 0.02; done`)
+		p.terms(1)
+		if signalFirst {
+			p.signal(syscall.SIGTERM)
+			p.says("TERM")
+		}
+		lose(masters, 6*time.Second) // above the TTL
+		p.await("stopping", &p.stderr)
+		if !signalFirst {
+			p.signal(syscall.SIGTERM)
+		}
+		assert.Equal(t, 70, p.wait())
+		assert.Len(t, p.terms(1), 1)
+		assert.NotContains(t, p.stderr.String(), "campaigning again")
+	})
 }

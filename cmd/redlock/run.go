@@ -227,7 +227,7 @@ func newRunner(cmd *cobra.Command, f *runFlags) (*runner, error) {
 }
 
 // once locks the name, runs the command and unlocks. again reports that the command ended because the lock was lost,
-// and that no signal has asked this process to end since.
+// and that no signal has asked this process to end.
 func (r *runner) once() (again bool, err error) {
 	lock, err := acquire(r.locker, r.flags, r.flags.name, r.signals)
 	if err != nil {
@@ -236,7 +236,7 @@ func (r *runner) once() (again bool, err error) {
 	r.log.Info("locked", "name", lock.Name(), "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
 	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log, passMasters: r.flags.passMasters}
 	err = h.run(r.path, r.flags.command)
-	return h.lost && !h.signaledAfterLoss, err
+	return h.lost && !h.toldEnd, err
 }
 
 // findCommand returns the path of a command, so that a missing command is an error before anything is locked.
