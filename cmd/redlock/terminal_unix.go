@@ -14,8 +14,9 @@ import (
 // terminal is the controlling terminal. Where there is none it is nil, and its methods do nothing.
 //
 // The command runs in a group of its own, and only one group may use the terminal. If redlock's group is in the
-// foreground, it lends the terminal to the command: at once if stdin is the terminal, otherwise when the command is
-// stopped for trying to use it. The shell waits for redlock and not for the command, so when the command is suspended
+// foreground, it lends the terminal to the command: at once if stdin and stdout are the terminal, otherwise when the
+// command is stopped for trying to use it. A pager that reads the command's output is in redlock's group, and needs the
+// terminal itself. The shell waits for redlock and not for the command, so when the command is suspended
 // (Ctrl-Z), redlock suspends itself, too.
 type terminal struct {
 	tty   *os.File
@@ -37,7 +38,8 @@ func openTerminal(signals *caught) *terminal {
 
 // lendsAtOnce reports whether the command should start in the foreground.
 func (t *terminal) lendsAtOnce() bool {
-	return t != nil && t.foreground() == t.group && term.IsTerminal(int(os.Stdin.Fd()))
+	return t != nil && t.foreground() == t.group &&
+		term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
 func (t *terminal) fd() int { return int(t.tty.Fd()) }
