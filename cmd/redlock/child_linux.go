@@ -36,8 +36,8 @@ func becomeSupervisor() {
 // descendant is a process that descends from this one.
 type descendant struct{ pid, parent, group int }
 
-// descendants returns the processes that descend from this one.
-func descendants() []descendant {
+// descendants returns the processes that descend from this one, without those of except and what descends from them.
+func descendants(except map[int]bool) []descendant {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -48,7 +48,7 @@ func descendants() []descendant {
 		if err != nil {
 			continue
 		}
-		if p, ok := relation(pid); ok {
+		if p, ok := relation(pid); ok && !except[pid] {
 			children[p.parent] = append(children[p.parent], p)
 		}
 	}
@@ -58,6 +58,18 @@ func descendants() []descendant {
 			found = append(found, p)
 			next = append(next, p.pid)
 		}
+	}
+	return found
+}
+
+// descendantsByNow returns the processes that descend from this one already, as after "agent & exec redlock".
+func descendantsByNow() map[int]bool {
+	if unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != nil {
+		return nil // no children: the usual case, in which /proc need not be read
+	}
+	found := map[int]bool{}
+	for _, p := range descendants(nil) {
+		found[p.pid] = true
 	}
 	return found
 }

@@ -27,5 +27,7 @@ func becomeSupervisor() {}
 
 type descendant struct{ pid, parent, group int }
 
+func descendantsByNow() map[int]bool { return nil }
+
 // descendants finds nothing outside the command's group.
-func descendants() []descendant { return nil }
+func descendants(map[int]bool) []descendant { return nil }

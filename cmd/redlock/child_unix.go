@@ -23,6 +23,7 @@ type child struct {
 	terminal *terminal
 	link     *link
 	pulse    *pulse
+	spared   map[int]bool // the descendants from before the supervisor
 }
 
 // start runs path with argv and env under lock, on this process's own stdin, stdout and stderr. If this process dies,
@@ -31,6 +32,7 @@ type child struct {
 func start(
 	lock *redlock.Lock, grace time.Duration, signals *caught, path string, argv, env []string,
 ) (*child, error) {
+	spared := descendantsByNow()
 	inheritOrphans() // those of a killed supervisor
 	term := openTerminal(signals)
 	super, l, err := startSupervisor(lock, grace, path, argv, env)
@@ -45,7 +47,7 @@ func start(
 	p.answer()
 	switch {
 	case ok && m.verb == hasStarted:
-		c := &child{group: int(m.n), ended: make(chan status, 1), terminal: term, link: l, pulse: p}
+		c := &child{group: int(m.n), ended: make(chan status, 1), terminal: term, link: l, pulse: p, spared: spared}
 		go c.watch(super, grace, func() bool { return lock.Err() == nil })
 		return c, nil
 	case ok && m.verb == cameTooLate:
@@ -56,8 +58,8 @@ func start(
 		err = errors.New("its supervisor was killed")
 	}
 	_ = super.Wait()
-	if len(descendants()) > 0 { // the supervisor started the command, but could not report that
-		s := &supervisor{changes: reap(0), report: func(string, int64) {}}
+	if !ok && len(descendants(spared)) > 0 { // the supervisor started the command, but could not report that
+		s := &supervisor{changes: reap(0), spared: spared, report: func(string, int64) {}}
 		s.end()
 		s.run()
 	}
@@ -130,7 +132,7 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() boo
 // loss of the lock, redlock exits with exitLost instead.
 func (c *child) takeOver(grace time.Duration) (how status) {
 	stderr.say("redlock: the supervisor of the command was killed: stopping the command")
-	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
+	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group), spared: c.spared}
 	s.report = func(verb string, n int64) {
 		if verb != hasStopped {
 			how = ended(message{verb, n})

@@ -30,6 +30,7 @@ type supervisor struct {
 	lease   <-chan time.Time       // receives after until
 	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
 	report  func(verb string, n int64)
+	spared  map[int]bool // processes outside the group that are none of the command's
 
 	termSent bool             // SIGTERM was sent to the group
 	ending   bool             // the tree is being ended
@@ -114,8 +115,7 @@ func dropSignals() {
 	}()
 }
 
-// launchCommand starts the command in a group of its own, in the foreground of the terminal if redlock's group is there
-// and stdin is the terminal.
+// launchCommand starts the command in a group of its own, in the foreground of the terminal if lendsAtOnce says so.
 func launchCommand(path string, argv []string) (pid int, err error) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	dieTogether(attr)
@@ -184,8 +184,8 @@ func (s *supervisor) run() {
 				return
 			}
 		case <-s.deadline:
-			// Do not wait for a process that cannot be killed, such as one of another user.
-			if s.killing && (s.how != nil || changes == nil) {
+			// Do not wait for a process that cannot be killed, such as one of another user, or that is spared.
+			if s.killing && (s.how != nil || changes == nil || !s.alive()) {
 				s.reportEnd()
 				return
 			}
@@ -274,7 +274,7 @@ func (s *supervisor) endStragglers() {
 	if s.killing {
 		s.signal(unix.SIGKILL)
 	}
-	for _, p := range descendants() {
+	for _, p := range descendants(s.spared) {
 		switch {
 		case s.killing:
 			_ = unix.Kill(p.pid, unix.SIGKILL)

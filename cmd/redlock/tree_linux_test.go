@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,6 +91,37 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	assert.Empty(t, l.living())
 	assert.Contains(t, l.stderr.String(), "supervisor")
 	assert.True(t, free(t, masters, "name"), "unlocked")
+}
+
+// After "agent & exec redlock", redlock is the parent of a process that it has not started.
+func TestProcessesFromBeforeRedlockAreSpared(t *testing.T) {
+	t.Parallel()
+	plain := filepath.Join(t.TempDir(), "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("true\n"), 0o700))
+	type testCase struct {
+		command []string
+		killed  bool // the supervisor
+		code    int
+	}
+	testmain.Each(t, map[string]testCase{
+		"the command cannot be executed": {[]string{plain}, false, 126},
+		"the supervisor is killed":       {[]string{"bash", "-c", `echo "$PPID"; ` + as(direct, "direct!")}, true, 128 + 9},
+	}, func(t *testing.T, tc testCase) {
+		l, begin := listenersFor(t)
+		l.process = launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) {
+			c.Path, c.Args = "/bin/sh", append([]string{
+				"sh", "-c", begin + as(background, "agent") +
+					`until [ -s "$LISTENER_FILE" ]; do sleep 0.01; done; exec "$0" "$@"`, binary,
+			}, c.Args[1:]...)
+		}, append([]string{"run", "--grace", "100ms", "name", "--"}, tc.command...)...)
+		t.Cleanup(func() { _ = syscall.Kill(l.pids()["agent"], syscall.SIGKILL) })
+		if tc.killed {
+			require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
+		}
+		assert.Equal(t, tc.code, l.wait(), l.stderr.String())
+		assert.Equal(t, []string{"agent"}, l.living())
+		assert.Zero(t, l.received("agent", syscall.SIGTERM))
+	})
 }
 
 // A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, does not notice that it lost the lock.
