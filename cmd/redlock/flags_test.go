@@ -44,6 +44,8 @@ func flagCases() map[string]flagCase {
 		"--node-timeout":     {"status --node-timeout 5s --ttl 1s NAME", "", "", 64, "one node timeout .5s. take off it"},
 		"--max-ttl":          {"status --ttl 20s --max-ttl 30s NAME", "", up + " REDLOCK_MAX_TTL=10s", 0, "NAME: free"},
 		"$MAX_TTL":           {"status --ttl 20s NAME", "", up + " REDLOCK_MAX_TTL=10s", 64, "20s is above --max-ttl 10s"},
+		"--max-ttl, short":   {"status --max-ttl 5s NAME", "", "", 0, "NAME: free"},
+		"$MAX_TTL, a run":    {"run NAME -- sh -c", show, up + " REDLOCK_MAX_TTL=5s", 0, ` [34]\.\ds left`},
 		"$MAX_TTL, no time":  {"status NAME", "", up + " REDLOCK_MAX_TTL=soon", 64, `\$REDLOCK_MAX_TTL: .*soon`},
 		"without the guard":  {"status --without-restart-guard --ttl 20s --max-ttl 10s NAME", "", "", 0, "NAME: free"},
 		"--owner":            {"run --owner night NAME -- sh -c", show, up + " REDLOCK_OWNER=day", 0, "held by night "},

@@ -39,7 +39,8 @@ func (m *masters) flags(cmd *cobra.Command) {
 		fmt.Sprintf("start %d masters in this process instead, to try things out: no other process sees their locks",
 			embeddedCount))
 	f.DurationVar(&m.ttl, "ttl", 10*time.Second,
-		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
+		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this; "+
+			"a shorter --max-ttl lowers the default")
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
 	f.DurationVar(&m.maxTTL, maxTTL, 0,
@@ -49,10 +50,10 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
 
-// check returns an error that names the flag if a flag is invalid. The library finds the other errors, such as a TTL
+// check lowers the default of the TTL to --max-ttl. It returns an error that names the flag if a flag is invalid. The library finds the other errors, such as a TTL
 // that is too short for the node timeout.
 func (m *masters) check(cmd *cobra.Command) error {
-	limited := cmd.Flags().Changed(maxTTL)
+	limited, chosen := cmd.Flags().Changed(maxTTL), cmd.Flags().Changed("ttl")
 	switch {
 	case m.ttl < time.Millisecond:
 		return usage("--ttl %v: it must be at least 1ms", m.ttl)
@@ -60,6 +61,8 @@ func (m *masters) check(cmd *cobra.Command) error {
 		return usage("--node-timeout %v: it must be above 0", m.nodeTimeout)
 	case limited && m.maxTTL <= 0:
 		return usage("--max-ttl %v: it must be above 0; --without-restart-guard switches the guard off", m.maxTTL)
+	case limited && !chosen:
+		m.ttl = min(m.ttl, m.maxTTL)
 	case limited && !m.withoutGuard && m.ttl > m.maxTTL:
 		return usage("--ttl %v is above --max-ttl %v: set --max-ttl to %v in every client of these masters",
 			m.ttl, m.maxTTL, m.ttl)
