@@ -13,9 +13,6 @@ import (
 // acquire locks name as the flags say. A signal ends the wait. The error is then an exit with status 128+n and no text,
 // and nothing is held.
 func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) (*redlock.Lock, error) {
-	if err := waitsForItself(locker, f, name); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if f.wait > 0 {
@@ -32,11 +29,19 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) 
 		lock, err := ask(ctx, name)
 		answer <- result{lock, err}
 	}()
+	itself := make(chan error, 1)
+	go func() { itself <- waitsForItself(ctx, locker, f, name) }()
 	hide := func() {}
 	if !f.quiet {
 		hide = showWait(locker, name, f.shared, &f.refusals)
 	}
 	defer hide()
+	abandon := func() {
+		cancel()
+		if got := <-answer; got.lock != nil {
+			_ = got.lock.Unlock(context.Background()) // it was won at the last moment
+		}
+	}
 	for {
 		select {
 		case got := <-answer:
@@ -45,14 +50,16 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) 
 				return nil, notAcquired(locker, f, name, got.err)
 			}
 			return got.lock, nil
+		case err := <-itself:
+			if err != nil {
+				abandon()
+				return nil, err
+			}
 		case s := <-signals.c:
 			if !endsWait(s) {
 				continue
 			}
-			cancel()
-			if got := <-answer; got.lock != nil {
-				_ = got.lock.Unlock(context.Background()) // it was won at the last moment
-			}
+			abandon()
 			return nil, &exit{exitSignal + signalNumber(s), nil}
 		}
 	}

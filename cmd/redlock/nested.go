@@ -24,17 +24,22 @@ func outerTokens() url.Values {
 	return outer
 }
 
-// waitsForItself returns an error if this process would wait for a lock that is held by a redlock which waits for this
-// process. With --try it does not wait, and readers and permits may be granted together, unless such redlocks have all
-// permits.
-func waitsForItself(locker *redlock.Locker, f *runFlags, name string) error {
+// waitsForItself returns an error if this process waits for a lock that is held by a redlock which waits for this
+// process. It asks the masters until a majority has answered, or ctx ends. With --try this process does not wait, and
+// readers and permits may be granted together, unless such redlocks have all permits.
+func waitsForItself(ctx context.Context, locker *redlock.Locker, f *runFlags, name string) error {
 	outer := outerTokens()[name]
 	if len(outer) == 0 || f.once() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	holding, _ := locker.Inspect(ctx, name)
+	holding, err := locker.Inspect(ctx, name)
+	for ; err != nil; holding, err = locker.Inspect(ctx, name) {
+		select {
+		case <-time.After(showEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	most := 0 // how many outer holders leave room for this one
 	switch {
 	case f.shared && holding.Kind == "reader":

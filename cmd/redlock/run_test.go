@@ -196,6 +196,23 @@ func TestARunDoesNotWaitForItself(t *testing.T) {
 	})
 }
 
+// It notices that also if no majority answers at first.
+func TestARunDoesNotWaitForItselfAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	p := launch(t, masters, "run", "--ttl", "1m", "--pass-masters", "name", "--", "sh", "-c",
+		`echo holding; while [ $(`+binary+` status | grep -c yes) -gt 1 ]; do :; done; exec `+binary+` run name -- true`)
+	p.says("holding")
+	heldEverywhere(t, masters, "name")
+	masters[0].Freeze()
+	masters[1].Freeze()
+	p.await("redlock: waiting", &p.stderr) // for a second
+	masters[0].Thaw()
+	masters[1].Thaw()
+	assert.Equal(t, 64, p.wait())
+	assert.Contains(t, p.stderr.String(), "is held by the redlock that started this command and waits for it")
+}
+
 func TestNamesThatBeginWithADash(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
