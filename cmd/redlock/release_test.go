@@ -33,6 +33,9 @@ func TestReleaseByTheTokenThatStatusShows(t *testing.T) {
 		token := strings.Trim(shown[strings.Index(shown, ", token ")+len(", token "):], `"`)
 		assert.Equal(t, lk.Token(), token, "it is whole")
 		report := redlock(t, masters, "status", "--json", name).stdout
+		if name != "reentrant" {
+			assert.Equal(t, 1+2*len(masters), strings.Count(report, `"owner": "web 1"`), "it is not quoted twice")
+		}
 		assert.Equal(t, 1+2*len(masters), strings.Count(report, `"token": "`+token+`"`), "of the lock, and twice of a master")
 
 		assert.Equal(t, result{}, redlock(t, masters, "release", name, token))
@@ -53,6 +56,7 @@ func TestReleaseOfAMinimumHold(t *testing.T) {
 	again := redlock(t, masters, "run", "--try", "nightly", "--", "true")
 	assert.Equal(t, 75, again.code)
 	assert.Regexp(t, `nightly is held by the minimum hold of \S+ \(mutex\), \S+ left; without`, again.stderr)
+	assert.NotContains(t, redlock(t, masters, "status", "--json", "nightly").stdout, "the minimum hold", "JSON has no text")
 	fields := strings.Fields(shown)
 	assert.Equal(t, result{}, redlock(t, masters, "release", "nightly", fields[len(fields)-1]))
 	assert.Zero(t, redlock(t, masters, "run", "--try", "nightly", "--", "true").code)
@@ -126,6 +130,7 @@ func TestControlCharactersAreEscapedEverywhere(t *testing.T) {
 	}
 	testmain.Each(t, map[string]testCase{
 		"status":            {masters, []string{"status", rude}, `\u009b2J`},
+		"JSON":              {masters, []string{"status", "--json", rude}, `"owner": "o\u009b2J\u202e"`},
 		"try":               {masters, []string{"run", "--try", rude, "--", "true"}, `held by "o\u009b2J`},
 		"wait":              {masters, []string{"run", "--wait", "1200ms", rude, "--", "true"}, "redlock: waiting"},
 		"verbose":           {masters, []string{"run", "-v", rude + "2", "--", "true"}, "msg=locked"},

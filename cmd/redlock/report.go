@@ -135,24 +135,24 @@ func reportMasters(nodes []redlock.NodeStatus) mastersReport {
 
 func reportLock(h redlock.Holding, err error) lockReport {
 	r := lockReport{
-		Name: h.Name, Kind: string(h.Kind), Held: len(h.Holders)+h.Others > 0, Depth: h.Depth, Slots: h.Slots,
+		Name: h.Name, Kind: string(h.Kind), Held: h.Kind != "", Depth: h.Depth, Slots: h.Slots,
 		Fence: h.Fence, Others: h.Others, Holders: []holderReport{}, Nodes: []voteReport{},
 	}
 	if err != nil {
 		r.Error = noMajority
 	}
 	for _, who := range h.Holders {
-		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Slot, who.Votes, leftMS(who.Left)})
+		r.Holders = append(r.Holders, holderReport{rawOwner(who.Token), who.Token, who.Slot, who.Votes, leftMS(who.Left)})
 	}
 	for _, n := range h.Nodes {
 		v := voteReport{
 			Node: n.Node, Kind: string(n.Kind), Token: n.Token, Fence: n.Fence, Others: n.Others, Error: reason(n.Err),
 		}
 		if n.Kind != "" {
-			v.Owner, v.LeftMS = owner(n.Token), leftMS(n.Left)
+			v.Owner, v.LeftMS = rawOwner(n.Token), leftMS(n.Left)
 		}
 		for _, who := range n.Holders {
-			v.Holders = append(v.Holders, holdReport{owner(who.Token), who.Token, leftMS(who.Left)})
+			v.Holders = append(v.Holders, holdReport{rawOwner(who.Token), who.Token, leftMS(who.Left)})
 		}
 		r.Nodes = append(r.Nodes, v)
 	}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 
@@ -108,10 +112,23 @@ func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names 
 	return nil
 }
 
-// printJSON writes v, indented unless indent is empty.
+// printJSON writes v, indented unless indent is empty. It escapes also what json.Encoder leaves as it is, but a terminal
+// would obey.
 func printJSON(to io.Writer, v any, indent string) {
-	enc := json.NewEncoder(to)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
 	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // to a buffer
+	_ = enc.Encode(v)
+	var safe strings.Builder
+	for _, r := range text.String() {
+		if r == '\n' || unicode.IsPrint(r) {
+			safe.WriteRune(r)
+			continue
+		}
+		for _, half := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&safe, `\u%04x`, half)
+		}
+	}
+	_, _ = io.WriteString(to, safe.String()) // to a buffer
 }

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -225,6 +227,22 @@ func TestStatusShowsAllReadersAndTheirFence(t *testing.T) {
 		strings.Join(strings.Fields(redlock(t, masters, "status", "--json", "doc").stdout), ""))
 }
 
+// The holds of an owner exclude others even if none of them has a majority.
+func TestStatusShowsAnOwnerWithoutAMajorityForOneHold(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	for i, m := range masters[1:] {
+		c := client(t, m)
+		require.NoError(t, c.ZAdd(t.Context(), "deep", redis.Z{
+			Score: float64(time.Now().Add(time.Minute).UnixMilli()), Member: fmt.Sprintf("redlock:reentrant:me:%032d", i),
+		}).Err())
+		require.NoError(t, c.Close())
+	}
+	assert.Equal(t, "deep: held (reentrant, depth 2), but no hold has a majority",
+		row(t, redlock(t, masters, "status", "deep").stdout, "deep"))
+	assert.Contains(t, redlock(t, masters, "status", "--json", "deep").stdout, `"held": true`)
+}
+
 // A key of another type blocks every lock, and is no token.
 func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 	t.Parallel()
@@ -237,6 +255,7 @@ func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 	got := redlock(t, masters, "status", "a hash")
 	assert.Equal(t, `"a hash": held by an unknown holder (hash), no end, 3 of 3 votes`, row(t, got.stdout, `"a hash"`))
 	assert.Equal(t, addr(masters[0])+" hash an unknown holder no end", row(t, got.stdout, addr(masters[0])))
+	assert.Contains(t, redlock(t, masters, "status", "--json", "a hash").stdout, `"owner": "",`)
 	redlock(t, masters, "run", "--shared", "--try", "a hash", "--", "true").
 		fails(t, 75, `"a hash" is held by an unknown holder (hash), without an end;`)
 }

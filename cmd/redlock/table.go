@@ -61,6 +61,8 @@ func (r lockReport) print(to io.Writer) {
 		fmt.Fprintf(to, "%s: free or changing hands, no token has a majority\n", quote(r.Name))
 	case !r.Held:
 		fmt.Fprintf(to, "%s: free\n", quote(r.Name))
+	case len(r.Holders)+r.Others == 0: // each hold of the owner is on other masters
+		fmt.Fprintf(to, "%s: held (%s), but no hold has a majority\n", quote(r.Name), r.properties(holderReport{}))
 	}
 	for _, h := range r.Holders {
 		token := ""
@@ -68,7 +70,7 @@ func (r lockReport) print(to io.Writer) {
 			token = ", token " + quote(h.Token)
 		}
 		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes%s\n",
-			quote(r.Name), h.Owner, r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes), token)
+			quote(r.Name), owner(h.Token), r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes), token)
 	}
 	if r.Fence > 0 {
 		fmt.Fprintf(to, "%s: the last fencing token was %d\n", quote(r.Name), r.Fence)
@@ -110,7 +112,7 @@ const maxShownHolders = 3
 func (n voteReport) holders() string {
 	var all []string
 	for _, h := range n.Holders {
-		all = append(all, h.Owner+" "+remaining(h.LeftMS))
+		all = append(all, owner(h.Token)+" "+remaining(h.LeftMS))
 	}
 	if more := len(all) + n.Others - maxShownHolders; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:min(len(all), maxShownHolders)], ", "), more)

@@ -13,19 +13,26 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 )
 
-// owner returns the readable part of a token, owner:random, ready for a terminal. The token of another client, which
-// says nothing about its owner, is returned whole. A key that is no lock at all has no token.
+// owner describes the owner of a token, ready for a terminal. A key that is no lock at all has no token.
 func owner(token string) string {
-	if token == "" {
+	switch {
+	case token == "":
 		return "an unknown holder"
+	case isKept(token):
+		return "the minimum hold of " + quote(rawOwner(token))
+	default:
+		return quote(rawOwner(token))
 	}
-	if held, ok := strings.CutPrefix(token, keptPrefix); ok {
-		return "the minimum hold of " + owner(held)
-	}
+}
+
+// rawOwner returns the readable part of a token, owner:random. The token of another client, which says nothing about
+// its owner, is returned whole.
+func rawOwner(token string) string {
+	token = strings.TrimPrefix(token, keptPrefix)
 	if i := strings.LastIndexByte(token, ':'); i > 0 && looksRandom(token[i+1:]) {
-		token = token[:i]
+		return token[:i]
 	}
-	return quote(token)
+	return token
 }
 
 // keptPrefix is how the token of a name begins that stays taken for the minimum hold of a lock that was unlocked.
