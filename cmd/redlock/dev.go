@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +45,10 @@ func devCommand() *cobra.Command {
 }
 
 func dev(cmd *cobra.Command, nodes, port int) error {
-	ctx, stop := signal.NotifyContext(context.Background(), endSignals...) // in the background of a script, too
+	ends := slices.DeleteFunc(slices.Clone(endSignals), func(s os.Signal) bool {
+		return s == syscall.SIGHUP && signal.Ignored(s) // nohup; but a SIGINT counts in the background of a script, too
+	})
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	var all []*embedded.Master
 	defer func() { embedded.CloseAll(all) }()

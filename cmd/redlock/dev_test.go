@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,20 @@ func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
 		_, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "redis://"))
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
+}
+
+// A hangup does not end it under nohup.
+func TestDevUnderNohup(t *testing.T) {
+	t.Parallel()
+	p := launchWith(t, nil, func(c *exec.Cmd) {
+		c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `trap '' HUP; exec "$0" "$@"`, binary}, c.Args[1:]...)
+	}, "dev", "--nodes", "1")
+	p.says("export REDLOCK_MASTERS=")
+	p.signal(syscall.SIGHUP)
+	url, _, _ := strings.Cut(p.stdout.String(), "\n")
+	assert.Equal(t, 0, redlock(t, nil, "status", "--masters", url).code)
+	p.signal(os.Interrupt)
+	assert.Equal(t, 0, p.wait())
 }
 
 func TestDevOnGivenPorts(t *testing.T) {

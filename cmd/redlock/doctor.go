@@ -68,11 +68,12 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// repeat calls show again after each pause until ctx ends. Errors of show end nothing, except one about the usage.
+// repeat calls show again after each pause until ctx ends. Errors of show end nothing, except one about the usage or
+// the output.
 func repeat(ctx context.Context, pause time.Duration, show func() error) error {
 	for {
 		if err := show(); ctx.Err() == nil {
-			if code, message := outcome(err); code == exitUsage {
+			if code, message := outcome(err); code == exitUsage || code == exitOutput {
 				return err
 			} else if message != "" {
 				stderr.say(message)

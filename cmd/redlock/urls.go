@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -21,8 +22,9 @@ const (
 // findURLs returns the URLs of the masters, and a function that ends those that it started.
 func (m *masters) findURLs(cmd *cobra.Command) (urls []string, stop func(), err error) {
 	if m.embedded {
-		if len(m.urls) > 0 || cmd.Flags().Changed(mastersFile) {
-			return nil, nil, usage("--embedded starts its own masters: leave out --masters and --%s", mastersFile)
+		others := []string{"masters", mastersFile, tlsCA, tlsCert, tlsKey, tlsServerName}
+		if i := slices.IndexFunc(others, cmd.Flags().Changed); i >= 0 {
+			return nil, nil, usage("--embedded starts its own masters: leave out --%s", others[i])
 		}
 		all, err := embedded.OpenAll(embeddedCount)
 		if err != nil {
@@ -34,7 +36,8 @@ func (m *masters) findURLs(cmd *cobra.Command) (urls []string, stop func(), err 
 	if err == nil && len(urls) == 0 {
 		advice := "to try things out without any, use --embedded, or redlock dev in another terminal"
 		if os.Getenv(tokenEnv) != "" {
-			advice = "redlock run passes " + mastersEnv + " on to its command only with --" + passMasters
+			advice = "redlock run passes " + mastersEnv + " on to its command only with --" + passMasters +
+				", and never the URLs of --masters"
 		}
 		err = usage("no masters given: use --masters or --%s, or set %s; %s", mastersFile, mastersEnv, advice)
 	}

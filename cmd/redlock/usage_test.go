@@ -67,6 +67,7 @@ func TestWrongUsage(t *testing.T) {
 		"watch and JSON":           {"status --watch --json --masters URLS", "one of them"},
 		"unknown scheme":           {"status --masters http://h:1", "http"},
 		"masters twice over":       {"run --embedded --masters URLS x -- true", "--embedded"},
+		"embedded with TLS":        {"run --embedded --tls-ca f x -- true", "--embedded"},
 		"even dev":                 {"dev --nodes 4", "--nodes 4"},
 		"no dev":                   {"dev --nodes 0", "--nodes 0"},
 		"dev beyond the last port": {"dev --port 65534", "--port 65534"},
@@ -83,6 +84,13 @@ func TestWrongUsage(t *testing.T) {
 	redlock(t, nil, "status", "").fails(t, 64, "name is empty")
 	redlock(t, nil, "release", "", "token").fails(t, 64, "redlock release [flags] NAME TOKEN")
 	redlock(t, nil, "release", "name", "").fails(t, 64, "redlock release [flags] NAME TOKEN")
+}
+
+// The command of a run has no masters.
+func TestNoMastersInsideARun(t *testing.T) {
+	t.Parallel()
+	redlock(t, nil, "run", "--masters", joined(redlocktest.Start(t, 1)), "--pass-masters", "x", "--", binary, "status").
+		fails(t, 64, "only with --pass-masters, and never the URLs of --masters\n")
 }
 
 // The error of Open about a URL is shown unchanged, for example which query parameter is unknown.
