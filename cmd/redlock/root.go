@@ -14,11 +14,12 @@ The masters come from --masters or --masters-file, or from the environment
 variable REDLOCK_MASTERS or REDLOCK_MASTERS_FILE, as URLs separated by commas.
 
 Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost
-before COMMAND ended, or TOKEN not found by release, 75 not acquired (or what
---skip-status says), 126 and 127 when COMMAND cannot be executed or found, 128+n
-when signal n ended the wait for the lock, status, release or doctor, 1 when dev
-or --embedded cannot start its masters. doctor also exits with 1 or 2 for what
-it found. Any other status is that of COMMAND.`
+before COMMAND ended, or TOKEN not found by release, 74 when status, doctor or
+dev cannot write its output, 75 not acquired (or what --skip-status says), 126
+and 127 when COMMAND cannot be executed or found, 128+n when signal n ended the
+wait for the lock, status, release or doctor (0 with --watch), 1 when dev or
+--embedded cannot start its masters. doctor also exits with 1 or 2 for what it
+found. Any other status is that of COMMAND.`
 
 // helpColumns is the width of every help text.
 const helpColumns = 80

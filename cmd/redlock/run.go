@@ -23,16 +23,17 @@ begins with a dash comes after a -- of its own: run -- -x -- COMMAND.
 COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and
 with --fence the fencing token in REDLOCK_FENCE: a number that is larger for
 every later holder, for storage that refuses a smaller one. REDLOCK_MASTERS is
-not passed on, because it may have passwords; see --pass-masters. With these and
-REDLOCK_OUTER, an inner redlock knows a lock that it could only wait for itself.
+not passed on, because it may have passwords; see --pass-masters. From these and
+REDLOCK_OUTER, an inner redlock recognizes a lock for which it would wait
+forever.
 
 The exit status is that of COMMAND, or 128+n if signal n ended COMMAND or the
 wait for the lock. COMMAND runs in a process group of its own; every signal that
-can be caught is forwarded to the group, except SIGPIPE, SIGTTIN, SIGTTOU, the
-SIGTSTP of a terminal, and a SIGINT or SIGHUP that redlock was started to
-ignore, as under nohup. When the lock is lost, or redlock is killed, COMMAND and
-what it started get SIGTERM, unless a SIGTERM was forwarded before, and SIGKILL
-after --grace. After a loss another holder may have the lock, so a COMMAND that
+can be caught is forwarded to the group, except SIGCHLD, SIGPIPE, SIGTTIN,
+SIGTTOU, SIGURG, the SIGTSTP of a terminal, and a SIGINT or SIGHUP that redlock
+was started to ignore, as under nohup. When the lock is lost, or redlock is
+killed, COMMAND and what it started get SIGTERM, unless a SIGTERM was forwarded
+before, and SIGKILL after --grace. After a loss another holder may have the lock, so a COMMAND that
 must not overlap should stop at the SIGTERM, or be run with --grace 0. The lock
 does not cover processes that COMMAND leaves in the background when it ends.
 
@@ -41,8 +42,8 @@ have another number of slots, or if an outer redlock holds NAME), 69 no majority
 of the masters, 70 lock lost before COMMAND ended, 75 not acquired (or what
 --skip-status says), 126 and 127 when COMMAND cannot be executed or found, 1
 when --embedded cannot start its masters. It prints nothing unless something is
-wrong or it waits for longer than a second. If nobody reads its messages, it
-drops them.`
+wrong or it waits for longer than a second (half a second on a terminal). If
+nobody reads its messages, it drops them.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- ./backup.sh   # not if one runs elsewhere

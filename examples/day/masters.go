@@ -23,7 +23,7 @@ const (
 		"+del +pexpire +pttl +type +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +pexpireat +time +eval " +
 		"+evalsha +publish +subscribe +unsubscribe +info +hello +ping +select"
 	doctorUser = "ACL SETUSER doctor on >secret ~* &* +@all -@dangerous +info +config|get +client +slowlog +latency " +
-		"+acl|whoami +acl|dryrun"
+		"+acl|whoami"
 	adminUser = "ACL SETUSER admin on >secret ~* &* +@all"
 )
 
