@@ -33,9 +33,10 @@ can be caught is forwarded to the group, except SIGCHLD, SIGPIPE, SIGTTIN,
 SIGTTOU, SIGURG, the SIGTSTP of a terminal, and a SIGINT or SIGHUP that redlock
 was started to ignore, as under nohup. When the lock is lost, or redlock is
 killed, COMMAND and what it started get SIGTERM, unless a SIGTERM was forwarded
-before, and SIGKILL after --grace. After a loss another holder may have the lock, so a COMMAND that
-must not overlap should stop at the SIGTERM, or be run with --grace 0. The lock
-does not cover processes that COMMAND leaves in the background when it ends.
+before, and SIGKILL after --grace. After a loss another holder may have the
+lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
+with --grace 0. The lock does not cover processes that COMMAND leaves in the
+background when it ends.
 
 Exit statuses of its own: 64 wrong usage (also if the holders of the semaphore
 have another number of slots, or if an outer redlock holds NAME), 69 no majority
