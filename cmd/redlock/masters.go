@@ -50,8 +50,8 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
 
-// check lowers the default of the TTL to --max-ttl. It returns an error that names the flag if a flag is invalid. The library finds the other errors, such as a TTL
-// that is too short for the node timeout.
+// check lowers the default of the TTL to --max-ttl. It returns an error that names the flag if a flag is invalid. The
+// library finds the other errors, such as a TTL that is too short for the node timeout.
 func (m *masters) check(cmd *cobra.Command) error {
 	limited, chosen := cmd.Flags().Changed(maxTTL), cmd.Flags().Changed("ttl")
 	switch {

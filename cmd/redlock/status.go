@@ -112,8 +112,8 @@ func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names 
 	return nil
 }
 
-// printJSON writes v, indented unless indent is empty. It escapes also what json.Encoder leaves as it is, but a terminal
-// would obey.
+// printJSON writes v, indented unless indent is empty. It also escapes characters that json.Encoder leaves as they are,
+// but that a terminal obeys.
 func printJSON(to io.Writer, v any, indent string) {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
