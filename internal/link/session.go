@@ -94,10 +94,10 @@ func (s *session) Receive() ([]Reply, error) {
 	for size := 0; ; {
 		v, n, err := s.read()
 		size += n
-		if failed := s.writeErr.Load(); failed != nil && errors.Is(err, net.ErrClosed) {
-			err = *failed // which is why the session was closed
-		}
 		if err != nil {
+			if failed := s.writeErr.Load(); failed != nil && errors.Is(err, net.ErrClosed) {
+				err = *failed // which is why the session was closed
+			}
 			return s.replies, cutOff(err)
 		}
 		r := Reply{Value: v}

@@ -9,6 +9,9 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
+// A comparison follows a connection to a new server: are there several? A check repeats once several are known: are
+// there still?
+
 // askServer is the question for the run id that goes ahead of a batch.
 var askServer = Command("server", func(any) Vote { return grant() }, "info", "server")
 
@@ -47,9 +50,9 @@ func (co *core) noteServers(fx *effects) {
 	}
 }
 
-// beginCompare begins to compare the server that l has reached with those that other connections reach, unless there is
-// nothing to compare. fx.comparison is closed when that has ended.
-func (co *core) beginCompare(l link.Link) (fx effects) {
+// beginComparison begins to compare the server that l has reached with those that other connections reach, unless there
+// is nothing to compare. fx.comparison is closed when that has ended.
+func (co *core) beginComparison(l link.Link) (fx effects) {
 	s := &co.state.servers
 	s.setMain(l.Server().RunID) // the comparison is with this server
 	if s.claimComparison() && co.reaches && !co.closing.closed {
@@ -63,19 +66,19 @@ func (co *core) comparisonOver(runID string, first bool) bool {
 	return co.closing.closed || co.state.servers.comparisonOver(runID, first)
 }
 
-// checkServers begins to check whether there are still several servers, if that is due.
-func (co *core) checkServers(now time.Time, fx *effects) {
+// beginCheck begins to check whether there are still several servers, if that is due.
+func (co *core) beginCheck(now time.Time, fx *effects) {
 	if co.state.servers.due(now) && !co.closing.closed {
 		co.state.servers.checking = true
 		fx.startCheck = true
 	}
 }
 
-// serversChecked records that a check has reached a single server, or "". The pipe's connection may lead to another
-// one, if the address has moved. It is then replaced.
-func (co *core) serversChecked(runID string, now time.Time) (fx effects) {
+// endCheck records the only server that a check has reached; "" if it reached several, or none. The pipe's connection
+// may lead to another one, if the address has moved. It is then replaced.
+func (co *core) endCheck(runID string, now time.Time) (fx effects) {
 	fx.now = now
-	one := co.state.servers.checked(runID, now)
+	one := co.state.servers.endCheck(runID, now)
 	if l := co.conn.link; l != nil && one && l.Server().RunID != runID {
 		l.Replace()
 	}
@@ -97,11 +100,11 @@ func (p *pipe) saw(x link.Observation) {
 	p.act(func(co *core) effects { return co.saw(x) })
 }
 
-// compareFirst compares the server that l has reached with those that other connections reach, if it is new. It waits a
-// limited time for the result: if there are several servers, not even the first grant may count. took is how long it
-// took to make l, and patience how long it might take.
-func (p *pipe) compareFirst(l link.Link, took, patience time.Duration) {
-	done := p.beginCompare(l)
+// awaitComparison compares the server that l has reached with those that other connections reach, if it is new. It
+// waits a limited time for the result: if there are several servers, not even the first grant may count. took is how
+// long it took to make l, and patience how long it might take.
+func (p *pipe) awaitComparison(l link.Link, took, patience time.Duration) {
+	done := p.beginComparison(l)
 	if done == nil || took > compareWait {
 		return
 	}
@@ -115,17 +118,17 @@ func (p *pipe) compareFirst(l link.Link, took, patience time.Duration) {
 	}
 }
 
-// beginCompare begins the comparison, unless there is nothing to compare, and returns a channel that is closed when it
-// has ended.
-func (p *pipe) beginCompare(l link.Link) (done chan struct{}) {
+// beginComparison begins the comparison, unless there is nothing to compare, and returns a channel that is closed when
+// it has ended.
+func (p *pipe) beginComparison(l link.Link) (done chan struct{}) {
 	p.mu.Lock()
-	fx := p.core.beginCompare(l)
+	fx := p.core.beginComparison(l)
 	p.unlock(&fx)
 	return fx.comparison
 }
 
-// compare connects, at most comparisons times, until the comparison is over. It closes done then.
-func (p *pipe) compare(done chan struct{}) error {
+// runComparison connects, at most comparisons times, until the comparison is over. It closes done then.
+func (p *pipe) runComparison(done chan struct{}) error {
 	defer close(done)
 	for i := range comparisons {
 		id, end, err := p.reach()
@@ -143,11 +146,11 @@ func (p *pipe) compare(done chan struct{}) error {
 	return nil
 }
 
-// checkServers checks whether there are still several servers.
-func (p *pipe) checkServers() error {
+// runCheck checks whether there are still several servers.
+func (p *pipe) runCheck() error {
 	runID := p.onlyServer()
 	now := p.clock.Now()
-	p.act(func(co *core) effects { return co.serversChecked(runID, now) })
+	p.act(func(co *core) effects { return co.endCheck(runID, now) })
 	return nil
 }
 

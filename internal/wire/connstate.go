@@ -12,7 +12,6 @@ const (
 	connProven                   // an answer was read from it. Its end does not make the master suspect
 
 	connStates
-	impossible // follows a state at an event that cannot happen in it
 )
 
 // connEvent is what happens to a pipe's connection.
@@ -29,30 +28,18 @@ const (
 	connEvents
 )
 
-// connTransitions has the state that follows each state at each event.
-var connTransitions = [connStates][connEvents]connState{
-	connNone: {
-		connDial: connDialing, connAdopted: connFresh,
-		connFailed: impossible, connMade: impossible, connAnswered: impossible, connEnded: impossible,
-	},
-	connDialing: {
-		connFailed: connNone, connMade: connFresh,
-		connDial: impossible, connAdopted: impossible, connAnswered: impossible, connEnded: impossible,
-	},
-	connFresh: {
-		connAnswered: connProven, connEnded: connNone,
-		connDial: impossible, connFailed: impossible, connMade: impossible, connAdopted: impossible,
-	},
-	connProven: {
-		connAnswered: connProven, connEnded: connNone,
-		connDial: impossible, connFailed: impossible, connMade: impossible, connAdopted: impossible,
-	},
+// connTransitions has the state that follows each state at each event that can happen in it.
+var connTransitions = [connStates]map[connEvent]connState{
+	connNone:    {connDial: connDialing, connAdopted: connFresh},
+	connDialing: {connFailed: connNone, connMade: connFresh},
+	connFresh:   {connAnswered: connProven, connEnded: connNone},
+	connProven:  {connAnswered: connProven, connEnded: connNone},
 }
 
 // on changes the state by an event. It panics if the event cannot happen in the state.
 func (s *connState) on(e connEvent) {
-	next := connTransitions[*s][e]
-	if next == impossible {
+	next, ok := connTransitions[*s][e]
+	if !ok {
 		panic(fmt.Sprintf("redlock: connection event %v in state %v", e, *s))
 	}
 	*s = next

@@ -9,8 +9,8 @@ import (
 
 // core decides everything about one master. It has a method for each event, which takes the time of the event if it
 // matters, changes the core, and returns what remains to be done: the [effects], for the driver a [task]. It has no
-// mutex, no clock and no goroutine. It calls links, none of which blocks, reads and sets the flags that a call shares
-// with its caller, calls [Request.Ended], and closes channels that others wait on.
+// mutex, no clock and no goroutine. Of a link it calls only the methods that do not block. It reads and sets the flags
+// that a call shares with its caller, calls [Request.Ended], and closes channels that others wait on.
 //
 // The [pipe] guards the core with its mutex, and acts.
 type core struct {
@@ -23,14 +23,15 @@ type core struct {
 	reaches bool // the pipe can make connections just to compare servers, see pipe.reach
 }
 
-// connection is what a pipe knows of its connection to the master.
+// connection is what a pipe knows of its connection to the master. silentSince is when the last reply arrived or, if
+// that is later, when the driver last began to write or to connect with no reply due.
 type connection struct {
 	state       connState
 	link        link.Link     // nil: there is none
 	server      *link.Server  // that answered last; nil: none has
 	roleAt      time.Time     // the server's role was last asked over link then or later
 	reportedBar error         // why the server that answered last gets no calls for a vote; nil: it gets them
-	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
+	silentSince time.Time     // see above
 	writer      link.Link     // the link that a goroutine writes to; nil: none
 	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	successor   link.Link     // the spare connection that works while link stayed silent; nil: none
@@ -39,13 +40,13 @@ type connection struct {
 
 // closing is how far the end of a pipe is.
 type closing struct {
-	drained  chan struct{} // closed when close need not wait any more; nil: close does not wait, or no longer
+	drained  chan struct{} // closed when close need not wait any more; nil: no close is waiting
 	deadline time.Time     // when close stops waiting
 	closed   bool          // the pipe accepts nothing more
 }
 
 // effects are what a decision of the core leaves to be done. The method for an event returns them; the methods that it
-// calls add to them. Submit adds to those of its caller, because it is called for each call.
+// calls add to them. submit is called for each call, so it adds to its caller's instead of returning its own.
 type effects struct {
 	now         time.Time   // when the decision was made
 	close       []link.Link // connections to close
@@ -67,8 +68,8 @@ type effects struct {
 // wake makes tick run at t or earlier; the zero time has no effect.
 func (fx *effects) wake(t time.Time) { fx.tickBy = earliest(fx.tickBy, t) }
 
-// health has onHealth called if the master's health changed: with its failure, or with nil if it has recovered.
-func (fx *effects) health(changed bool, err error) {
+// reportIf has onHealth called if the master's health changed: with its failure, or with nil if it has recovered.
+func (fx *effects) reportIf(changed bool, err error) {
 	if changed {
 		fx.reports = append(fx.reports, err)
 	}
@@ -80,7 +81,7 @@ func (co *core) submit(c *Call, fx *effects) (refused error) {
 		return err
 	}
 	co.state.calls.push(c)
-	co.startDriver(c.Asked, fx)
+	co.rouse(c.Asked, fx)
 	co.scheduleNext(fx)
 	fx.wake(c.Deadline)
 	return nil
@@ -133,20 +134,20 @@ func (co *core) tick(now time.Time) (fx effects) {
 	fx.wake(next)
 	s.outbox.drop(now)
 	s.calls.push(s.outbox.take(now)...)
-	fx.wake(s.outbox.next(false))
+	fx.wake(s.outbox.nextMain())
 	if s.servers.agreed > 0 { // then the checks do not wait for requests
-		co.checkServers(now, &fx)
+		co.beginCheck(now, &fx)
 	}
 	co.wakeForCheck(&fx)
-	co.startDriver(now, &fx)
+	co.rouse(now, &fx)
 	co.startSpare(now, &fx)
 	co.checkDrained(&fx)
 	return fx
 }
 
 // judge judges the master by the calls that have just expired, unless it was asked nothing: the driver rests, or this
-// process was paused before the driver ran. Calls without a Connect do not shorten an attempt to connect: it would fail
-// the calls for which the attempt may take longer.
+// process was paused before the driver ran. Calls that allow no time to connect do not count while the driver connects:
+// the calls that do allow it would fail with them.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	switch {
 	case len(expired) == 0:
@@ -161,7 +162,7 @@ func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	h := &co.state.health
 	for _, d := range expired {
 		if h.expire(d.call.Request, d.vote.Err, co.conn.silentSince, now) {
-			fx.health(true, d.vote.Err)
+			fx.reportIf(true, d.vote.Err)
 		}
 	}
 }

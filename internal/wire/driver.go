@@ -14,7 +14,7 @@ type driver struct {
 	busy    bool // it has something to do
 }
 
-// task is what the driver must do next, without the mutex.
+// task is what the goroutine of the driver, or of the spare connection, does next, without the mutex.
 type task struct {
 	do         action
 	link       link.Link
@@ -22,10 +22,10 @@ type task struct {
 	writerDone chan struct{} // to wait for
 
 	// Of the spare connection:
-	calls       int           // for doFlush: how many calls the batch has
-	silence     time.Duration // for doFlush: how long the connection may be silent
-	silent      link.Link     // for doProve: the main connection
-	silentSince time.Time
+	calls           int           // for doFlush: how many calls the batch has
+	maxSilence      time.Duration // for doFlush: how long the connection may be silent
+	main            link.Link     // for doProve: the main connection
+	mainSilentSince time.Time     // for doProve
 }
 
 type action uint8
@@ -38,12 +38,12 @@ const (
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
 	doProve                     // see whether the main connection stays silent while link works
-	doNothing                   // nothing was sent: all were dropped, or they wait for a recheck among the written calls
+	doDecideAgain               // nothing was sent; decide again
 )
 
-// startDriver wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
+// rouse wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
 // try is due.
-func (co *core) startDriver(now time.Time, fx *effects) {
+func (co *core) rouse(now time.Time, fx *effects) {
 	if co.driver.busy || co.closing.closed || len(co.state.calls.queue) == 0 {
 		return
 	}
@@ -76,7 +76,7 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 	}
 	fx.now = now
 	conn.silentSince = now
-	switch l, checked := co.usable(now, &fx); {
+	switch l, verified := co.usable(now, &fx); {
 	case l == nil && !s.health.due(now):
 		co.giveUp(s.health.suspect, now, &fx)
 		return task{do: doRest}, fx
@@ -84,7 +84,7 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 		conn.state.on(connDial)
 		co.checkDrained(&fx) // close may have begun since the driver was started
 		return task{do: doConnect, patience: s.calls.patience()}, fx
-	case !checked:
+	case !verified:
 		s.calls.ping(now)
 		co.beginWrite(now)
 		return task{do: doVerify, link: l}, fx
@@ -94,8 +94,8 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 }
 
 // usable returns the connection for the next batch; nil if there is none. The successor follows a connection that has
-// ended. If checked is false, a PING must show first whether the connection works.
-func (co *core) usable(now time.Time, fx *effects) (l link.Link, checked bool) {
+// ended. If verified is false, a PING must show first whether the connection works.
+func (co *core) usable(now time.Time, fx *effects) (l link.Link, verified bool) {
 	conn := &co.conn
 	for conn.link != nil || conn.successor != nil {
 		if conn.link == nil { // the successor may have waited for long, so it is checked, too
@@ -131,7 +131,7 @@ func (co *core) use(l link.Link, began time.Time, fx *effects) {
 func (co *core) giveUp(err error, now time.Time, fx *effects) {
 	fx.deliveries = append(fx.deliveries, co.state.calls.failQueued(err, now)...)
 	co.rest(fx)
-	co.startDriver(now, fx)
+	co.rouse(now, fx)
 }
 
 // rest records that the driver has nothing to do.
@@ -151,7 +151,7 @@ func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok
 		}
 	case err != nil:
 		co.conn.state.on(connFailed)
-		fx.health(co.state.health.fail(err, now), err)
+		fx.reportIf(co.state.health.fail(err, now), err)
 		co.giveUp(err, now, &fx)
 		return fx, false
 	default:
@@ -167,15 +167,16 @@ func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok
 // send puts the next batch into the connection, and returns the task to write it.
 func (co *core) send(now time.Time, fx *effects) task {
 	l := co.conn.link
-	co.checkServers(now, fx)
+	co.beginCheck(now, fx)
 	server := l.Server()
 	batch, dropped := co.state.calls.load(server, co.state.bar(server), co.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
 	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
-		return task{do: doNothing}
+		return task{do: doDecideAgain}
 	}
 	co.batches.count(len(batch))
-	if l.Streams() && server.Role != "" && now.Sub(co.conn.roleAt) >= roleInterval { // others ask by themselves
+	// A link that does not stream asks by itself.
+	if l.Streams() && server.Role != "" && now.Sub(co.conn.roleAt) >= roleInterval {
 		batch = co.state.calls.ask(askRole, len(batch), now)
 		co.conn.roleAt = now
 	}
@@ -235,7 +236,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	case out.answered:
 		co.conn.server = out.server
 		co.conn.state.on(connAnswered)
-		fx.health(s.health.answer(), nil)
+		fx.reportIf(s.health.answer(), nil)
 		co.noteBar(out.server, &fx)
 	}
 	for _, c := range out.unanswered {
@@ -245,14 +246,14 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 		co.startSpare(now, &fx)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
-	fx.wake(s.outbox.next(false))
+	fx.wake(s.outbox.nextMain())
 	co.scheduleNext(&fx)
 	fx.idle = len(s.calls.written)+len(s.calls.queue) == 0
 	return fx
 }
 
-// connectionEnded handles the end of the pipe's connection. If the connection never carried an answer, or the wrong
-// one, the master becomes suspect, because the next connection would probably end in the same way. Otherwise the
+// connectionEnded handles the end of the pipe's connection. If it never carried an answer, or it ended at a malformed
+// reply, the master becomes suspect, because the next connection would probably end in the same way. Otherwise the
 // driver makes another one for the next call, unless a successor waits.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
@@ -261,6 +262,6 @@ func (co *core) connectionEnded(out *settlement, fx *effects) {
 		co.state.late.connLost(out.server.RunID, out.lostSince)
 	}
 	if !co.closing.closed && (out.malformed != nil || fresh && !out.answered && !out.onlyPing) {
-		fx.health(co.state.health.fail(out.err, out.now), out.err)
+		fx.reportIf(co.state.health.fail(out.err, out.now), out.err)
 	}
 }

@@ -24,23 +24,27 @@ const (
 // certainly did not execute, because it does not know their script or because they were not sent, are not here: they go
 // back to the head of the queue, see [inflight].
 //
-// A lane of calls that the master refused, or that broke a connection, sends one call at a time, with backoff, until
-// one succeeds, and then twice as many after each success. One of calls that only may have broken a connection begins
-// with maxOwed, and comes down to one by halves. So an idle client sends a master only a few commands per second, and
-// makes only a few connections, however many releases fail. There may be very many: no method looks at all of the
-// refused ones, except that a lane drops the calls that need not be sent any more when its length has doubled.
+// How many calls a lane sends at once depends on the cause:
+//
+//   - owedRefused, owedBreaker: one, with backoff, until one succeeds, and twice as many after each success;
+//   - owedUnanswered: maxOwed, and half as many after each failure;
+//   - owedLate: all that are due.
+//
+// So an idle client sends a master only a few commands per second, and makes only a few connections, however many
+// releases fail. There may be very many: no method looks at all of the refused ones, except that a lane drops the calls
+// that need not be sent any more when its length has doubled.
 type outbox []*lane
 
 // lane has the calls that must be sent again for one reason.
 type lane struct {
-	reason  reason
-	err     error         // of owedRefused: the first error reply with this reason
-	calls   []owed        // in the order in which they are due
-	sweepAt int           // how many calls there may be before all of them are looked at
-	trying  *Call         // of owedRefused: the last of the calls that are being sent again; nil: none is
-	size    int           // how many calls may be sent at once; 0, of owedLate: all that are due
-	due     time.Time     // when the next may be sent
-	backoff time.Duration // after the last failure
+	key       laneKey
+	err       error         // of owedRefused: the first error reply with this reason
+	calls     []owed        // in the order in which they are due
+	sweepAt   int           // how many calls there may be before all of them are looked at
+	lastTried *Call         // of owedRefused: the last of the calls that are being sent again; nil: none is
+	limit     int           // how many calls may be sent at once; 0, of owedLate: all that are due
+	due       time.Time     // when the next may be sent
+	backoff   time.Duration // after the last failure
 }
 
 // owed is a call that must be sent again.
@@ -49,8 +53,8 @@ type owed struct {
 	due  time.Time
 }
 
-// reason is why a call must be sent again.
-type reason struct {
+// laneKey is why the calls of a lane must be sent again.
+type laneKey struct {
 	cause cause
 	text  string // of owedRefused, see reasonOf
 }
@@ -61,14 +65,14 @@ const (
 	owedRefused    cause = iota // the master answered it with an error
 	owedLate                    // it may have overtaken an operation that it undoes, see [lateDelivery]
 	owedUnanswered              // its connection ended
-	owedBreaks                  // the spare connection ended, and it was the first call without an answer
+	owedBreaker                 // probably breaks its connection: the first without an answer when a spare one ended
 )
 
 // onlySpare reports whether the calls may only go over the spare connection. Any call without an answer may have broken
 // its connection, because a server closes the connection at a request that is too large, and a proxy at one that it
 // forbids. So it must not go over the main connection again. A server answers in order, so the first call without an
 // answer is the likely cause.
-func (c cause) onlySpare() bool { return c == owedUnanswered || c == owedBreaks }
+func (c cause) onlySpare() bool { return c == owedUnanswered || c == owedBreaker }
 
 // reasonOf returns the beginning of an error reply that is the same for every request: the error code, or three words.
 func reasonOf(err error) string {
@@ -79,18 +83,18 @@ func reasonOf(err error) string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// lane returns the lane of a reason, which it adds if there is none.
-func (o *outbox) lane(r reason, now time.Time) (l *lane, isNew bool) {
+// lane returns the lane with that key, which it adds if there is none.
+func (o *outbox) lane(key laneKey, now time.Time) (l *lane, isNew bool) {
 	for _, l := range *o {
-		if l.reason == r {
+		if l.key == key {
 			return l, false
 		}
 	}
-	l = &lane{reason: r}
-	switch r.cause {
+	l = &lane{key: key}
+	switch key.cause {
 	case owedUnanswered:
-		l.size = maxOwed
-	case owedRefused, owedBreaks:
+		l.limit = maxOwed
+	case owedRefused, owedBreaker:
 		l.failed(now)
 	}
 	*o = append(*o, l)
@@ -98,28 +102,28 @@ func (o *outbox) lane(r reason, now time.Time) (l *lane, isNew bool) {
 }
 
 // owe adds a call that must be sent again at due.
-func (o *outbox) owe(r cause, c *Call, due, now time.Time) {
-	l, _ := o.lane(reason{cause: r}, now)
+func (o *outbox) owe(why cause, c *Call, due, now time.Time) {
+	l, _ := o.lane(laneKey{cause: why}, now)
 	l.add(c, due, now)
 }
 
 // refused records that the master refused a durable call. It reports whether the reason is new.
 func (o *outbox) refused(c *Call, err error, now time.Time) (isNew bool) {
-	r, texts := reason{text: reasonOf(err)}, 0
+	key, texts := laneKey{text: reasonOf(err)}, 0
 	known := false
 	for _, l := range *o {
-		if l.trying == c {
+		if l.lastTried == c {
 			l.failed(now)
 		}
-		if l.reason.cause == owedRefused {
+		if l.key.cause == owedRefused {
 			texts++
 		}
-		known = known || l.reason == r
+		known = known || l.key == key
 	}
 	if !known && texts >= maxReasons {
-		r.text = ""
+		key.text = ""
 	}
-	l, isNew := o.lane(r, now)
+	l, isNew := o.lane(key, now)
 	if isNew {
 		l.err = err
 	}
@@ -135,10 +139,10 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	}
 	*o = slices.DeleteFunc(*o, func(l *lane) bool {
 		l.drop(now)
-		if l.trying == c {
+		if l.lastTried == c {
 			l.succeeded()
 		}
-		isOver := l.err != nil && l.trying == nil && len(l.calls) == 0
+		isOver := l.err != nil && l.lastTried == nil && len(l.calls) == 0
 		if isOver {
 			over = append(over, l.err)
 		}
@@ -147,24 +151,25 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	return over
 }
 
-// broke records that the spare connection ended before the last calls of a batch of n were answered. A lane of calls
-// that only may have broken a connection sends half as many next, because a link may not report which were answered.
+// broke records that the spare connection ended before the last calls of a batch of n were answered. A lane of
+// unanswered calls then sends half as many: a link may not report which were answered, so the first of calls need not
+// be the one that broke it.
 func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
-	if l.size == 1 || l.reason.cause == owedBreaks {
+	if l.limit == 1 || l.key.cause == owedBreaker {
 		l.failed(now)
 	} else {
-		l.size = max(1, n/2)
+		l.limit = max(1, n/2)
 	}
 	for _, c := range calls[1:] {
 		l.add(c, now, now)
 	}
-	o.owe(owedBreaks, calls[0], now, now)
+	o.owe(owedBreaker, calls[0], now, now)
 }
 
 // take removes the calls that may go over the main connection now, and returns them.
 func (o outbox) take(now time.Time) (calls []*Call) {
 	for _, l := range o {
-		if !l.reason.cause.onlySpare() {
+		if !l.key.cause.onlySpare() {
 			calls = append(calls, l.take(now)...)
 		}
 	}
@@ -181,7 +186,7 @@ func (o outbox) drop(now time.Time) {
 // takeSpare removes the calls of one lane that may go over the spare connection now, and returns them.
 func (o outbox) takeSpare(now time.Time) (l *lane, calls []*Call) {
 	for _, l := range o {
-		if l.reason.cause.onlySpare() {
+		if l.key.cause.onlySpare() {
 			if calls := l.take(now); len(calls) > 0 {
 				return l, calls
 			}
@@ -190,10 +195,15 @@ func (o outbox) takeSpare(now time.Time) (l *lane, calls []*Call) {
 	return nil, nil
 }
 
-// next returns when the next call is due, over the main connection or over the spare one; the zero time if none is.
+// nextMain returns when the next call is due over the main connection; the zero time if none is.
+func (o outbox) nextMain() time.Time { return o.next(false) }
+
+// nextSpare returns when the next call is due over the spare connection; the zero time if none is.
+func (o outbox) nextSpare() time.Time { return o.next(true) }
+
 func (o outbox) next(spare bool) (next time.Time) {
 	for _, l := range o {
-		if l.reason.cause.onlySpare() == spare {
+		if l.key.cause.onlySpare() == spare {
 			next = earliest(next, l.next())
 		}
 	}
@@ -203,7 +213,7 @@ func (o outbox) next(spare bool) (next time.Time) {
 // count returns how many calls wait that may go over the main connection. It may count calls whose keys have expired.
 func (o outbox) count() (n int) {
 	for _, l := range o {
-		if !l.reason.cause.onlySpare() {
+		if !l.key.cause.onlySpare() {
 			n += len(l.calls)
 		}
 	}
@@ -213,7 +223,7 @@ func (o outbox) count() (n int) {
 // orphans yields the calls that wait for the spare connection. They may have no vote yet.
 func (o outbox) orphans(yield func(*Call) bool) {
 	for _, l := range o {
-		if !l.reason.cause.onlySpare() {
+		if !l.key.cause.onlySpare() {
 			continue
 		}
 		for _, w := range l.calls {
@@ -227,7 +237,7 @@ func (o outbox) orphans(yield func(*Call) bool) {
 // add adds a call that is due at due.
 func (l *lane) add(c *Call, due, now time.Time) {
 	if len(l.calls) >= l.sweepAt {
-		l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.needsNoRetry(now) })
+		l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.isMoot(now) })
 		l.sweepAt = max(maxOwed, 2*len(l.calls))
 	}
 	i, _ := slices.BinarySearchFunc(l.calls, due, func(w owed, due time.Time) int { // after all that are due then
@@ -239,26 +249,26 @@ func (l *lane) add(c *Call, due, now time.Time) {
 // take removes the calls that may be sent now and returns them. It moves none of the others.
 func (l *lane) take(now time.Time) (calls []*Call) {
 	l.drop(now)
-	if l.trying != nil || now.Before(l.due) {
+	if l.lastTried != nil || now.Before(l.due) {
 		return nil
 	}
-	for len(l.calls) > 0 && !l.calls[0].due.After(now) && (len(calls) < l.size || l.size == 0) {
+	for len(l.calls) > 0 && !l.calls[0].due.After(now) && (len(calls) < l.limit || l.limit == 0) {
 		calls = append(calls, l.calls[0].call)
 		l.dropFirst()
 	}
-	if l.reason.cause == owedRefused && len(calls) > 0 {
-		l.trying = calls[len(calls)-1]
+	if l.key.cause == owedRefused && len(calls) > 0 {
+		l.lastTried = calls[len(calls)-1]
 	}
 	return calls
 }
 
 // drop forgets the last call that is being sent again if it need not be sent, and drops the first calls that need not
-// be sent again. If any call is left, the first one must be sent.
+// be sent again. Afterwards the first call, if there is one, still has to be sent.
 func (l *lane) drop(now time.Time) {
-	if l.trying != nil && l.trying.needsNoRetry(now) {
-		l.trying = nil // it gets no reply if it is still in the queue, or was dropped
+	if l.lastTried != nil && l.lastTried.isMoot(now) {
+		l.lastTried = nil // it gets no reply if it is still in the queue, or was dropped
 	}
-	for len(l.calls) > 0 && l.calls[0].call.needsNoRetry(now) {
+	for len(l.calls) > 0 && l.calls[0].call.isMoot(now) {
 		l.dropFirst()
 	}
 }
@@ -268,8 +278,9 @@ func (l *lane) dropFirst() {
 	l.calls = l.calls[1:]
 }
 
-// needsNoRetry reports whether the call has its vote, and its keys have certainly expired, or were never set.
-func (c *Call) needsNoRetry(now time.Time) bool {
+// isMoot reports whether the call has its vote and nothing left to undo: its keys have certainly expired, or were never
+// set.
+func (c *Call) isMoot(now time.Time) bool {
 	return c.expired(now) || c.flight.voted && c.nothingToUndo()
 }
 
@@ -278,8 +289,8 @@ func (l *lane) next() time.Time {
 	switch {
 	case len(l.calls) == 0:
 		return time.Time{}
-	case l.trying != nil:
-		return l.trying.expiresAt()
+	case l.lastTried != nil:
+		return l.lastTried.expiresAt()
 	default:
 		return later(l.calls[0].due, l.due)
 	}
@@ -287,11 +298,11 @@ func (l *lane) next() time.Time {
 
 // succeeded records that the last calls that were sent again were answered.
 func (l *lane) succeeded() {
-	l.trying, l.backoff, l.due, l.size = nil, 0, time.Time{}, min(2*l.size, maxOwed)
+	l.lastTried, l.backoff, l.due, l.limit = nil, 0, time.Time{}, min(2*l.limit, maxOwed)
 }
 
 // failed records that the call failed again, or the first one for a new reason.
 func (l *lane) failed(now time.Time) {
-	l.trying, l.size, l.backoff = nil, 1, min(max(2*l.backoff, repeatAfter), repeatMax)
+	l.lastTried, l.limit, l.backoff = nil, 1, min(max(2*l.backoff, repeatAfter), repeatMax)
 	l.due = now.Add(l.backoff)
 }

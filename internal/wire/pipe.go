@@ -45,10 +45,10 @@ func (p *pipe) unlock(fx *effects) {
 		p.spawn(p.runSpare)
 	}
 	if fx.startCheck {
-		p.spawn(p.checkServers)
+		p.spawn(p.runCheck)
 	}
 	if done := fx.comparison; done != nil {
-		p.spawn(func() error { return p.compare(done) })
+		p.spawn(func() error { return p.runComparison(done) })
 	}
 	if fx.wakeDriver {
 		p.work <- struct{}{} // has room: the driver took the last one before it rested
@@ -193,7 +193,7 @@ func (p *pipe) connect(patience time.Duration) (more bool) {
 	began := p.clock.Now()
 	l, err := p.open(patience)
 	if err == nil {
-		p.compareFirst(l, p.clock.Now().Sub(began), patience)
+		p.awaitComparison(l, p.clock.Now().Sub(began), patience)
 	}
 	now := p.clock.Now()
 	p.act(func(co *core) (fx effects) {

@@ -53,7 +53,7 @@ func TestADriverIsStartedOnce(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	start := func() (fx effects) {
-		p.startDriver(at(9), &fx)
+		p.rouse(at(9), &fx)
 		return fx
 	}
 	assert.Equal(t, effects{}, start(), "there is no call")
@@ -217,10 +217,10 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	p.state.pacing.lastSent, p.conn.silentSince = at(9), at(9)
 	p.state.pacing.rtt.measure(16*time.Millisecond, at(9))
 	next, fx := p.nextAhead(at(9.001))
-	assert.Equal(t, doNothing, next.do)
+	assert.Equal(t, doDecideAgain, next.do)
 	assert.Equal(t, at(9.002), fx.sendAheadAt)
 	next, fx = p.nextAhead(at(9.033))
-	assert.Equal(t, doNothing, next.do)
+	assert.Equal(t, doDecideAgain, next.do)
 	assert.Zero(t, fx.sendAheadAt)
 }
 
@@ -258,7 +258,7 @@ func TestABatchIsCounted(t *testing.T) {
 	p := newCore(fakeLink{})
 	p.state.calls.queue = releases(2)
 	assert.Equal(t, doFlush, p.send(at(9), &effects{}).do)
-	assert.Equal(t, doNothing, p.send(at(9), &effects{}).do, "nothing is left")
+	assert.Equal(t, doDecideAgain, p.send(at(9), &effects{}).do, "nothing is left")
 	assert.Equal(t, batches{1, 2}, p.batches)
 }
 

@@ -118,9 +118,9 @@ func (s *servers) due(now time.Time) bool {
 	return s.several != nil && !s.checking && !now.Before(s.retryAt)
 }
 
-// checked records that a check ended: with the only server that it reached, or "" if there are several, or if the check
+// endCheck records that a check ended: with the only server that it reached, or "" if there are several, or if it
 // failed. It reports whether there is only one server.
-func (s *servers) checked(runID string, now time.Time) (one bool) {
+func (s *servers) endCheck(runID string, now time.Time) (one bool) {
 	s.checking = false
 	switch {
 	case runID == "":

@@ -81,14 +81,14 @@ func TestWhenThereIsOneServerAgain(t *testing.T) {
 		runID string
 		one   bool
 	}{{"A", false}, {"A", false}, {"", false}, {"A", false}, {"A", false}, {"B", false}, {"B", false}, {"B", true}} {
-		assert.Equal(t, x.one, s.checked(x.runID, at(9)))
+		assert.Equal(t, x.one, s.endCheck(x.runID, at(9)))
 		assert.Equal(t, !x.one, s.several != nil)
 	}
 
 	// The pauses grow.
 	s = servers{several: &node.SeveralServersError{}, backoff: severalMin}
 	for range 20 {
-		assert.False(t, s.checked("", at(9)))
+		assert.False(t, s.endCheck("", at(9)))
 	}
 	assert.False(t, s.due(at(9).Add(severalMax/2-time.Nanosecond)))
 	assert.True(t, s.due(at(9).Add(severalMax)))

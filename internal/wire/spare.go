@@ -18,16 +18,17 @@ const (
 
 // spare is a second connection to the master, and the state of its goroutine. It has two tasks:
 //
-//   - It proves a silent master. A frozen master answers on neither connection, and on both once it has thawed. A
-//     master whose network was cut off answers on the spare connection long before TCP retransmits over the main one.
-//     If it does, and the main connection stays silent, the spare connection replaces it.
+//   - It proves a silent master. The proof: the master answers a handshake on the spare connection, begun after the
+//     main one became silent, and the main one stays silent for thawGrace more. A frozen master answers on neither, and
+//     on both once it has thawed. A master whose network was cut off answers on the spare connection long before TCP
+//     retransmits over the main one. Once there is a proof, the spare connection replaces the main one.
 //   - It carries the calls of the [outbox] that must not go over the main connection.
 //
 // [spareState] has the states. nextSpare decides what the goroutine does: it connects, then it proves, or sends one
 // batch and receives its replies; again, until nothing is due.
 //
 // Its failures do not make the master suspect. While the main connection is silent, a failure to connect postpones the
-// next proof. An answer ends the suspicion unless the main connection is there to do so.
+// next proof. An answer over it ends the suspicion only while there is no main connection.
 type spare struct {
 	state   spareState
 	link    link.Link     // nil: there is none, see state
@@ -71,7 +72,7 @@ func concat(all ...iter.Seq[*Call]) iter.Seq[*Call] {
 
 // nextOrphan returns when the next orphan may be sent; the zero time if there is none.
 func (co *core) nextOrphan() time.Time {
-	next := co.state.outbox.next(true)
+	next := co.state.outbox.nextSpare()
 	if next.IsZero() {
 		return next
 	}
@@ -125,7 +126,7 @@ func (co *core) nextSpare(now time.Time) (t task, fx effects) {
 		return task{do: doConnect}, fx
 	case proving:
 		sp.state.on(spareProve)
-		return task{do: doProve, link: sp.link, silent: co.conn.link, silentSince: co.conn.silentSince}, fx
+		return task{do: doProve, link: sp.link, main: co.conn.link, mainSilentSince: co.conn.silentSince}, fx
 	}
 	sp.state.on(spareSend)
 	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
@@ -134,7 +135,7 @@ func (co *core) nextSpare(now time.Time) (t task, fx effects) {
 		sp.link.Put(c.bytes())
 	}
 	co.batches.count(len(sp.sent))
-	return task{do: doFlush, link: sp.link, calls: len(sp.sent), silence: sp.timeout}, fx
+	return task{do: doFlush, link: sp.link, calls: len(sp.sent), maxSilence: sp.timeout}, fx
 }
 
 // spareConnected records what became of an attempt to make the spare connection. took is how long the attempt took.
@@ -168,15 +169,15 @@ func (co *core) spareConnected(l link.Link, err error, took time.Duration, now t
 // driver's receive; the driver then continues over the spare one.
 func (co *core) endProof(t task, now time.Time) (fx effects) {
 	h := &co.state.health
-	silent := co.conn.link == t.silent && co.conn.silentSince.Equal(t.silentSince) && len(co.state.calls.written) > 0
-	switch {
-	case silent && !co.closing.closed:
+	silent := co.conn.link == t.main && co.conn.silentSince.Equal(t.mainSilentSince) && len(co.state.calls.written) > 0
+	if silent && !co.closing.closed {
 		co.spare.state.on(spareProved)
 		co.conn.successor, co.conn.successorAt = t.link, co.spare.began
 		co.spare.link, h.retryAt = nil, now
-		fx.close = append(fx.close, t.silent)
+		fx.close = append(fx.close, t.main)
 		return fx
-	case co.conn.link != nil: // beginCompare noted the server of the spare connection as that of the main one
+	}
+	if co.conn.link != nil { // beginComparison noted the server of the spare connection as that of the main one
 		co.state.servers.setMain(co.conn.link.Server().RunID)
 	}
 	co.spare.state.on(spareRefuted)
@@ -207,10 +208,12 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 	if out.answered {
 		sp.backoff = 0
 		if co.conn.link == nil { // otherwise the main connection decides whether the master is suspect
-			fx.health(s.health.answer(), nil)
+			fx.reportIf(s.health.answer(), nil)
 		}
 	}
-	for _, c := range out.retry { // not sent: one of owedBreaks breaks a connection of the others once more
+	// Not sent, or sent by a digest that the master does not know. A call of owedBreaker goes to owedUnanswered here,
+	// where it may break one more batch.
+	for _, c := range out.retry {
 		s.outbox.owe(owedUnanswered, c, now, now)
 	}
 	switch {
@@ -232,8 +235,8 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 		sp.state.on(spareSettled)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
-	co.startDriver(now, &fx) // refused calls may have been queued again
-	fx.wake(s.outbox.next(false))
+	co.rouse(now, &fx) // refused calls may have been queued again
+	fx.wake(s.outbox.nextMain())
 	return fx, len(sp.sent)
 }
 
@@ -258,10 +261,10 @@ func (p *pipe) spareOnce() bool {
 	case doProve:
 		p.prove(t)
 	case doFlush:
-		silent := p.clock.AfterFunc(t.silence, t.link.Close)
-		defer silent.Stop()
+		cut := p.clock.AfterFunc(t.maxSilence, t.link.Close)
+		defer cut.Stop()
 		_ = t.link.Flush() // receive reports the error
-		for left := t.calls; left > 0; silent.Reset(t.silence) {
+		for left := t.calls; left > 0; cut.Reset(t.maxSilence) {
 			left = p.receiveSpare(t.link, t.calls)
 		}
 	default:
@@ -283,7 +286,7 @@ func (p *pipe) connectSpare(began time.Time) (ok bool) {
 
 // prove gives the main connection time to answer before the spare one may replace it.
 func (p *pipe) prove(t task) {
-	p.beginCompare(t.link)
+	p.beginComparison(t.link)
 	over := make(chan struct{})
 	p.clock.AfterFunc(thawGrace, func() { close(over) })
 	<-over

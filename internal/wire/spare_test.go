@@ -58,7 +58,7 @@ func TestWhatWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 		"nothing was sent":     {1, 1, []link.Reply{{Result: link.NotSent, Err: errBroken}}, at(9).Add(retryMin), atOnce},
 	} {
 		p := newCore()
-		p.spare.state, p.spare.lane = spareSending, &lane{reason: reason{cause: owedUnanswered}, size: c.size}
+		p.spare.state, p.spare.lane = spareSending, &lane{key: laneKey{cause: owedUnanswered}, limit: c.size}
 		p.spare.sent = releases(c.n)
 		p.settleSpare(fakeLink{}, c.n, c.replies, errBroken, at(9))
 		assert.Equal(t, c.next, p.spare.retryAt, name)
@@ -100,7 +100,7 @@ func TestASpareSendsOrphans(t *testing.T) {
 	next, _ = p.nextSpare(at(9))
 	assert.Equal(t, doFlush, next.do)
 	assert.Equal(t, 2, next.calls)
-	assert.Equal(t, time.Minute, next.silence)
+	assert.Equal(t, time.Minute, next.maxSilence)
 	for _, c := range calls {
 		assert.Equal(t, at(9), c.flight.sent)
 	}
@@ -167,7 +167,7 @@ func TestAnAnswerOverASpare(t *testing.T) {
 	for name, main := range map[string]link.Link{"alone": nil, "next to a main connection": fakeLink{}} {
 		p := newCore(main)
 		p.state.health.fail(errBroken, at(8))
-		p.spare.state, p.spare.lane, p.spare.backoff = spareSending, &lane{size: 1}, retryMax
+		p.spare.state, p.spare.lane, p.spare.backoff = spareSending, &lane{limit: 1}, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
 		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
 		p.state.outbox.take(at(9))
@@ -177,7 +177,7 @@ func TestAnAnswerOverASpare(t *testing.T) {
 		assert.Equal(t, main == nil, slices.Contains(fx.reports, nil))
 		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
 		assert.True(t, p.driver.busy, "it sends the other release")
-		assert.Equal(t, 2, p.spare.lane.size)
+		assert.Equal(t, 2, p.spare.lane.limit)
 		assert.Zero(t, p.spare.backoff)
 	}
 }
@@ -203,7 +203,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		p.spare.state, p.spare.link, p.spare.began = spareLinked, newer, at(8)
 		p.state.calls.written = releases(1)
 		next, _ := p.nextSpare(at(9))
-		require.Equal(t, task{do: doProve, link: newer, silent: older, silentSince: at(8)}, next)
+		require.Equal(t, task{do: doProve, link: newer, main: older, mainSilentSince: at(8)}, next)
 		c.change(p)
 		fx := p.endProof(next, at(9))
 		if c.replaced {

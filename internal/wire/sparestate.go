@@ -13,8 +13,7 @@ import "fmt"
 //
 // The end of the pipe closes the link and changes no state. The goroutine finds out when it decides next.
 //
-// A proof that becomes due while a batch is sent waits for its replies: for spare.timeout if the spare connection is
-// silent, too.
+// A proof that becomes due meanwhile waits until the batch has its replies, at most spare.timeout after the last one.
 type spareState uint8
 
 const (
