@@ -9,8 +9,8 @@ import (
 )
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
-// Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
-// contenders that agree on the first node do not split the vote. All attempts of one caller share failures. The lease
+// Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny. So
+// contenders that ask the same node first do not split the vote. All attempts of one caller share failures. The lease
 // keeps terms, which must not change.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a

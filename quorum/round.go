@@ -167,7 +167,8 @@ func (r *round) submit(index int, req *wire.Request) {
 // Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of handler.prepare.
 func (r *round) Vote(index int, v wire.Vote) {
 	v = r.handler.voted(index, &r.calls[index], v)
-	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) { // a vote of handler.prepare answers no request
+	fromPrepare := v.Unsent && v.Err == nil // nothing was asked, so there is no reason
+	if r.q.cfg.OnVote != nil && !fromPrepare {
 		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
 		return

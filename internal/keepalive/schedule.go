@@ -63,8 +63,8 @@ func (s *Schedule) Linger(e *Entry) bool {
 	return true
 }
 
-// Remove removes a lock, if it is scheduled. Afterwards, the Schedule requests no extension of the lock. Calls of the
-// lock's methods that have begun may still be running.
+// Remove removes a lock, if it is scheduled. Afterwards, the Schedule requests no extension of the lock, except
+// one that is already due in a handleDue that runs. Calls of the lock's methods that have begun may still be running.
 func (s *Schedule) Remove(e *Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

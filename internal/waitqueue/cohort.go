@@ -12,11 +12,11 @@ import "time"
 // A budget bounds how long a process passes a lock among its own callers, in either way. If other processes wait for
 // the lock, a cooldown follows, in which this process does not ask for more than its share of it.
 const (
-	minBudget   = 20 * time.Millisecond
-	maxPasses   = 10_000 // bounds how far an extension that the first holder requested is passed on to its successors
-	minCooldown = time.Millisecond
-	maxRest     = 50 * time.Millisecond  // of a cooldown, for each other process
-	maxCooldown = 150 * time.Millisecond // for all of them
+	minBudget       = 20 * time.Millisecond
+	maxPasses       = 10_000 // bounds how far an extension that the first holder requested is passed on to its successors
+	minCooldown     = time.Millisecond
+	maxCooldownEach = 50 * time.Millisecond  // of a cooldown, for each other process
+	maxCooldown     = 150 * time.Millisecond // for all of them
 )
 
 // Policy is what a waiter allows. A lock has the policy of the waiter that acquired it.
@@ -62,13 +62,13 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 	return min(ttl/8, max(minBudget, 4*c.round))
 }
 
-// rest returns how long this process takes only its share of the lock after the cohort, if other processes wait.
+// cooldownFor returns how long this process takes only its share of the lock after the cohort, if other processes wait.
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
 // that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far fewer turns than
-// others. rounds is how often all holds of the lock must end until each of them has had one, at least once.
-func (c cohort) rest(now time.Time, rounds int) time.Duration {
-	return max(minCooldown, 2*c.round, min(time.Duration(rounds)*min(c.age(now), maxRest), maxCooldown))
+// others. rounds is the number of the other processes divided by the width, rounded up, and at least 1.
+func (c cohort) cooldownFor(now time.Time, rounds int) time.Duration {
+	return max(minCooldown, 2*c.round, min(time.Duration(rounds)*min(c.age(now), maxCooldownEach), maxCooldown))
 }
 
 // mayKeep reports whether this process may pass a lock to a waiter before other processes can have it.

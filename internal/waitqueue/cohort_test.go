@@ -47,12 +47,12 @@ func TestBudget(t *testing.T) {
 
 func TestRest(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, time.Millisecond, aged(0, 0, 0).rest(start, 1))
-	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).rest(start, 1))
-	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).rest(start, 1))
-	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).rest(start, 3))
-	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).rest(start, 1))
-	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).rest(start, 7))
+	assert.Equal(t, time.Millisecond, aged(0, 0, 0).cooldownFor(start, 1))
+	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).cooldownFor(start, 1))
+	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).cooldownFor(start, 1))
+	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).cooldownFor(start, 3))
+	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldownFor(start, 1))
+	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldownFor(start, 7))
 }
 
 func TestMayKeep(t *testing.T) {

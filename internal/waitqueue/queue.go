@@ -8,10 +8,11 @@ import (
 // queue is the queue for one lock. It exists while it has callers or this process holds the lock. Queues.mu guards it.
 //
 // A caller asks the masters when it gets the turn, and gives the turn back when the attempt fails. Some callers also
-// ask aside, without a turn; see Request.asksAside.
+// ask out of turn; see Request.asksOutOfTurn.
 //
 // The queue numbers the events that may have freed the lock (news). A caller that gets the turn asks if its last
-// attempt began before the latest news; otherwise it watches. Urgent news also ends the watcher's pause.
+// attempt began before the latest news; otherwise it watches. News is urgent if this process may act on it at once: a
+// release within its share, or a message. Urgent news also ends the watcher's pause.
 type queue struct {
 	all *Queues
 	key queueKey
@@ -30,7 +31,7 @@ type queue struct {
 	news   uint64 // the number, from 1, of the latest news: a release, its message, or a grant after a failure
 	urgent uint64 // the number of the latest urgent news
 	reason error  // why the last attempt failed; nil: none has since the last grant
-	denied bool   // it failed because it was denied, so a message of a release helps
+	denied bool   // the last attempt was denied, so a release message can help
 
 	kind   string // the kind of the lock that this process acquired last, for errors
 	holder string // who acquired it
@@ -75,7 +76,7 @@ func (q *queue) advance() {
 	most := min(q.limit, q.width-q.holds)
 	w := q.callers.first
 	if q.waits == 1 && q.callers.last.state == waiting {
-		w = q.callers.last // the usual case: the caller that has just joined
+		w = q.callers.last // usually the caller that has just joined is the only one that waits
 	}
 	for ; q.turns < most && q.waits > 0; w = w.links.next { // waits > 0: a caller that waits follows
 		if w.state == waiting {
@@ -114,9 +115,9 @@ func (q *queue) giveTurn(w *Waiter) {
 	}
 }
 
-// askAside makes a caller ask without a turn, beyond the width of the queue; see Request.asksAside. It does not yield
-// while this process has the lock already: a further hold of the owner takes nothing from others.
-func (q *queue) askAside(w *Waiter) {
+// askOutOfTurn makes a caller ask without a turn, beyond the width of the queue; see Request.asksOutOfTurn. It does not
+// yield while this process has the lock already: a further hold of the owner takes nothing from others.
+func (q *queue) askOutOfTurn(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()
 	} else {

@@ -15,12 +15,12 @@ type Waiter struct {
 
 	// Queues.mu guards the fields below.
 	state     state
-	turn      bool      // it has one of queue.turns; a caller that asks aside has none
-	seen      uint64    // queue.news when its last attempt began; 0: none has, or it must ask once more
+	turn      bool      // it has one of queue.turns; a caller that asks out of turn has none
+	seen      uint64    // queue.news when its last attempt began; 0: it has not asked yet, or must ask once more
 	waitUntil time.Time // yielding, pausing: when that is over
 	err       error     // of a TryLock that failed
 	from      Lock      // given: the lock whose lease it was given
-	cohort    cohort    // the cohort that continues with the inherited lease, or with the next grant; zero: none does
+	cohort    cohort    // the one that this caller continues, by the lease that it inherits or by its next grant; zero: none
 	slot      int       // of a semaphore: the slot that it asks for or inherits; 0: none
 	links     links     // in queue.callers
 }
@@ -78,8 +78,8 @@ func (w *Waiter) Next() (next Instruction) {
 	return next
 }
 
-// Woken returns the channel that receives when Next has changed. Nothing else wakes a caller. It is nil until the
-// caller was told to wait.
+// Woken returns a channel that receives when Next would return another instruction. Nothing else wakes a caller. It is
+// nil until the caller was told to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
 // become changes the state of the caller, and wakes the caller. It panics if s cannot follow the state.
@@ -128,7 +128,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 	w.handle(func(q *queue) {
 		w.cohort = cohort{}
 		w.become(waiting)
-		if w.turn || q.watcher == nil { // an attempt aside tells the watcher nothing, if there is one
+		if w.turn || q.watcher == nil { // if there is a watcher, only attempts with a turn decide how it waits
 			q.reason, q.denied = err, denied
 		}
 		q.endTurn(w)
@@ -139,7 +139,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 		}
 		q.silence = silence{} // after a denial, another holder will publish its release
 		if w.seen == 0 {      // the owner may hold the lock since the attempt began; see ownerHolds
-			q.askAside(w)
+			q.askOutOfTurn(w)
 		}
 		q.advance()
 	})

@@ -75,10 +75,10 @@ type Request struct {
 	Policy  Policy
 }
 
-// asksAside reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may hold it
-// already, perhaps in another process; after a caller of another owner it would wait for its own release. The TryLock
+// asksOutOfTurn reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may hold
+// it already, perhaps in another process; after a caller of another owner it would wait for its own release. The TryLock
 // of a reader overtakes no other caller, since readers do not exclude each other.
-func (r *Request) asksAside() bool { return r.Owner != "" || (r.Try && r.Width == Unbounded) }
+func (r *Request) asksOutOfTurn() bool { return r.Owner != "" || (r.Try && r.Width == Unbounded) }
 
 // queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete
 // at the masters. Callers that disagree about the number of slots learn that from the masters.
@@ -105,9 +105,9 @@ func (qs *Queues) Join(w *Waiter, r Request) {
 	*w = Waiter{Request: r}
 	key := r.key() // without the mutex: the text of many names is long
 	qs.handle(func() {
-		q, aside := qs.queueFor(key), w.asksAside()
+		q, outOfTurn := qs.queueFor(key), w.asksOutOfTurn()
 		w.queue = q
-		if w.Try && !aside {
+		if w.Try && !outOfTurn {
 			if w.err = q.tryError(w); w.err != nil {
 				w.become(gone)
 				return
@@ -115,8 +115,8 @@ func (qs *Queues) Join(w *Waiter, r Request) {
 		}
 		w.become(waiting)
 		q.callers.push(w)
-		if aside {
-			q.askAside(w)
+		if outOfTurn {
+			q.askOutOfTurn(w)
 		}
 		q.advance()
 	})
@@ -137,8 +137,8 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	return q
 }
 
-// handle calls f, which handles an event, with the mutex locked, and then runs the effects of the event. A panic of f
-// or of an effect skips no effect.
+// handle calls f, which handles an event, with the mutex locked, and then runs the effects of the event, the last one
+// first. Their order does not matter. A panic of f or of an effect skips no effect.
 func (qs *Queues) handle(f func()) {
 	qs.mu.Lock()
 	defer func() {

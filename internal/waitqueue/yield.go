@@ -24,15 +24,15 @@ func (q *queue) endYielding() {
 			continue
 		}
 		left--
-		if q.inShare(max(holds, 1)) { // one that asks aside has no turn
+		if q.inShare(max(holds, 1)) { // one that asks out of turn has none
 			w.ask()
 		}
 	}
 }
 
 // inShare reports whether this number of holds is within the share of this process. All processes that wait have equal
-// shares. The others do not count a process that does not wait, so it has none. Readers do not yield: the intents of
-// exclusive waiters keep them out instead.
+// shares. Other processes count subscribers only, so a process that is not subscribed has no share. Readers do not
+// yield: the intents of exclusive waiters keep them out instead.
 func (q *queue) inShare(holds int) bool {
 	others := q.cooldown.others
 	return others == 0 || q.width == Unbounded || q.subscription != nil && holds <= q.width/(1+others)
@@ -41,7 +41,7 @@ func (q *queue) inShare(holds int) bool {
 // beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
 func (q *queue) beginCooldown(c cohort, now time.Time) {
 	rounds := max(1, (q.cooldown.others+q.width-1)/q.width)
-	if until := now.Add(c.rest(now, rounds)); until.After(q.cooldown.until) {
+	if until := now.Add(c.cooldownFor(now, rounds)); until.After(q.cooldown.until) {
 		q.cooldown.until = until
 	}
 }
