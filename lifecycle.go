@@ -99,7 +99,7 @@ type change struct {
 // releaseMode is how a lock is released.
 type releaseMode struct {
 	keepUntil time.Time   // until when the names stay taken; zero: they are free at once
-	silent    bool        // the release is not published; see [waitqueue.Silently]
+	silent    bool        // the release is not published; see [waitqueue.Silently]. Not with keepUntil
 	done      func(error) // receives the result of the release; nil: no goroutine waits for it
 }
 
@@ -117,11 +117,11 @@ func (l *Lock) transition(c change) (before phase) {
 	l.phase = after
 	if before == phaseHeld {
 		l.err, l.endedUntil = c.cause, l.lease.Until().Sub(l.locker.opened)
-		if d := l.rare; d != nil && len(d.failed) > 0 {
+		if r := l.rare; r != nil && len(r.failed) > 0 {
 			defer l.locker.noteEndOfFailing()
 		}
-		if d := l.rare; d != nil && d.cancel != nil {
-			d.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
+		if r := l.rare; r != nil && r.cancel != nil {
+			r.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
 		}
 	}
 	l.mu.Unlock()
@@ -136,7 +136,7 @@ func (l *Lock) effects(before, after phase, c change) {
 	if before == phaseHeld || before == phaseLingering { // only these are scheduled
 		l.locker.schedule.Remove(&l.renewal)
 	}
-	defer l.followUp(before, after, c) // also if a hook panics
+	defer l.settleKeys(before, after, c) // also if a hook panics
 	if o := holdOutcomes[after]; o != "" && (before == phaseHeld || before == phaseUnlocked) {
 		l.endHold(o)
 	}
@@ -148,15 +148,15 @@ var holdOutcomes = [phases]Outcome{
 	phaseReleased: OutcomeReleased,
 }
 
-// followUp passes a change of phase on to the masters and the queue.
-func (l *Lock) followUp(before, after phase, c change) {
+// settleKeys lets the keys linger, or releases them, and tells the queue.
+func (l *Lock) settleKeys(before, after phase, c change) {
 	switch {
 	case after == phaseLingering: // held before
 		l.linger()
 	case before == phaseLingering: // cleared or released now
 		l.release(releaseMode{})
 	case before == phaseCleared: // released now
-		l.hold.Lost() // a TryLock then waits: the goroutine that cleared the lock may not have released it yet
+		l.hold.Lost() // the goroutine that cleared the lock may not have released it yet; a TryLock waits for that
 	case after == phaseClosed: // held before
 		l.release(releaseMode{keepUntil: l.minHoldEnd()})
 	case after == phaseReleased: // unlocked before
@@ -181,11 +181,7 @@ func (l *Lock) release(how releaseMode) {
 	now := l.cfg.clock.Now()
 	defer l.hold.Released(now, how.silent) // gives the turn, also if a callback panics
 	decided := func(subscribers int64, err error) {
-		switch {
-		case !how.keepUntil.IsZero():
-			// Keep publishes nothing. The message makes the waiters of other Lockers see the new, shorter TTL.
-			(*queuedLock)(l).Publish()
-		case !how.silent:
+		if !how.silent && how.keepUntil.IsZero() {
 			l.hold.Published(int(subscribers), now)
 		}
 		if how.done != nil {

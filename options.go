@@ -50,10 +50,11 @@ func WithMaxHold(d time.Duration) LockOption {
 
 // WithMinHold makes the name stay taken until d plus its drift after the lock was acquired, even if it is unlocked
 // before. So a job that runs once per period on many machines runs once, even if it ends early and the machines' clocks
-// differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and
-// no release is published; [HeldError].Retry says when the time ends. Retry is 0 after a TryLock of a mutex on one name
-// without fencing, since a plain SET NX PX does not report the TTL. After the Unlock the masters keep the name by their
-// own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
+// differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and a
+// message tells waiters the shorter time; [HeldError].Retry says when the time ends. Retry is 0 after a TryLock of a
+// mutex on one name without fencing, since a plain SET NX PX does not report the TTL. After the Unlock the masters keep
+// the name by their own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an
+// Unlock. Default 0.
 //
 // A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
 // the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
@@ -81,8 +82,7 @@ func WithMinHold(d time.Duration) LockOption {
 // With WithoutHandOver, or where a mutex cannot be handed over, the Locker still prefers its own callers: while one of
 // them waits, it does not publish the release, so that this caller asks the masters before other processes do. The same
 // time limit applies. There is no such preference for a mutex with a minimum hold, a reader, a writer, a reentrant lock
-// or a permit: their releases are published at once, except that no release is published while a minimum hold keeps the
-// name (see [WithMinHold]).
+// or a permit: their releases are published at once.
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })
 }
@@ -95,8 +95,9 @@ func WithFencing() LockOption {
 }
 
 // WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock]. A release message
-// ends the backoff early. Default 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock
-// notices their releases sooner, and asks the masters more often. Each bound is at most an hour.
+// ends the backoff early. Callers that wait for one lock in one Locker follow the bounds of the first of them. Default
+// 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock notices their releases sooner, and asks
+// the masters more often. Each bound is at most an hour.
 func WithRetry(least, most time.Duration) LockOption {
 	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
 }

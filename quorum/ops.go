@@ -26,7 +26,7 @@ type Ops interface {
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
 	// announce is false for a silent release, and for that of a failed acquire that kept nobody out.
 	Release(announce bool) *wire.Op
-	// Keep replaces the token by one that no lease has, and that expires after rest. If the node has that one already,
-	// Keep does not change it.
+	// Keep replaces the token by one that no lease has, and that expires after rest, and publishes a release message, as
+	// Release does. If the node has the other token already, Keep does nothing.
 	Keep(rest time.Duration) *wire.Op
 }

@@ -165,7 +165,7 @@ func permitSteps() map[string]step {
 			vote: inspected(wantState{kind: "semaphore", fence: 7, holds: entries{holdToken: short, otherToken: long}}),
 		},
 		"permit: keep": {
-			given: holding(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second), vote: one,
+			given: holding(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second), vote: one, said: 1,
 			then: holding(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, inSlot2: short}).is,
 		},
 	}
@@ -195,14 +195,14 @@ func keepSteps() map[string]step {
 	m := mutexOps(lockName, lockToken, lockTTL)
 	all := map[string]step{
 		"mutex: keep": {
-			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest), vote: one, said: 1,
 			then: func(t *testing.T, s *server) {
 				assert.Equal(t, "min-hold:"+lockToken, s.do(t, "get", lockName))
 				near(t, s, rest)
 			},
 		},
 		"mutex: keep: no TTL": {
-			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest), vote: one, said: 1,
 			then: func(t *testing.T, s *server) { near(t, s, rest) },
 		},
 		"mutex: keep: repeated": {
@@ -217,7 +217,7 @@ func keepSteps() map[string]step {
 	for _, k := range entryKinds() {
 		ops := entryClaim(k, holdToken, false).Ops()
 		kept := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest}}
-		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, then: kept.is}
+		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, said: 1, then: kept.is}
 		all[k+": keep: repeated"] = step{given: kept.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
 	}
 	return all

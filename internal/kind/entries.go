@@ -48,8 +48,9 @@ func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + 
 
 // keep returns the operation that replaces a hold by the entry kept, which ends after rest.
 func (c *Claim) keep(rest time.Duration, kept, hold string) *wire.Op {
+	name := c.Target.Names[0]
 	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1],
-		rest.Milliseconds(), kept, hold).About(c.Target.Names[0]).From(c.Origin)
+		rest.Milliseconds(), kept, hold, Channel(name)).About(name).From(c.Origin)
 }
 
 func (e entries) probe(intentTTL time.Duration) *wire.Op {

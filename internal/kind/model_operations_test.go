@@ -146,11 +146,15 @@ func (m *model) stay(c claim, rest time.Duration) answer {
 		case held && !stays:
 			delete(r.holds, c.Token)
 			m.hold(kept, r)
+			a.said++
 		case stays:
 			delete(r.holds, c.Token)
 		default:
-			a = answer{}
+			a.granted, a.number = false, 0
 		}
+	}
+	if a.granted && a.said > 0 {
+		a.number++
 	}
 	return a
 }

@@ -67,8 +67,11 @@ func (p plainKey) releaseAll(announce bool) *wire.Op {
 }
 
 func (p plainKey) Keep(rest time.Duration) *wire.Op {
-	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names,
-		p.Token, rest.Milliseconds(), KeptToken(p.Token)).About(p.Target.Title()).From(p.Origin)
+	args := []any{p.Token, rest.Milliseconds(), KeptToken(p.Token)}
+	for _, name := range p.Target.Names {
+		args = append(args, Channel(name))
+	}
+	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names, args...).About(p.Target.Title()).From(p.Origin)
 }
 
 func (p plainKey) probe(intentTTL time.Duration) *wire.Op {

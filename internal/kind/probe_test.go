@@ -190,7 +190,11 @@ func TestWhichKindsHandOverAndWhichOverlap(t *testing.T) {
 
 func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
 	t.Parallel()
-	for announce, want := range map[bool][]string{true: {"a", "b"}, false: nil} {
+	ops := claim{Kind: kind.Mutex.Name, Names: []string{"a", "b"}, Token: lockToken, TTL: lockTTL}.Ops()
+	both := []string{"a", "b"}
+	for release, want := range map[*wire.Op][]string{
+		ops.Release(true): both, ops.Release(false): nil, ops.Keep(time.Minute): both,
+	} {
 		virtual().with(t, func(t *testing.T, s *server) {
 			sub := s.client.Subscribe(t.Context(), kind.Channel("a"), kind.Channel("b"))
 			defer sub.Close()
@@ -198,9 +202,8 @@ func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
 				_, err := sub.Receive(t.Context())
 				assert.NoError(t, err)
 			}
-			c := claim{Kind: kind.Mutex.Name, Names: []string{"a", "b"}, Token: lockToken, TTL: lockTTL}
-			assert.True(t, s.grants(t, c.Ops().Acquire()))
-			assert.True(t, s.grants(t, c.Ops().Release(announce)))
+			assert.True(t, s.grants(t, ops.Acquire()))
+			assert.True(t, s.grants(t, release))
 			s.do(t, "publish", kind.Channel("b"), "end")
 			var channels []string
 			for {
@@ -218,16 +221,18 @@ func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
 func TestAReleaseThatCannotBePublished(t *testing.T) {
 	t.Parallel()
 	for _, k := range allKinds() {
-		for _, announce := range []bool{true, false} {
+		ops := entryClaim(k, holdToken, false).Ops()
+		for op, publishes := range map[*wire.Op]bool{
+			ops.Release(true): true, ops.Release(false): false, ops.Keep(time.Minute): true,
+		} {
 			virtual().with(t, func(t *testing.T, s *server) {
-				ops := entryClaim(k, holdToken, false).Ops()
 				assert.True(t, s.grants(t, ops.Acquire()))
 				s.master.Reply("NOPERM this user has no permissions to run the 'publish' command", "PUBLISH")
 				before := s.master.CountNested("PUBLISH")
-				v := s.ask(t, ops.Release(announce))
+				v := s.ask(t, op)
 				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
 				assert.EqualValues(t, 1, v.Number, "no subscriber received it")
-				assert.Equal(t, announce, s.master.CountNested("PUBLISH") > before)
+				assert.Equal(t, publishes, s.master.CountNested("PUBLISH") > before)
 			})
 		}
 	}

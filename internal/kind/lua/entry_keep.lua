@@ -1,8 +1,9 @@
 -- Releases a hold with an entry, of a lock that must stay taken for some time: the entry is replaced by another one,
--- which expires after that time. (See mutex_keep.)
+-- which expires after that time. Publishes the release, as mutex_keep does.
 --   KEYS[1]  the name
 --   ARGV[1]  the time in milliseconds    ARGV[2]  the other entry    ARGV[3]  the hold's entry
--- Returns 1: the name has the other entry. 0: it had neither.
+--   ARGV[4]  the channel on which to publish
+-- Returns 1 plus the number of subscribers that received the message: the name has the other entry. 0: it had neither.
 local now = clock()
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'zset' then
 	return 0
@@ -17,6 +18,6 @@ if kept then
 	return 1
 elseif held then
 	put(KEYS[1], ARGV[2], now, ARGV[1])
-	return 1
+	return 1 + (tonumber(redis.pcall('PUBLISH', ARGV[4], '')) or 0)
 end
 return 0
