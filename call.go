@@ -31,10 +31,12 @@ type call struct {
 	backoff       contention.Backoff
 	failures      quorum.PermanentFailures
 	attempts      int   // so far
-	reason        error // why the call waits, as the last attempt in its queue or a probe found; nil: unknown
 	deniedByFirst bool  // the first master denied the last attempt, so that no other was asked
 	likelySlots   []int // the free slots of a semaphore, by the latest probe
 	intent        intent
+	// reason is why the call waits: the error of the last attempt in its queue, or the holder that a probe found; nil:
+	// unknown.
+	reason error
 }
 
 // attemptResult is the result of an attempt.
@@ -45,7 +47,7 @@ type attemptResult struct {
 	final  bool                // the call must return err instead of trying again
 }
 
-// startCall makes a call and counts it. The caller traces its start, so that a hook that panics ends the call.
+// startCall makes a call and counts it. It calls no hook. The caller does, after it has deferred the end of the call.
 func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try bool) *call {
 	c := &call{
 		locker: l, ctx: ctx, cfg: cfg, target: t, try: try, id: l.activity.start(t.Kind), began: cfg.clock.Now(),
@@ -71,11 +73,11 @@ func (c *call) run() (lock *Lock, err error) {
 	defer func() { c.leave(lock) }() // deferred, as all cleanup, because a callback may panic
 	oneFirst := false                // the next attempt asks one master before the others
 	for {
-		next, delayed, err := c.await()
+		next, yielded, err := c.await()
 		if err != nil {
 			return nil, err
 		}
-		oneFirst = oneFirst || delayed // others may be asking, too
+		oneFirst = oneFirst || yielded // others may be asking, too
 		switch next.Action {
 		case waitqueue.Fail:
 			return nil, next.Err
@@ -111,16 +113,16 @@ func (c *call) join() {
 	})
 }
 
-// await waits until the queue's instruction is not Wait, and returns it. delayed reports whether an instruction named a
-// delay.
-func (c *call) await() (next waitqueue.Instruction, delayed bool, err error) {
+// await waits until the queue's instruction is not Wait, and returns it. yielded reports whether the caller had to let
+// other processes ask first.
+func (c *call) await() (next waitqueue.Instruction, yielded bool, err error) {
 	for {
 		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
-			return next, delayed, nil
+			return next, yielded, nil
 		}
-		delayed = delayed || next.After > 0
+		yielded = yielded || next.After > 0
 		if err = c.sleep(next.After); err != nil {
-			return next, delayed, err
+			return next, yielded, err
 		}
 	}
 }
@@ -176,8 +178,12 @@ func (c *call) attempt(slot int, oneFirst bool) attemptResult {
 	}
 	lock := c.newLock(claim, lease)
 	c.waiter.Granted(&lock.hold, asked, now)
-	lock, err = c.deliver(lock, now)
-	return attemptResult{lock: lock, err: err, final: err != nil}
+	if l.isEnding() {
+		lock.close()
+		return attemptResult{err: ErrClosed, final: true}
+	}
+	c.deliver(lock, now)
+	return attemptResult{lock: lock}
 }
 
 // attemptFailed records why an attempt failed, and returns its result.
@@ -217,8 +223,8 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
-// probeAndPause finds out who holds the lock, after an attempt that failed with err, and waits until the next one. It
-// reports whether that one asks one master first: the plan knows whether the first master can be relied on.
+// probeAndPause finds out who holds the lock, after an attempt that failed with err, and waits until the next one.
+// oneFirst reports whether the next attempt asks one master first; after denials by that master alone it may not.
 func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
 	c.reason = cmp.Or(err, c.reason)
 	plan, err := c.nextPlan()
@@ -258,6 +264,9 @@ func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {
 
 // inherit returns a Lock that takes over the lease of from.
 func (c *call) inherit(from *Lock) (*Lock, error) {
+	if c.locker.isEnding() {
+		return nil, ErrClosed // leave releases from
+	}
 	claim := from.claim
 	if c.origin != nil {
 		own := *claim // the old lock still uses its own
@@ -268,28 +277,21 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	lock := c.newLock(claim, from.lease)
 	c.waiter.Inherited(&lock.hold)
 	from.transition(change{event: eventHandOver})
-	started, err := c.deliver(lock, c.cfg.clock.Now())
-	from.setSuccessor(started)
-	if err != nil {
-		return nil, err
+	c.deliver(lock, c.cfg.clock.Now())
+	from.setSuccessor(lock)
+	// An extension that ended before setSuccessor reported the loss to from, which ignored it because it had ended.
+	if lock.lease.Gone() {
+		lock.gone()
 	}
-	if started.lease.Gone() { // an extension may have found this before setSuccessor; from had ended, and ignored it
-		started.gone()
-	}
-	return started, nil
+	return lock, nil
 }
 
-// deliver returns an acquired lock for the caller and starts its keepalive. Waiter.Granted or Waiter.Inherited must
+// deliver reports an acquired lock and starts its keepalive. Waiter.Granted or Waiter.Inherited must
 // come before it: once the keepalive runs, the lock may end at any moment.
-func (c *call) deliver(lock *Lock, now time.Time) (*Lock, error) {
-	if c.locker.isEnding() {
-		lock.close()
-		return nil, ErrClosed
-	}
+func (c *call) deliver(lock *Lock, now time.Time) {
 	lock.heldSince = max(1, now.Sub(c.locker.opened))
 	c.report(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})
 	lock.startKeepalive()
-	return lock, nil
 }
 
 // leave ends the call. Without a lock to return, it first leaves the queue, and then releases a lock that was acquired

@@ -21,7 +21,7 @@ func (l *Lock) handOverOrRelease() error {
 	return releaseError(<-done) // arrives within two node timeouts
 }
 
-// setSuccessor records the Lock that has the lease now; nil if the Locker was closed before it was delivered.
+// setSuccessor records the Lock that has the lease now.
 func (l *Lock) setSuccessor(successor *Lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

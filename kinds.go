@@ -69,7 +69,8 @@ type Semaphore struct {
 func (l *Locker) Semaphore(name string, n int) *Semaphore { return &Semaphore{l, name, n} }
 
 // Acquire acquires a permit, and waits for it until ctx ends, as [Locker.Lock] does. Callers of one Locker get permits
-// in the order of their calls. While callers of several Lockers wait, each Locker takes an equal share of the slots
+// in the order of their calls, except that a caller whose request is under way when a permit is handed over is passed
+// over. While callers of several Lockers wait, each Locker takes an equal share of the slots
 // without yielding to the others. [Lock.Unlock] releases the permit.
 func (s *Semaphore) Acquire(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return s.locker.lock(ctx, s.target(), false, opts)
@@ -104,12 +105,13 @@ type Reentrant struct {
 func (l *Locker) Reentrant(name, owner string) *Reentrant { return &Reentrant{l, name, owner} }
 
 // Lock acquires a hold, as [Locker.Lock] does. It waits for every other holder of the name, but not for holds of the
-// same owner.
+// same owner. A call first asks the masters once without waiting for its turn, because its owner may hold the lock; so
+// it may get the lock before callers of other owners that wait.
 func (r *Reentrant) Lock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return r.locker.lock(ctx, r.target(), false, opts)
 }
 
-// TryLock acquires a hold, as [Locker.TryLock] does.
+// TryLock acquires a hold, as [Locker.TryLock] does. Like Lock, it does not wait for its turn.
 func (r *Reentrant) TryLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return r.locker.lock(ctx, r.target(), true, opts)
 }

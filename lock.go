@@ -95,14 +95,14 @@ func (l *Lock) Until() time.Time {
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := l.rareOrNew()
-	if d.ctx == nil {
-		d.ctx, d.cancel = context.WithCancelCause(context.WithValue(l.base, lockKey{}, l))
+	r := l.rareOrNew()
+	if r.ctx == nil {
+		r.ctx, r.cancel = context.WithCancelCause(context.WithValue(l.base, lockKey{}, l))
 		if l.err != nil {
-			d.cancel(l.err)
+			r.cancel(l.err)
 		}
 	}
-	return d.ctx
+	return r.ctx
 }
 
 // Err returns nil while the lock is held, and then an error that matches [ErrLost], [ErrReleased] or [ErrClosed]. It

@@ -47,6 +47,7 @@ func (c *call) noteAttempt(took time.Duration, err error) {
 	}
 	var denied *quorum.DeniedError
 	switch {
+	case errors.Is(err, quorum.ErrTooLate): // because of WithMaxHold perhaps, or of a pause of this process
 	case errors.Is(err, ErrNoQuorum):
 		if !c.try {
 			l.noteOutage(took, c.cfg.retryMax, err)

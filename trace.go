@@ -25,7 +25,8 @@ import (
 type Trace struct {
 	// AcquireStart is called when a call begins to acquire a lock.
 	AcquireStart func(context.Context, AcquireStartEvent)
-	// Waiting is called when an attempt of a waiting call failed, before the call waits.
+	// Waiting is called when an attempt of a waiting call failed, before the call pauses until the next one. Of the calls
+	// that wait in one queue only one pauses; the others wait for it and have no event.
 	Waiting func(context.Context, WaitingEvent)
 	// AcquireEnd is called when a call that acquires a lock ends, with or without the lock.
 	AcquireEnd func(context.Context, AcquireEndEvent)

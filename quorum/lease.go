@@ -58,7 +58,7 @@ func (t *Terms) request(op *wire.Op) *wire.Request {
 }
 
 // Lease is a token that the nodes were asked to store. Acquire returns it if a majority did. It ends when it is
-// released, or at until. If a majority lost the token, it is for the caller to end it. A process may hold many leases,
+// released, or at until. If a majority lost the token, the caller must end the lease. A process may hold many leases,
 // so a Lease is small.
 type Lease struct {
 	q     *Quorum
@@ -66,7 +66,7 @@ type Lease struct {
 	begun time.Duration // when the acquire began, since Quorum.made
 	fence int64         // 0: none
 
-	gaveUp bool // the caller of Acquire did not wait for a majority; not changed after the release began
+	gaveUp bool // the caller's context ended before the round was decided; written before the release begins
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
@@ -144,7 +144,7 @@ func (l *Lease) begunAt() time.Time { return l.q.made.Add(l.begun) }
 // checkValidity returns an error if no validity is left of a lease that was just granted.
 func (l *Lease) checkValidity() error {
 	if !l.q.cfg.Clock.Now().Before(l.deadline(l.begunAt())) {
-		return noQuorum(errTooLate)
+		return noQuorum(ErrTooLate)
 	}
 	return nil
 }
@@ -165,8 +165,8 @@ func (l *Lease) beginCall(index int, c *wire.Call, change func(*keyState)) {
 	change(s)
 }
 
-// recordVote records a vote with change, and returns the vote that counts. asked is when the node was asked. A key that
-// an extension restored extends the reservation here; a grant does in reserve, where the tally has found duplicates.
+// recordVote records a vote with change, and returns the vote that counts. asked is when the node was asked. A
+// restored key extends the reservation here. A grant does so in reserve, after the tally has looked for duplicates.
 func (l *Lease) recordVote(
 	index int, v wire.Vote, asked time.Time, change func(*keyState, wire.Vote),
 ) wire.Vote {

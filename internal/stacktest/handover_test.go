@@ -118,6 +118,26 @@ func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	}
 }
 
+// A lock that was handed over is returned, also if its Locker begins to close meanwhile.
+func TestTheNextHolderGetsTheLockOfALockerThatCloses(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var l *redlock.Locker
+		l = w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+				if e.Outcome == redlock.OutcomeHandedOver {
+					go func() { _ = l.Close() }()
+					<-l.Closed()
+				}
+			},
+		}))
+		first, out := withWaiter(t, w, l, nil, nil)
+		unlock(t, first)
+		second := granted(t, out, time.Second)
+		synctest.Wait()
+		require.ErrorIs(t, second.Err(), redlock.ErrClosed)
+	})
+}
+
 // The process that has just released is first at the masters: without the cooldown it would have the name again before
 // any process that waits has learned that it is free.
 func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {

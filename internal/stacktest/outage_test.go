@@ -115,6 +115,18 @@ func TestALongPauseBeginsNoOutage(t *testing.T) {
 	})
 }
 
+// Nor does a lock that is over when the masters have granted it.
+func TestAMaxHoldThatIsTooShortIsNoOutage(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		each(w.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, 0) })
+		_, err := l.Lock(within(t, 10*time.Second), "x", redlock.WithMaxHold(time.Millisecond))
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Empty(t, log.lines(waitsForMajority))
+	})
+}
+
 // outlasts freezes a majority. A Lock waits for it and gives up after d.
 func (w *world) outlasts(t *testing.T, l *redlock.Locker, d time.Duration) {
 	t.Helper()
