@@ -96,8 +96,8 @@ func WithFencing() LockOption {
 
 // WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock]. A release message
 // ends the backoff early. Callers that wait for one lock in one Locker follow the bounds of the first of them. Default
-// 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock notices their releases sooner, and asks
-// the masters more often. Each bound is at most an hour.
+// 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock notices their releases sooner, and
+// asks the masters more often. Each bound is at most an hour.
 func WithRetry(least, most time.Duration) LockOption {
 	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
 }

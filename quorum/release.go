@@ -48,9 +48,9 @@ func (l *Lease) mayBlock() bool {
 }
 
 // Keep ends the lease at once, like Release, but its names stay taken until the given time, under a token that no lease
-// has. The release messages make waiters see the new TTL. The result is nil only if a majority keeps them; unlike in Release, a denial does not count. The grant
-// of a server within its restart window counts as it does for Extend. A node that executes Keep late keeps the
-// names for that much longer.
+// has. The release messages make waiters see the new TTL. The result is nil only if a majority keeps them; unlike in
+// Release, a denial does not count. The grant of a server within its restart window counts as it does for Extend. A
+// node that executes Keep late keeps the names for that much longer.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	rest := max(time.Millisecond, until.Sub(l.q.cfg.Clock.Now()))
 	rest = (rest + time.Millisecond - 1).Truncate(time.Millisecond) // rounded up

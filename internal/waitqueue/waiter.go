@@ -20,7 +20,7 @@ type Waiter struct {
 	waitUntil time.Time // yielding, pausing: when that is over
 	err       error     // of a TryLock that failed
 	from      Lock      // given: the lock whose lease it was given
-	cohort    cohort    // the one that this caller continues, by the lease that it inherits or by its next grant; zero: none
+	cohort    cohort    // the one that it continues, by the lease that it inherits or by its next grant; zero: none
 	slot      int       // of a semaphore: the slot that it asks for or inherits; 0: none
 	links     links     // in queue.callers
 }

@@ -75,9 +75,9 @@ type Request struct {
 	Policy  Policy
 }
 
-// asksOutOfTurn reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may hold
-// it already, perhaps in another process; after a caller of another owner it would wait for its own release. The TryLock
-// of a reader overtakes no other caller, since readers do not exclude each other.
+// asksOutOfTurn reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may
+// hold it already, perhaps in another process; after a caller of another owner it would wait for its own release. The
+// TryLock of a reader overtakes no other caller, since readers do not exclude each other.
 func (r *Request) asksOutOfTurn() bool { return r.Owner != "" || (r.Try && r.Width == Unbounded) }
 
 // queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete
