@@ -301,6 +301,7 @@ func run(args, env []string) (*process, error) {
 }
 
 func (p *process) kill() error {
+	killChildren(p.pid)
 	err := p.cmd.Process.Kill()
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
