@@ -39,7 +39,7 @@ func (t *Telemetry) observe(stats func() redlock.Stats) (metric.Registration, er
 	i := &instruments{meter: t.meter}
 	held := i.gauge("redlock.held", "Locks that are held now.")
 	waiting := i.gauge("redlock.waiting", "Acquisitions in progress.")
-	state := i.gauge("redlock.node.state", "1 for the present state of a master.")
+	state := i.gauge("redlock.node.state", "1 for the present state of a master, 0 for the others.")
 	votes := i.counter("redlock.node.votes", "Votes of a master, over all operations.")
 	requests := i.counter("redlock.node.requests", "Requests that were written.")
 	batches := i.counter("redlock.node.batches", "Batches of requests that were written.")
@@ -61,7 +61,15 @@ func (t *Telemetry) observe(stats func() redlock.Stats) (metric.Registration, er
 			node := func(more ...attribute.KeyValue) metric.ObserveOption {
 				return metric.WithAttributes(append(more, keyNode.String(n.Node))...)
 			}
-			o.ObserveInt64(state, 1, node(keyState.String(string(n.State))))
+			for _, s := range []redlock.State{
+				redlock.NodeVoting, redlock.NodeRestarting, redlock.NodeSuspect, redlock.NodeBarred, redlock.NodeUnknown,
+			} {
+				present := int64(0)
+				if s == n.State {
+					present = 1
+				}
+				o.ObserveInt64(state, present, node(keyState.String(string(s))))
+			}
 			for verdict, count := range map[string]int64{
 				"granted": n.Granted, "denied": n.Denied, "failed": n.Failed, "unknown": n.Unknown,
 			} {

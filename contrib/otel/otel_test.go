@@ -48,12 +48,18 @@ func TestTheMetricsReportEveryNumber(t *testing.T) {
 			},
 			Nodes: []redlock.NodeStats{master("a:1", state, 10, f), master("b:2", redlock.NodeSuspect, 30, f)},
 		}
+		states := numbers{}
+		for _, node := range []string{"a:1", "b:2"} {
+			for _, one := range []string{"voting", "restarting", "suspect", "barred", "unknown"} {
+				states["node="+node+" state="+one] = 0
+			}
+		}
+		states["node=a:1 state="+string(state)], states["node=b:2 state=suspect"] = 1, 1
 		nodes := func(a, b int64) numbers { return numbers{"node=a:1": a * f, "node=b:2": b * f} }
 		o.assertMetrics(t,
 			gauge("redlock.held", "Locks that are held now.", numbers{"kind=mutex": f, "kind=reader": 3 * f}),
 			gauge("redlock.waiting", "Acquisitions in progress.", numbers{"kind=mutex": 2 * f, "kind=reader": 4 * f}),
-			gauge("redlock.node.state", "1 for the present state of a master.",
-				numbers{"node=a:1 state=" + string(state): 1, "node=b:2 state=suspect": 1}),
+			gauge("redlock.node.state", "1 for the present state of a master, 0 for the others.", states),
 			counter("redlock.node.votes", "Votes of a master, over all operations.", numbers{
 				"node=a:1 verdict=granted": 11 * f, "node=a:1 verdict=denied": 12 * f,
 				"node=a:1 verdict=failed": 13 * f, "node=a:1 verdict=unknown": 14 * f,
