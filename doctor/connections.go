@@ -39,9 +39,10 @@ var connectionRules = []rule{
 	},
 	{
 		id: RejectedConnections, title: "has rejected connections", severity: Warning,
-		when:  "`rejected_connections` is above 0",
-		why:   "Since it started, maxclients kept clients from connecting.",
-		fix:   "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
+		when: "`rejected_connections` is above 0",
+		why:  "Since it started, maxclients kept clients from connecting.",
+		fix: "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise " +
+			"ulimit -n); afterwards `CONFIG RESETSTAT`",
 		check: counted("rejected_connections"),
 	},
 	{

@@ -98,9 +98,10 @@ const fullSpan = 10 * time.Second
 func WithSpan(d time.Duration) Option { return func(s *settings) { s.span = d } }
 
 // Examine examines the masters of a Locker in parallel. It takes the span ([WithSpan]) and about six round trips to the
-// most distant master; a master that does not answer takes up to 3 s more. Examine uses connections of its own, up to
-// three at a time to each master, and does not disturb the Locker. On each master it acquires and releases locks of all
-// kinds on one scratch name that begins with "redlock:doctor:"; it changes nothing else.
+// most distant master; a master that does not answer takes up to 3 s more, and one that falls silent later about 7 s.
+// Examine uses connections of its own, up to three at a time to each master, and does not disturb the Locker. On each
+// master it acquires and releases locks of all kinds on one scratch name that begins with "redlock:doctor:"; it changes
+// nothing else.
 //
 // A finding lists the commands that a master refused. If fewer than a majority of the masters could be examined,
 // Examine returns the report and an error that matches [redlock.ErrNoQuorum]. With any other error the report is empty:

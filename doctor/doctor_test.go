@@ -97,6 +97,17 @@ func TestExamineWithoutAMajority(t *testing.T) {
 	assert.NotContains(t, report.Findings[0].Why, "s3cret")
 }
 
+// A wrapped Cluster votes, but its servers are not examined.
+func TestAWrappedCluster(t *testing.T) {
+	t.Parallel()
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	report, err := examined(doctor.Examine(t.Context(), wrap(t, c), doctor.WithSpan(span)))
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	assert.Contains(t, one(t, report, "not examined").Why, "it is a Cluster that serves as one master")
+	assert.Zero(t, report.Summary.Dangers, "%v", report)
+}
+
 func TestExamineEndsWithItsContextAndItsLocker(t *testing.T) {
 	t.Parallel()
 	server := redisproc.ForTest(t, 1)[0]

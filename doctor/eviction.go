@@ -38,7 +38,7 @@ var evictionRules = []rule{
 		id: EvictedKeys, title: "has evicted keys", severity: Warning,
 		when: "`evicted_keys` is above 0",
 		why:  "Since it started, or since CONFIG RESETSTAT, it was full and deleted keys, perhaps locks.",
-		fix:  fixEviction, check: counted("evicted_keys"),
+		fix:  fixEviction + "; afterwards `CONFIG RESETSTAT`", check: counted("evicted_keys"),
 	},
 	{
 		id: AlmostFull, title: "memory is almost full", severity: Warning,

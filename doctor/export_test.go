@@ -60,7 +60,7 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 func Endless(names ...string) []string {
 	var k keys
 	for _, name := range names {
-		k.addLock(candidate{name, keyEndless, "string"})
+		k.addLock(candidate{name, keyEndless, "string"}, &k.likeLock)
 	}
 	return k.endless
 }

@@ -65,12 +65,18 @@ type outage struct {
 
 // keys is what an examination observed of a master's keys.
 type keys struct {
-	seen       int
-	more       bool     // there are keys that were not looked at
-	endless    []string // keys that look like locks and have no TTL, each once
-	listed     map[string]bool
-	longest    time.Duration
-	longestKey string // the lock with the longest TTL
+	seen    int
+	more    bool     // there are keys that were not looked at
+	endless []string // keys that look like locks and have no TTL, each once
+	listed  map[string]bool
+	// The one with the longest TTL: of locks, and of strings, which another program may have written.
+	lock, likeLock timedKey
+}
+
+// timedKey is a key and the TTL that it has left.
+type timedKey struct {
+	name string
+	left time.Duration
 }
 
 // host is what an examination observed of this host.

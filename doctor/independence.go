@@ -19,7 +19,7 @@ var independenceRules = []rule{
 	{
 		id: SharesHost, title: "shares a host", severity: Warning,
 		when: "equal resolved address; equal `laddr` in `CLIENT INFO` that is no loopback address; or all on this host",
-		why:  "Masters on one host fail together. (Hosts with container networks may have equal internal addresses.)",
+		why:  "Masters on one host fail together. (Tunnels that end on one host, and container networks, may only look so.)",
 		fix:  "move all but one of them to other hosts",
 		check: func(e *exam) []hit {
 			hits := sharedValues(e, e.hostOf, "resolved address %s")

@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-var errCluster = errors.New("it is a Cluster that serves as one master, which is not examined: " +
-	"examine its servers by their own URLs")
+// errCluster is why a wrapped Cluster, which answers and votes, was not examined.
+var errCluster = errors.New("it is a Cluster that serves as one master")
 
 // observe examines one master for a little longer than the span.
 func observe(ctx context.Context, n *wire.Node, d seam.Deployment, span time.Duration) *master {

@@ -34,7 +34,7 @@ var persistenceRules = []rule{
 		id: WaitsForDisk, title: "waits for its disk", severity: Warning,
 		when:  "`aof_delayed_fsync` is above 0",
 		why:   "A sync of the AOF took so long that the server waited for it, and answered no request meanwhile.",
-		fix:   "use a faster disk; or no AOF, with the restart guard",
+		fix:   "use a faster disk; or no AOF, with the restart guard; afterwards `CONFIG RESETSTAT`",
 		check: counted("aof_delayed_fsync"),
 	},
 	{

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -14,7 +15,7 @@ var reachRules = []rule{
 		why:  "It cannot vote, so fewer of the other masters may fail.",
 		check: func(e *exam) (hits []hit) {
 			for _, m := range e.masters {
-				if m.failure != nil {
+				if m.failure != nil && !errors.Is(m.failure, errCluster) {
 					text := m.failure.Error()
 					fix := cmp.Or(m.fixFor(text),
 						"`redlock status`; check the address, the password, the network, and the log of the server")
@@ -26,18 +27,16 @@ var reachRules = []rule{
 	},
 	{
 		id: NotExamined, title: "not examined", severity: Note,
-		when: "the server refused a question: CONFIG on managed services, the rights of the user",
-		why:  "What these commands would have shown is unknown.",
-		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
-			fix = "nothing, if a managed service hides these commands; otherwise remove their rename-command from redis.conf"
-			for _, r := range m.refused {
-				if reasonFor(r.err) == forbiddenCommand {
-					fix = "run redlock doctor once as a user who may ask this: `ACL SETUSER doctor on >PASSWORD ~* &* +@all " +
-						"-@dangerous +info +config|get +client +slowlog +latency +acl|whoami`"
+		when: "the server refused a question: CONFIG on managed services, the rights of the user; or it is a wrapped Cluster",
+		why:  "What the answers would have shown is unknown.",
+		check: func(e *exam) (hits []hit) {
+			for _, m := range e.masters {
+				if errors.Is(m.failure, errCluster) {
+					hits = append(hits, hit{nodes: []string{m.name}, observed: m.failure.Error(), fix: "nothing"})
 				}
 			}
-			return m.described(m.refused), fix
-		}),
+			return append(hits, eachFix(refusedQuestions)(e)...)
+		},
 	},
 	{
 		id: SomeKeysSkipped, title: "not all keys were looked at", severity: Note,
@@ -55,6 +54,18 @@ var reachRules = []rule{
 		fix:   "none is needed to develop; in production use redis-server, on separate hosts",
 		check: each(func(_ *exam, m *master) string { return ifSo(m.develops(), "server_name is "+m.info["server_name"]) }),
 	},
+}
+
+// refusedQuestions returns which questions a master refused.
+func refusedQuestions(_ *exam, m *master) (observed, fix string) {
+	fix = "nothing, if a managed service hides these commands; otherwise remove their rename-command from redis.conf"
+	for _, r := range m.refused {
+		if reasonFor(r.err) == forbiddenCommand {
+			fix = "run redlock doctor once as a user who may ask this: `ACL SETUSER doctor on >PASSWORD ~* &* +@all " +
+				"-@dangerous +info +config|get +client +slowlog +latency +acl|whoami`"
+		}
+	}
+	return m.described(m.refused), fix
 }
 
 // fixes has what to do about an error of a connection or of a command of a lock, by a part of its text.

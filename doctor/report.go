@@ -31,12 +31,14 @@ func (e *exam) report() Report {
 	return r
 }
 
-// groups returns the hits of a rule. It joins those of single masters that have the same fix.
+// groups returns the hits of a rule. It joins those of single masters that have the same fix and severity.
 func (r rule) groups(e *exam) (all [][]hit) {
 	for _, h := range r.check(e) {
 		i := -1
 		if len(h.nodes) == 1 {
-			i = slices.IndexFunc(all, func(g []hit) bool { return len(g[0].nodes) == 1 && g[0].fix == h.fix })
+			i = slices.IndexFunc(all, func(g []hit) bool {
+				return len(g[0].nodes) == 1 && g[0].fix == h.fix && g[0].severity == h.severity
+			})
 		}
 		if i < 0 {
 			i, all = len(all), append(all, nil)
@@ -51,7 +53,7 @@ var command = regexp.MustCompile("`([^`]*)`")
 
 // finding returns the finding for hits that have the same fix.
 func (r rule) finding(hits []hit) Finding {
-	f := Finding{ID: r.id, Severity: r.severity, Nodes: []string{}, Title: r.title, Commands: []string{}}
+	f := Finding{ID: r.id, Severity: cmp.Or(hits[0].severity, r.severity), Nodes: []string{}, Title: r.title, Commands: []string{}}
 	for _, h := range hits {
 		f.Nodes = append(f.Nodes, h.nodes...)
 	}

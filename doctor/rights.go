@@ -31,9 +31,8 @@ var rightRules = []rule{
 	},
 	{
 		id: MissingKeyPattern, title: "the right to a key is missing", severity: Danger,
-		when: "the user may not use keys that begin with `redlock:`, as the scratch name, fences and intents do; " +
-			"or no other keys",
-		why: "A lock needs a right to its name and, unless it is a mutex without fencing, to keys that begin with redlock:.",
+		when: "the user may not use keys that begin with `redlock:` (scratch name, fences, intents), or may use only those",
+		why:  "A lock needs a right to its name and, unless it is a mutex without fencing, to keys that begin with redlock:.",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			refused := m.refusedFor(forbiddenKey)
 			if len(refused) == 0 && m.noName() {
@@ -44,8 +43,8 @@ var rightRules = []rule{
 	},
 	{
 		id: UnknownNames, title: "the right to names is unknown", severity: Note,
-		when: "the user may not use each key, and `ACL GETUSER` says nothing or that the user has others than those that " +
-			"begin with `redlock:`",
+		when: "the user may not use every key, and `ACL GETUSER` is refused, or lists patterns besides those that begin with " +
+			"`redlock:`",
 		why: "A name that fits none of the patterns of the user cannot be locked.",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			if m.trial.names == nil || m.noName() || len(m.refusedFor(forbiddenKey)) > 0 {
@@ -75,26 +74,27 @@ var rightRules = []rule{
 	},
 	{
 		id: NoWakeup, title: "waiters are not woken", severity: Warning,
-		when: "`PUBLISH` or `SUBSCRIBE` fails; if only the channel of the scratch name is refused: the user has a right to " +
-			"no channel that begins with `redlock:`",
+		when: "`PUBLISH` or `SUBSCRIBE` fails; a refused channel counts only if the user has no right to any channel that " +
+			"begins with `redlock:`",
 		why: "Waiters in other processes notice a release only when they ask again, up to a second later.",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			var refused []refusal
-			unknown, channel := false, false
+			of := map[reason][]refusal{}
 			for _, r := range m.trial.messages {
 				c := reasonFor(r.err)
 				if c == forbiddenChannel && !m.noChannel() {
 					continue // it may have the right to others
 				}
-				unknown, channel, refused = unknown || c == unknownCommand, channel || c == forbiddenChannel, append(refused, r)
+				refused, of[c] = append(refused, r), append(of[c], r)
 			}
+			fix = "see its log, and what is between it and this host"
 			switch {
-			case unknown:
-				fix = renamed(refused)
-			case channel:
+			case of[unknownCommand] != nil:
+				fix = renamed(of[unknownCommand])
+			case of[forbiddenChannel] != nil:
 				fix = m.grant(nil, "&redlock:*")
-			default:
-				fix = m.grant(refused, "+")
+			case of[forbiddenCommand] != nil:
+				fix = m.grant(of[forbiddenCommand], "+")
 			}
 			return m.described(refused), fix
 		}),

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -16,7 +17,9 @@ import (
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/resp"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/testmain"
+	"github.com/redlock-go/redlock/node"
 )
 
 // rights are those of docs/masters.md, with all names.
@@ -146,6 +149,24 @@ func TestRightsAndTheirFixes(t *testing.T) {
 				assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
 			}
 		}
+	})
+}
+
+// No right helps against a proxy that does not know a command.
+func TestAProxyWithoutSubscriptions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		w.Master(0).Reply("ERR unsupported command", "SUBSCRIBE")
+		n, err := node.Open(w.Master(0).URL(), node.WithDialer(w.Dial))
+		require.NoError(t, err)
+		l, err := redlock.New([]*node.Node{n})
+		require.NoError(t, err)
+		defer l.Close()
+		found := one(t, reportOn(t, l, span), "waiters are not woken")
+		assert.Contains(t, found.Why, "subscribe: ERR unsupported command")
+		assert.Contains(t, found.Fix, "what is between it and this host")
+		assert.Empty(t, found.Commands)
 	})
 }
 

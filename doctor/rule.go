@@ -23,6 +23,7 @@ type hit struct {
 	nodes    []string // as in Finding
 	observed string   // what was observed, without a period
 	fix      string
+	severity Severity // 0: that of the rule
 }
 
 // rules returns all rules, in the order of docs/doctor.md.

@@ -115,17 +115,17 @@ func (k *keys) read(c candidate, value any) {
 	switch value := value.(type) {
 	case string:
 		if tokenForm.MatchString(value) {
-			k.addLock(c)
+			k.addLock(c, &k.likeLock)
 		}
 	case []any:
 		if len(value) == 1 && entryForm.MatchString(fmt.Sprint(value[0])) {
-			k.addLock(c)
+			k.addLock(c, &k.lock)
 		}
 	}
 }
 
-// addLock notes a lock.
-func (k *keys) addLock(c candidate) {
+// addLock notes a lock, or what looks like one.
+func (k *keys) addLock(c candidate, longest *timedKey) {
 	// SCAN may return a key twice while Redis moves its keys into a larger table.
 	if name := strconv.Quote(c.name); c.pttl == keyEndless && !k.listed[name] {
 		if k.listed == nil {
@@ -134,8 +134,8 @@ func (k *keys) addLock(c candidate) {
 		k.listed[name] = true
 		k.endless = append(k.endless, name)
 	}
-	if ttl := milliseconds(c.pttl); ttl > k.longest {
-		k.longest, k.longestKey = ttl, strconv.Quote(c.name)
+	if ttl := milliseconds(c.pttl); ttl > longest.left {
+		*longest = timedKey{strconv.Quote(c.name), ttl}
 	}
 }
 
