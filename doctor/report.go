@@ -31,7 +31,7 @@ func (e *exam) report() Report {
 	return r
 }
 
-// groups returns the hits of a rule. It joins those of single masters that have the same fix and severity.
+// groups returns the hits of a rule. It joins those of single masters with the same fix and severity.
 func (r rule) groups(e *exam) (all [][]hit) {
 	for _, h := range r.check(e) {
 		i := -1
@@ -53,7 +53,8 @@ var command = regexp.MustCompile("`([^`]*)`")
 
 // finding returns the finding for hits that have the same fix.
 func (r rule) finding(hits []hit) Finding {
-	f := Finding{ID: r.id, Severity: cmp.Or(hits[0].severity, r.severity), Nodes: []string{}, Title: r.title, Commands: []string{}}
+	f := Finding{ID: r.id, Severity: cmp.Or(hits[0].severity, r.severity), Title: r.title}
+	f.Nodes, f.Commands = []string{}, []string{}
 	for _, h := range hits {
 		f.Nodes = append(f.Nodes, h.nodes...)
 	}

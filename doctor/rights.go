@@ -43,8 +43,8 @@ var rightRules = []rule{
 	},
 	{
 		id: UnknownNames, title: "the right to names is unknown", severity: Note,
-		when: "the user may not use every key, and `ACL GETUSER` is refused, or lists patterns besides those that begin with " +
-			"`redlock:`",
+		when: "the user may not use every key, and `ACL GETUSER` is refused, or lists patterns besides those that begin " +
+			"with `redlock:`",
 		why: "A name that fits none of the patterns of the user cannot be locked.",
 		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
 			if m.trial.names == nil || m.noName() || len(m.refusedFor(forbiddenKey)) > 0 {

@@ -40,8 +40,9 @@ var bounds = []float64{
 	0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
 }
 
-// Telemetry makes metrics and spans of one Locker. With several Lockers in a process, give each Telemetry a MeterProvider
-// of its own, with a resource that differs. In one provider, their gauges replace each other and their counters add up.
+// Telemetry makes metrics and spans of one Locker. With several Lockers in a process, give each Telemetry a
+// MeterProvider of its own, with a resource that differs. In one provider, their gauges replace each other and their
+// counters add up.
 type Telemetry struct {
 	label  func(name string) string
 	tracer trace.Tracer
