@@ -88,9 +88,10 @@ var connectionRules = []rule{
 	},
 	{
 		id: DisconnectedClients, title: "has disconnected slow clients", severity: Warning,
-		when:  "`client_output_buffer_limit_disconnections` is above 0",
-		why:   "Clients that read too slowly lost their connection; waiters among them noticed releases later.",
-		fix:   "`CONFIG GET client-output-buffer-limit`; raise the limit of the class that is too small",
+		when: "`client_output_buffer_limit_disconnections` is above 0",
+		why:  "Clients that read too slowly lost their connection; waiters among them noticed releases later.",
+		fix: "`CONFIG GET client-output-buffer-limit`; raise the limit of the class that is too small; afterwards " +
+			"`CONFIG RESETSTAT`",
 		check: counted("client_output_buffer_limit_disconnections"),
 	},
 }

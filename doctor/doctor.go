@@ -99,7 +99,8 @@ func WithSpan(d time.Duration) Option { return func(s *settings) { s.span = d } 
 
 // Examine examines the masters of a Locker in parallel. It takes the span ([WithSpan]) and about six round trips to the
 // most distant master; a master that does not answer takes up to 3 s more, and one that falls silent later about 7 s.
-// Examine uses connections of its own, up to three at a time to each master, and does not disturb the Locker. On each
+// Examine uses connections of its own, up to three at a time to each master, and does not disturb the Locker; those of
+// a wrapped client are of its pool, which must be large enough. On each
 // master it acquires and releases locks of all kinds on one scratch name that begins with "redlock:doctor:"; it changes
 // nothing else.
 //

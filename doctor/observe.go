@@ -21,18 +21,22 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// errCluster is why a wrapped Cluster, which answers and votes, was not examined.
+// errCluster is why a wrapped Cluster, which answers and votes, is not examined further.
 var errCluster = errors.New("it is a Cluster that serves as one master")
 
 // observe examines one master for a little longer than the span.
 func observe(ctx context.Context, n *wire.Node, d seam.Deployment, span time.Duration) *master {
 	m := &master{name: n.Name(), zone: n.Zone(), user: n.User(), config: map[string]string{}}
-	if n.Clustered() {
-		m.failure = errCluster
-		return m
-	}
 	began := d.Clock.Now()
 	o := &observer{ctx: ctx, node: n, clock: d.Clock, m: m, span: span, began: began, end: began.Add(span)}
+	if n.Clustered() {
+		_, err := o.over(func(a *asker) error {
+			_, err := a.ask([]any{"ping"})
+			return err
+		})
+		m.failure = cmp.Or(err, errCluster)
+		return m
+	}
 	// INFO comes first, because commands that the server refuses later count in its statistics of errors.
 	m.refused, m.failure = o.over(o.askInfo)
 	if o.conn != nil {

@@ -25,25 +25,35 @@ func outerTokens() url.Values {
 }
 
 // waitsForItself returns an error if this process waits for a lock that is held by a redlock which waits for this
-// process. It asks the masters until a majority has answered, or ctx ends. With --try this process does not wait, and
-// readers and permits may be granted together, unless such redlocks have all permits.
+// process. It asks the masters again and again until ctx ends: the lock may be on none while they restart. With --try
+// this process does not wait, and readers and permits may be granted together, unless such redlocks have all permits.
 func waitsForItself(ctx context.Context, locker *redlock.Locker, f *runFlags, name string) error {
 	outer := outerTokens()[name]
 	if len(outer) == 0 || f.once() {
 		return nil
 	}
-	holding, err := locker.Inspect(ctx, name)
-	for ; err != nil; holding, err = locker.Inspect(ctx, name) {
+	for {
+		holding, err := locker.Inspect(ctx, name)
+		if err == nil && excludes(holding, outer, f) {
+			break
+		}
 		select {
 		case <-time.After(showEvery):
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	most := 0 // how many outer holders leave room for this one
+	return &exit{exitUsage, fmt.Errorf("%s is held by the redlock that started this command and waits for it: "+
+		"use another name, or leave the inner redlock out; if the outer one does not wait for this command, "+
+		"unset %s, %s and %s", quote(name), nameEnv, tokenEnv, outerEnv)}
+}
+
+// excludes reports whether the holders whose tokens are in outer exclude the lock of f.
+func excludes(holding redlock.Holding, outer []string, f *runFlags) bool {
+	most := 0 // how many outer holders leave room for this lock
 	switch {
 	case f.shared && holding.Kind == "reader":
-		return nil
+		return false
 	case f.slots > 0 && holding.Kind == "semaphore":
 		most = holding.Slots - 1
 	}
@@ -52,10 +62,5 @@ func waitsForItself(ctx context.Context, locker *redlock.Locker, f *runFlags, na
 			most--
 		}
 	}
-	if most >= 0 {
-		return nil
-	}
-	return &exit{exitUsage, fmt.Errorf("%s is held by the redlock that started this command and waits for it: "+
-		"use another name, or leave the inner redlock out; if the outer one does not wait for this command, "+
-		"unset %s, %s and %s", quote(name), nameEnv, tokenEnv, outerEnv)}
+	return most < 0
 }

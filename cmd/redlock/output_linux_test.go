@@ -19,7 +19,11 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	defer full.Close()
 	masters := redlocktest.Start(t, 3)
-	for _, args := range [][]string{{"status"}, {"status", "--json", "name"}, {"doctor", "--watch", "--json"}} {
+	for _, args := range [][]string{
+		{"status"},
+		{"status", "--json", "name"},
+		{"doctor", "--watch", "--json", "--without-restart-guard"}, // of which it warns
+	} {
 		p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdout = full }, args...)
 		assert.Equal(t, 74, p.wait())
 		assert.Contains(t, p.stderr.String(), "redlock: the output could not be written: ")

@@ -47,15 +47,16 @@ func endsWait(s os.Signal) bool {
 // before it has ended the command.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
 
-// suspend stops this process's whole group, as the terminal would have done, and returns when the group is resumed. The
+// suspend stops this process's whole group with stop, as the terminal would have done, and returns when the group is
+// resumed. The
 // kernel does not stop an orphaned group, which no shell could resume: suspend then returns after 2 s. A busy machine
 // may need a while to stop this process. If suspend returned before, the user would have to resume it twice.
-func (s *caught) suspend() {
+func (s *caught) suspend(stop syscall.Signal) {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, unix.SIGCONT)
 	defer signal.Stop(resumed)
 	s.resume.Store(true)
-	_ = unix.Kill(0, unix.SIGTSTP)
+	_ = unix.Kill(0, stop)
 	select {
 	case <-resumed:
 	case <-time.After(2 * time.Second):

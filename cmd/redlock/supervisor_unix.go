@@ -200,6 +200,9 @@ func (s *supervisor) run() {
 			return
 		}
 		s.endStragglers()
+		if len(s.spared) > 0 && !s.killing && !s.alive() && len(descendants(s.spared)) == 0 {
+			s.killing, s.deadline = true, time.After(100*time.Millisecond) // changes does not end before a spared process
+		}
 	}
 }
 

@@ -132,6 +132,8 @@ func TestTheCommandHasTheTerminal(t *testing.T) {
 	testmain.Each(t, map[string]string{
 		"from its start":     `redlock run name -- sh -c 'echo ask; read x; echo "got $x"'`,
 		"when it asks later": `redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null`,
+		"in another one, in a pipe": `redlock run --pass-masters name -- redlock run inner -- ` +
+			`sh -c 'echo ask; read x; echo "got $x"' | cat`,
 		"but not from its pager": `redlock run name -- sh -c 'echo ask; until [ -e ~/quit ]; do sleep 0.02; done' | ` +
 			`{ read a; echo "$a"; read x </dev/tty; echo "got $x"; touch ~/quit; }`,
 	}, func(t *testing.T, run string) {

@@ -93,7 +93,10 @@ func (t *terminal) stopped(group int, s syscall.Signal, mayResume func() bool) {
 	}
 	if front != t.group { // Ctrl-Z, or both in the background: the shell must notice
 		t.takeBack(group)
-		t.signals.suspend()
+		if !wantsIt {
+			s = unix.SIGTSTP
+		}
+		t.signals.suspend(s) // a redlock around this one lends the terminal if s says that it is wanted
 		if !mayResume() {
 			return
 		}

@@ -113,7 +113,7 @@ func TestProcessesFromBeforeRedlockAreSpared(t *testing.T) {
 				"sh", "-c", begin + as(background, "agent") +
 					`until [ -s "$LISTENER_FILE" ]; do sleep 0.01; done; exec "$0" "$@"`, binary,
 			}, c.Args[1:]...)
-		}, append([]string{"run", "--grace", "100ms", "name", "--"}, tc.command...)...)
+		}, append([]string{"run", "--grace", "1m", "name", "--"}, tc.command...)...)
 		t.Cleanup(func() { _ = syscall.Kill(l.pids()["agent"], syscall.SIGKILL) })
 		if tc.killed {
 			require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))

@@ -32,7 +32,8 @@ func readable(asJSON bool, show view) view {
 	}
 }
 
-// once has show write to out. A signal that interrupts it decides the exit status, and else what show found.
+// once has show write to out. The exit status says, in this order, that a signal interrupted it, that out takes no
+// text, or what show found.
 func once(ctx context.Context, out io.Writer, show view) error {
 	var text strings.Builder
 	err := show(ctx, &text)
@@ -40,7 +41,7 @@ func once(ctx context.Context, out io.Writer, show view) error {
 	if interrupted := context.Cause(ctx); interrupted != nil {
 		return interrupted
 	}
-	return cmp.Or(err, unwritten)
+	return cmp.Or(unwritten, err)
 }
 
 // onceOrWatch has show write to out once or, watching, to the terminal until ctx ends.

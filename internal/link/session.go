@@ -142,8 +142,10 @@ func (s *session) Server() *Server { return s.identity }
 // Change also replaces the connection: the name of the server may lead to another one by now, and a server that became
 // a master, or replaced another one behind a proxy, gets a restart window when it is identified.
 func (s *session) Change(as *Server) {
+	if as.RunID == s.identity.RunID && as.Role != s.identity.Role { // the next handshake learns all else
+		s.known.changed(as)
+	}
 	s.identity = as
-	s.known.changed(as)
 	s.Replace()
 }
 

@@ -14,7 +14,7 @@ const orphansEnd = true
 
 func TestAKilledServerLeavesNoChild(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--rdb-key-save-delay", "10000000")
+	s := start(t, "--rdb-key-save-delay", "60000000")
 	c := client(t, s)
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 	require.NoError(t, c.BgSave(t.Context()).Err())

@@ -37,12 +37,16 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				defer cancel()
 				var mu sync.Mutex
 				var made []*fakeSubscription
+				connecting := false
 				ls := newListener(ctx, clock.System, func(context.Context) (link.Subscription, error) {
 					sub := &fakeSubscription{}
 					mu.Lock()
-					made = append(made, sub)
+					made, connecting = append(made, sub), true
 					mu.Unlock()
 					time.Sleep(subscribedFor) // connecting takes long
+					mu.Lock()
+					connecting = false
+					mu.Unlock()
 					return sub, nil
 				})
 				var reports []string
@@ -59,8 +63,11 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				mu.Lock()
 				assert.InDelta(t, 80, len(made), 30, "it waits, longer and longer, before it replaces a connection")
 				assert.Equal(t, []string{"no subscription: broken"}, reports)
-				before := len(made)
+				before, busy := len(made), connecting
 				mu.Unlock()
+				if busy {
+					time.Sleep(subscribedFor + time.Second) // and then it waits again, for longer
+				}
 				ls.retryNow()
 				synctest.Wait()
 				mu.Lock()

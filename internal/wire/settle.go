@@ -241,6 +241,11 @@ func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
 
 // refuse settles a call that the master answered with an error: it did not execute the call.
 func (s *settlement) refuse(c *Call, err error) {
+	if replyerr.HasPrefix(err, "READONLY") {
+		changed := *s.server // if it executes a later call, it was promoted meanwhile
+		changed.Up = s.now
+		s.server, s.changed = &changed, true
+	}
 	if c.Op.script != nil {
 		if found := s.state.rights.learn(c, err, s.now); found != nil {
 			s.reports = append(s.reports, &node.RefusalError{Err: found})

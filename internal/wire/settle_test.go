@@ -178,6 +178,13 @@ func TestSettlementOfAPromotion(t *testing.T) {
 	assert.True(t, out.deliveries[0].vote.Guarded)
 	assert.True(t, out.changed)
 	assert.Equal(t, at(10), out.server.Up)
+
+	guarded := anyCall(func(c *Call) { c.Window = time.Second })
+	out, _ = settled(new(state), []*Call{anyCall(), guarded}, nil,
+		link.Reply{Err: resp.Error("READONLY as a replica")}, link.Reply{Value: "OK"})
+	require.Len(t, out.deliveries, 2)
+	assert.True(t, out.deliveries[1].vote.Guarded, "it was executed after a promotion")
+	assert.True(t, out.changed)
 }
 
 // A release that may have overtaken its acquire is scheduled again, until nothing can arrive any more.
