@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// A comparison follows a connection to a new server: are there several? A check repeats once several are known: are
-// there still?
+// A comparison asks whether there are several servers, once for each server that a connection for requests reaches. A
+// check asks whether there still are. See several.go for why, and for what proves it.
 
 // askServer is the question for the run id that goes ahead of a batch.
 var askServer = Command("server", func(any) Vote { return grant() }, "info", "server")
@@ -61,7 +61,8 @@ func (co *core) beginComparison(l link.Link) (fx effects) {
 	return fx
 }
 
-// comparisonOver reports whether the comparison is over after a connection to runID. first marks its first connection.
+// comparisonOver reports whether the comparison is over after a connection to runID. first: it is the first one of the
+// comparison.
 func (co *core) comparisonOver(runID string, first bool) bool {
 	return co.closing.closed || co.state.servers.comparisonOver(runID, first)
 }
@@ -131,11 +132,11 @@ func (p *pipe) beginComparison(l link.Link) (done chan struct{}) {
 func (p *pipe) runComparison(done chan struct{}) error {
 	defer close(done)
 	for i := range comparisons {
-		id, end, err := p.reach()
+		id, closeLink, err := p.reach()
 		if err != nil {
 			break
 		}
-		end()
+		closeLink()
 		p.mu.Lock()
 		over := p.core.comparisonOver(id, i == 0)
 		p.mu.Unlock()
@@ -160,16 +161,16 @@ func (p *pipe) runCheck() error {
 func (p *pipe) onlyServer() (runID string) {
 	var open []func()
 	defer func() {
-		for _, done := range open {
-			done()
+		for _, closeLink := range open {
+			closeLink()
 		}
 	}()
 	for i := range agreeing {
-		id, done, err := p.reach()
+		id, closeLink, err := p.reach()
 		if err != nil {
 			return ""
 		}
-		open = append(open, done)
+		open = append(open, closeLink)
 		if i > 0 && id != runID {
 			return ""
 		}

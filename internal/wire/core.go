@@ -14,7 +14,7 @@ import (
 //
 // The [pipe] guards the core with its mutex, and acts.
 type core struct {
-	state   state
+	state   state // what it knows of the master and of its calls
 	conn    connection
 	driver  driver
 	spare   spare
@@ -40,13 +40,13 @@ type connection struct {
 
 // closing is how far the end of a pipe is.
 type closing struct {
-	drained  chan struct{} // closed when close need not wait any more; nil: no close is waiting
+	drained  chan struct{} // closed when nothing is left to do; nil: no close has begun, or it need not wait
 	deadline time.Time     // when close stops waiting
 	closed   bool          // the pipe accepts nothing more
 }
 
 // effects are what a decision of the core leaves to be done. The method for an event returns them; the methods that it
-// calls add to them. submit is called for each call, so it adds to its caller's instead of returning its own.
+// calls add to them. Only submit, which is called for each call, adds to those of its caller instead, without a copy.
 type effects struct {
 	now         time.Time   // when the decision was made
 	close       []link.Link // connections to close
@@ -54,7 +54,7 @@ type effects struct {
 	deliveries  []delivery  // votes to deliver
 	tickBy      time.Time   // when tick must run; zero: no need
 	sendAheadAt time.Time   // when sendAhead must run; zero: no need
-	idle        bool        // the replies that were received left nothing to do
+	idle        bool        // of settle: no call waits for a reply, or to be written
 
 	// The pipe does the rest before it unlocks the mutex: no goroutine may start once the core is closed.
 	startDriver bool          // start its goroutine

@@ -94,7 +94,7 @@ func (co *core) next(now time.Time) (t task, fx effects) {
 }
 
 // usable returns the connection for the next batch; nil if there is none. The successor follows a connection that has
-// ended. If verified is false, a PING must show first whether the connection works.
+// ended, or that endProof has closed. If verified is false, a PING must show first whether the connection works.
 func (co *core) usable(now time.Time, fx *effects) (l link.Link, verified bool) {
 	conn := &co.conn
 	for conn.link != nil || conn.successor != nil {
@@ -104,7 +104,7 @@ func (co *core) usable(now time.Time, fx *effects) (l link.Link, verified bool) 
 			conn.successor = nil
 		}
 		state := conn.link.State()
-		if conn.successor != nil { // endProof has closed the link, which may not say so
+		if conn.successor != nil { // endProof has closed the link, whose State may not show it yet
 			state = link.Ended
 		}
 		if state != link.Ended {
@@ -188,10 +188,9 @@ func (co *core) send(now time.Time, fx *effects) task {
 		l.Put(c.bytes())
 	}
 	co.beginWrite(now)
-	if co.state.health.suspect != nil { // begin the next proof in time, also if no call's deadline passes then
-		h := &co.state.health
+	if h := &co.state.health; h.suspect != nil { // no call may have a deadline left that would make tick run
 		h.retryAt = later(h.retryAt, now.Add(max(retryMin, h.backoff)))
-		co.startSpare(now, fx)
+		co.startSpare(now, fx) // for the next proof
 	}
 	return task{do: doFlush, link: l}
 }
@@ -215,7 +214,7 @@ func (co *core) wrote(l link.Link) (fx effects) {
 }
 
 // settle records what the driver received from l. Only the driver calls it, so only the driver removes calls from the
-// written ones. The deliveries are in scratch, as far as it has room.
+// written ones. It appends the deliveries to scratch.
 func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []delivery, now time.Time) (fx effects) {
 	fx.now = now
 	s := &co.state
@@ -252,16 +251,17 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	return fx
 }
 
-// connectionEnded handles the end of the pipe's connection. If it never carried an answer, or it ended at a malformed
-// reply, the master becomes suspect, because the next connection would probably end in the same way. Otherwise the
-// driver makes another one for the next call, unless a successor waits.
+// connectionEnded handles the end of the pipe's connection. If it ended at a malformed reply, or never carried an answer
+// nor only a PING, the master becomes suspect, because the next connection would probably end in the same way; but not
+// if endProof closed it, for a successor that works. Otherwise the driver makes another one for the next call.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()
 	if out.lost {
 		co.state.late.connLost(out.server.RunID, out.lostSince)
 	}
-	if !co.closing.closed && (out.malformed != nil || fresh && !out.answered && !out.onlyPing) {
+	silent := fresh && !out.answered && !out.onlyPing && co.conn.successor == nil
+	if !co.closing.closed && (out.malformed != nil || silent) {
 		fx.reportIf(co.state.health.fail(out.err, out.now), out.err)
 	}
 }

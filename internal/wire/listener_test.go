@@ -37,16 +37,15 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				defer cancel()
 				var mu sync.Mutex
 				var made []*fakeSubscription
-				connecting := false
+				var connecting atomic.Bool
 				ls := newListener(ctx, clock.System, func(context.Context) (link.Subscription, error) {
 					sub := &fakeSubscription{}
 					mu.Lock()
-					made, connecting = append(made, sub), true
+					made = append(made, sub)
 					mu.Unlock()
-					time.Sleep(subscribedFor) // connecting takes long
-					mu.Lock()
-					connecting = false
-					mu.Unlock()
+					connecting.Store(true)
+					time.Sleep(subscribedFor) // it takes long
+					connecting.Store(false)
 					return sub, nil
 				})
 				var reports []string
@@ -63,9 +62,9 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				mu.Lock()
 				assert.InDelta(t, 80, len(made), 30, "it waits, longer and longer, before it replaces a connection")
 				assert.Equal(t, []string{"no subscription: broken"}, reports)
-				before, busy := len(made), connecting
+				before := len(made)
 				mu.Unlock()
-				if busy {
+				if connecting.Load() {
 					time.Sleep(subscribedFor + time.Second) // and then it waits again, for longer
 				}
 				ls.retryNow()

@@ -21,8 +21,8 @@ const (
 )
 
 // outbox has the durable calls that were sent and must be sent again, in a lane for each reason. Those that the master
-// certainly did not execute, because it does not know their script or because they were not sent, are not here: they go
-// back to the head of the queue, see [inflight].
+// certainly did not execute, because it does not know their script or because they were not sent, go back to the head of
+// the queue, see [inflight]; those of the spare connection stay here, as owedUnanswered.
 //
 // How many calls a lane sends at once depends on the cause:
 //
@@ -64,7 +64,7 @@ type cause uint8
 const (
 	owedRefused    cause = iota // the master answered it with an error
 	owedLate                    // it may have overtaken an operation that it undoes, see [lateDelivery]
-	owedUnanswered              // its connection ended
+	owedUnanswered              // its connection ended, or the spare one did not get it executed
 	owedBreaker                 // probably breaks its connection: the first without an answer when a spare one ended
 )
 
@@ -152,8 +152,8 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 }
 
 // broke records that the spare connection ended before the last calls of a batch of n were answered. A lane of
-// unanswered calls then sends half as many: a link may not report which were answered, so the first of calls need not
-// be the one that broke it.
+// unanswered calls then sends half as many, because a link may not report which were answered: the first of calls need
+// not be the one that broke it.
 func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
 	if l.limit == 1 || l.key.cause == owedBreaker {
 		l.failed(now)

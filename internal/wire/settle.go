@@ -25,11 +25,11 @@ type state struct {
 // settlement turns the replies to some calls into votes, and records what they show of the master.
 type settlement struct {
 	state  *state
-	server *link.Server
+	server *link.Server // that sent the next reply; learnRole, learnServer and refuse replace it
 	now    time.Time
 
 	deliveries []delivery
-	retry      []*Call   // calls for the head of the queue, in order
+	retry      []*Call   // calls that were not executed, in order: for the head of the queue, or the outbox of the spare connection
 	unanswered []*Call   // durable calls that were written and will get no reply, in order
 	reports    []error   // the refusals that began or ended
 	answered   bool      // the master replied to a call

@@ -36,14 +36,14 @@ type spare struct {
 	timeout time.Duration // how long link may be silent
 	lane    *lane         // the lane of the calls that are sent
 	sent    []*Call       // the unanswered calls of the current batch
-	retryAt time.Time     // when the next connection may be made for calls of the outbox
+	dialAt  time.Time     // when the next connection may be made for calls of the outbox
 	backoff time.Duration // between two such connections
 }
 
 // waitLonger doubles the backoff after a failure with err, and postpones the next connection by it.
 func (sp *spare) waitLonger(err error, now time.Time) {
 	sp.backoff = longer(sp.backoff, err)
-	sp.retryAt = now.Add(sp.backoff)
+	sp.dialAt = now.Add(sp.backoff)
 }
 
 // orphans yields the durable calls without an answer whose connection ended. There may be many, so it copies none.
@@ -76,7 +76,7 @@ func (co *core) nextOrphan() time.Time {
 	if next.IsZero() {
 		return next
 	}
-	return later(next, co.spare.retryAt)
+	return later(next, co.spare.dialAt)
 }
 
 // needsProof reports whether the driver waits for a suspect master, over a connection that nothing replaces yet.
@@ -110,7 +110,8 @@ func (co *core) startSpare(now time.Time, fx *effects) {
 func (co *core) nextSpare(now time.Time) (t task, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
-	due, proving := co.spareDue(), co.needsProof() && co.state.health.due(now)
+	due := co.spareDue()
+	proving := co.needsProof() && co.state.health.due(now) // first: it may replace the main connection
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(spareRest, now, &fx)
@@ -219,7 +220,7 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 	switch {
 	case len(out.unanswered) > 0:
 		s.outbox.broke(sp.lane, n, out.unanswered, now)
-	case out.ended && !out.answered: // nothing was sent
+	case out.ended && !out.answered: // a wrapped client had no connection: all calls are in out.retry
 		sp.waitLonger(out.err, now)
 	case len(sp.sent) == 0:
 		sp.lane.succeeded()

@@ -61,7 +61,7 @@ func TestWhatWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 		p.spare.state, p.spare.lane = spareSending, &lane{key: laneKey{cause: owedUnanswered}, limit: c.size}
 		p.spare.sent = releases(c.n)
 		p.settleSpare(fakeLink{}, c.n, c.replies, errBroken, at(9))
-		assert.Equal(t, c.next, p.spare.retryAt, name)
+		assert.Equal(t, c.next, p.spare.dialAt, name)
 		assert.Equal(t, c.batch, p.spare.lane.due, name)
 	}
 }
@@ -218,6 +218,10 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		next, fx = p.nextSpare(at(9))
 		assert.Equal(t, doRest, next.do, name)
 		assert.Equal(t, c.replaced, len(fx.close) == 0, name)
+		if c.replaced {
+			p.settle(older, nil, errBroken, nil, at(9))
+			assert.Equal(t, at(9), p.state.health.retryAt, "the end of the older connection postpones nothing")
+		}
 	}
 }
 

@@ -9,11 +9,11 @@ import "fmt"
 //	                                                            --send---> sending --settled--> linked
 //
 //	dialing --failed--> none      unlinked, linked --rest--> none      linked --redial--> dialing
-//	proving --proved--> unlinked  sending --ended--> unlinked
+//	proving --proved--> unlinked  sending --ended--> unlinked         sending --answered--> sending
 //
-// The end of the pipe closes the link and changes no state. The goroutine finds out when it decides next.
+// The end of the pipe changes no state. It closes the link; the goroutine finds out at its next event, and rests.
 //
-// A proof that becomes due meanwhile waits until the batch has its replies, at most spare.timeout after the last one.
+// A proof that becomes due while a batch is sent waits for its replies, at most spare.timeout after the last one.
 type spareState uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	spareSend                       // calls are due
 	spareAnswered                   // some calls have no answer yet, and the connection goes on
 	spareSettled                    // all calls have one, and the connection goes on
-	spareEnded                      // the connection ended, or was closed because it was silent
+	spareEnded                      // the connection ended, or was closed: it was silent, or a reply was malformed
 
 	spareEvents
 )
