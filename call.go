@@ -77,7 +77,7 @@ func (c *call) run() (lock *Lock, err error) {
 		if err != nil {
 			return nil, err
 		}
-		oneFirst = oneFirst || yielded // others may be asking, too
+		oneFirst = oneFirst || yielded // the processes that were let first may still be asking
 		switch next.Action {
 		case waitqueue.Fail:
 			return nil, next.Err

@@ -99,7 +99,7 @@ type change struct {
 // releaseMode is how a lock is released.
 type releaseMode struct {
 	keepUntil time.Time   // until when the names stay taken; zero: they are free at once
-	silent    bool        // the release is not published; see [waitqueue.Silently]. Not with keepUntil
+	silent    bool        // the release is not published; see [waitqueue.Silently]. Never with keepUntil, see queuePolicy
 	done      func(error) // receives the result of the release; nil: no goroutine waits for it
 }
 

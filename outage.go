@@ -16,12 +16,12 @@ import (
 // outageAfter is how long an outage lasts before the journal reports it.
 const outageAfter = 1500 * time.Millisecond
 
-// outageForgotten is how long after its last retry was due an outage is forgotten, if no waiting call has tried again.
+// outageForgotten is how long after retryBy an outage is over if no waiting call has tried again.
 const outageForgotten = time.Minute
 
 // outage says once, for all calls of a Locker, that no majority of the masters answers.
 type outage struct {
-	present atomic.Bool // the last attempt of a waiting call found no majority
+	present atomic.Bool // an attempt of a waiting call found no majority, and no majority has answered since
 
 	mu      sync.Mutex
 	reason  error       // of that attempt
@@ -68,7 +68,8 @@ func (l *Locker) noteOutage(took, retryMax time.Duration, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := l.cfg.clock.Now()
-	fresh := !o.present.Swap(true) || now.Add(-took).Sub(o.retryBy) > outageForgotten
+	began := now.Add(-took)
+	fresh := !o.present.Swap(true) || began.Sub(o.retryBy) > outageForgotten // it begins another outage
 	if by := now.Add(retryMax); fresh || by.After(o.retryBy) {
 		o.retryBy = by
 	}
@@ -77,7 +78,7 @@ func (l *Locker) noteOutage(took, retryMax time.Duration, err error) {
 	}
 }
 
-// endOutage records that a majority answered an attempt.
+// endOutage records that a majority answered an attempt or a probe.
 func (l *Locker) endOutage() {
 	o := &l.outage
 	if !o.present.Load() {
@@ -102,7 +103,7 @@ func (l *Locker) sayOutage() {
 	switch {
 	case !o.present.Load() || l.isEnding():
 	case waiting == 0:
-		o.present.Store(o.said) // if the journal has said nothing, the next call begins another outage
+		o.present.Store(o.said) // an outage that was not written is over; one that was lasts until a majority answers
 	default:
 		const message = "redlock: waiting, since no majority of the masters answers"
 		if leftOut, ok := l.journal.MayRepeat(message); ok && l.cfg.outageLogger() != nil {
@@ -139,7 +140,7 @@ func (l *Locker) noteExtension(lock *Lock, failedBefore bool, err error) {
 	if f.said && (f.saidPermanent || !permanent) {
 		return
 	}
-	f.said, f.saidPermanent = f.locks > 0, permanent // 0 if the lock has ended since recordExtension
+	f.said, f.saidPermanent = f.locks > 0, permanent // locks is 0 if the lock has ended since recordExtension
 	l.journal.Repeat(slog.LevelWarn, "", "redlock: locks could not be extended yet",
 		"locks", held, "name", names.List(lock.names(), names.Truncate), "until", lock.Until(), "error", err)
 }

@@ -22,7 +22,9 @@ func (c *call) nextPlan() (contention.Plan, error) {
 		if errors.As(err, new(*SlotsError)) {
 			return contention.Plan{}, err
 		}
-		result.Probed = err == nil
+		if result.Probed = err == nil; result.Probed { // a majority answered
+			c.locker.endOutage()
+		}
 		result.Masters = contention.Masters{
 			Free: found.Free, Largest: found.MostMasters(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
 		}

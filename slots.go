@@ -17,10 +17,10 @@ const maxAttemptsPerTurn = 5
 // searchSlot asks the masters for a slot. If that is taken, it asks for one that they report as free, and so on.
 func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 	slot := c.waiter.ChooseSlot(c.takeLikelySlots())
-	if slot == 0 { // other callers of this Locker have those or ask for them
-		slot = c.waiter.ChooseSlot(nil) // one is left: no more callers ask than there are slots
+	if slot == 0 { // other callers of this Locker hold, or ask for, all of the likely ones
+		slot = c.waiter.ChooseSlot(nil) // not 0: this process never holds and asks for more than there are
 	}
-	for n := 1; ; n++ {
+	for attempts := 1; ; attempts++ {
 		if o = c.attempt(slot, oneFirst); o.lock != nil {
 			return o
 		}
@@ -29,7 +29,7 @@ func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 			return o
 		}
 		free, anyDiffers, err := c.slotsIn(o.denied.Votes())
-		if err == nil && anyDiffers && c.try { // the denial may not count all masters, and a TryLock does not probe otherwise
+		if err == nil && anyDiffers && c.try { // the denial may not count all masters; a Lock probes next
 			_, err = c.probe(false)
 		}
 		if errors.As(err, new(*SlotsError)) {
@@ -37,8 +37,8 @@ func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 			return o
 		}
 		// The free slots are those that the fewest masters have taken, so the one that was just denied may be among them.
-		candidates := slices.DeleteFunc(free, func(n int) bool { return n == slot })
-		if len(candidates) == 0 || n == maxAttemptsPerTurn {
+		candidates := slices.DeleteFunc(free, func(one int) bool { return one == slot })
+		if len(candidates) == 0 || attempts == maxAttemptsPerTurn {
 			return o
 		}
 		if slot = c.waiter.ChooseSlot(candidates); slot == 0 {
@@ -47,8 +47,8 @@ func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 	}
 }
 
-// takeLikelySlots returns, once, the slots that were free by the latest message, whose text is the slot, or by the
-// latest probe; nil if none is known.
+// takeLikelySlots returns the slots that are probably free, and forgets them: the one that the last release message
+// names, otherwise those of the last probe; nil if none is known.
 func (c *call) takeLikelySlots() (free []int) {
 	if l := c.listener(); l != nil {
 		if slot, err := strconv.Atoi(l.TakeText()); err == nil && slot >= 1 && slot <= c.target.Slots {

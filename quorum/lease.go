@@ -32,9 +32,9 @@ const (
 	connectSlack = 100 * time.Millisecond
 )
 
-// connectTime returns how long a node may connect before it executes an operation. Two and a half node timeouts are
-// five round trips to a master at the largest distance: TCP takes one, TLS at most two, the handshake one, and the
-// answer that the server lacks the script one.
+// connectTime returns how long a node may connect before it executes an operation. A node timeout allows for a round
+// trip of half of it, so two and a half are five round trips: TCP takes one, TLS at most two, the handshake one, and
+// the answer that the server lacks the script one.
 func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
 }
@@ -57,8 +57,8 @@ func (t *Terms) request(op *wire.Op) *wire.Request {
 	return &wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}
 }
 
-// Lease is a token that the nodes were asked to store. Acquire returns it if a majority did. It ends when it is
-// released, or at until. If a majority lost the token, the caller must end the lease. A process may hold many leases,
+// Lease is a token that the nodes were asked to store. Acquire returns it if a majority has stored it. It ends when it
+// is released, or at until. Once it is gone, the caller must release it. A process may hold many leases,
 // so a Lease is small.
 type Lease struct {
 	q     *Quorum
@@ -73,10 +73,10 @@ type Lease struct {
 
 	mu     sync.Mutex
 	frozen bool // until was due: no extension moves it
-	gone   bool // an extension has returned ErrGone: none moves until
+	gone   bool // an extension has returned ErrGone: no later one moves until
 	ops    Ops
 	until  time.Time  // the deadline; zero: the lease was never held
-	states []keyState // by node
+	states []keyState // by node; keyState explains reservations
 }
 
 // HandOver gives the lease the operations of its next holder, which differ only in what they are traced as.

@@ -115,6 +115,27 @@ func TestALongPauseBeginsNoOutage(t *testing.T) {
 	})
 }
 
+// A call that waits for a holder asks one master first, whose denial shows no majority. Its probes do.
+func TestAProbeEndsAnOutage(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		_, err := w.locker(t, "b").Lock(t.Context(), "x")
+		require.NoError(t, err)
+		go func() { _, _ = l.Lock(within(t, time.Hour), "x") }()
+		time.Sleep(10 * time.Second)
+		for range 30 { // some do not reach an attempt for x
+			w.Master(0).Freeze()
+			w.Master(2).Freeze()
+			_, err = l.Lock(within(t, 600*time.Millisecond), "y")
+			require.Error(t, err)
+			w.Heal()
+			time.Sleep(10 * time.Second)
+			require.Len(t, log.lines("a majority of the masters answers again"), len(log.lines(waitsForMajority)))
+		}
+	})
+}
+
 // Nor does a lock that is over when the masters have granted it.
 func TestAMaxHoldThatIsTooShortIsNoOutage(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {

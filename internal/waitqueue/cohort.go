@@ -65,8 +65,8 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 // cooldownFor returns how long this process takes only its share of the lock after the cohort, if other processes wait.
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
-// that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far fewer turns than
-// others. rounds is the number of the other processes divided by the width, rounded up, and at least 1.
+// that the cohort had, within bounds. rounds is the number of the other processes divided by the width, rounded up, and
+// at least 1.
 func (c cohort) cooldownFor(now time.Time, rounds int) time.Duration {
 	return max(minCooldown, 2*c.round, min(time.Duration(rounds)*min(c.age(now), maxCooldownEach), maxCooldown))
 }

@@ -99,8 +99,7 @@ func (h *Hold) Released(now time.Time, silent bool) {
 }
 
 // Published records how many subscribers received the message of the lock's release. If other processes are among them,
-// this process yields what is beyond its share until the cooldown after the release is over. Otherwise it would win
-// every race.
+// this process yields what is beyond its share until the cooldown after the release is over.
 func (h *Hold) Published(subscribers int, released time.Time) {
 	h.handle(func(q *queue) {
 		if live := q.all.byKey[q.key]; live != nil { // the queue may be gone, and another one made for the lock

@@ -2,6 +2,7 @@ package waitqueue
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,7 @@ import (
 //
 // The queue numbers the events that may have freed the lock (news). A caller that gets the turn asks if its last
 // attempt began before the latest news; otherwise it watches. News is urgent if this process may act on it at once: a
-// release within its share, or a message. Urgent news also ends the watcher's pause.
+// release within its share, a message, or a grant after a failure. Urgent news also ends the watcher's pause.
 type queue struct {
 	all *Queues
 	key queueKey
@@ -106,7 +107,7 @@ func (q *queue) giveTurn(w *Waiter) {
 	case w.seen == q.news:
 		q.watcher = w
 		w.become(probing)
-	case q.mayFollow(w):
+	case q.followsSilence(w): // of a silent release
 		w.cohort = q.silence.cohort.passed()
 		w.ask()
 	default:
@@ -200,7 +201,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	w.from, w.slot = nil, 0
 	if w.Owner != "" {
 		q.cooldown.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
-		q.ownerHolds(w.Owner)
+		q.ownersHold([]string{w.Owner})
 	}
 	if q.tries > 0 && q.heldHere() {
 		q.failTryLocks(q.heldError(w.Names))
@@ -223,11 +224,11 @@ func (q *queue) grow(watched bool) {
 	}
 }
 
-// ownerHolds makes all callers of an owner ask, since the owner may hold the lock. Those that ask already ask again.
-func (q *queue) ownerHolds(owner string) {
+// ownersHold makes all callers of these owners ask, since they may hold the lock. Those that ask already ask again.
+func (q *queue) ownersHold(owners []string) {
 	for w := q.callers.first; w != nil; w = w.links.next {
 		switch {
-		case w.Owner != owner:
+		case !slices.Contains(owners, w.Owner):
 		case w.state == asking, w.state == probing:
 			w.seen = 0
 		default:
@@ -254,7 +255,7 @@ func (q *queue) clean() {
 	if q.holds > 0 {
 		return
 	}
-	delete(q.all.byKey, q.key) // it may be gone: its last lock was released, and the count of the message came late
+	delete(q.all.byKey, q.key) // no effect if the queue was removed before: Published may come after the last Released
 	q.all.cooldowns.set(q.key, q.cooldown, q.all.Now)
 	q.endSilence()
 }

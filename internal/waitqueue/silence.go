@@ -6,8 +6,8 @@ type silence struct {
 	cohort cohort
 }
 
-// mayFollow reports whether a caller may follow a silent release.
-func (q *queue) mayFollow(w *Waiter) bool {
+// followsSilence reports whether a caller may follow a silent release.
+func (q *queue) followsSilence(w *Waiter) bool {
 	s := q.silence
 	return s.lock != nil && s.cohort.mayKeep(s.lock, w.Policy, q.all.Now())
 }

@@ -19,9 +19,6 @@ type slots struct {
 func (s *slots) choose(candidates []int) int {
 	slot := s.find(candidates)
 	if slot > 0 {
-		if s.used == nil {
-			s.used = make(map[int]bool)
-		}
 		s.used[slot] = true
 		s.recent = slices.DeleteFunc(s.recent, func(one int) bool { return one == slot })
 	}

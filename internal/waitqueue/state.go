@@ -24,7 +24,6 @@ var successors = [states][]state{
 	probing:  {pausing, gone},
 	pausing:  {asking, given, gone},
 	given:    {gone},
-	gone:     {},
 }
 
 func (s state) String() string {

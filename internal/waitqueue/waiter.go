@@ -138,7 +138,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 			q.endSilence()
 		}
 		q.silence = silence{} // after a denial, another holder will publish its release
-		if w.seen == 0 {      // the owner may hold the lock since the attempt began; see ownerHolds
+		if w.seen == 0 {      // the owner may hold the lock since the attempt began; see ownersHold
 			q.askOutOfTurn(w)
 		}
 		q.advance()
@@ -167,15 +167,10 @@ func (w *Waiter) Inherited(hold *Hold) {
 
 // OwnersHold makes the callers of some owners of the reentrant lock ask the masters, since the owners may hold it.
 func (w *Waiter) OwnersHold(owners []string) {
-	w.handle(func(q *queue) {
-		for _, owner := range owners {
-			q.ownerHolds(owner)
-		}
-	})
+	w.handle(func(q *queue) { q.ownersHold(owners) })
 }
 
-// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
-// ends when the queue has no waiters any more.
+// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already.
 func (w *Waiter) Listen() {
 	w.handle(func(q *queue) {
 		if q.subscription == nil {

@@ -67,9 +67,7 @@ type Request struct {
 
 	Holder string // names the caller, for the errors of others
 
-	// Width is how many callers may hold the lock at the same time: the number of slots of a semaphore, Unbounded for
-	// readers, and 1 for every other kind.
-	Width   int
+	Width   int  // how many callers may hold the lock at the same time; see [Unbounded]
 	Slotted bool // the lock is a slot of a semaphore
 	Try     bool // a TryLock: it does not wait for a lock that is held
 	Policy  Policy
@@ -130,7 +128,7 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	width := int(key.width)
 	q := &queue{all: qs, key: key, width: width, limit: width, news: 1, urgent: 1} // 0 is older than all news
 	if key.slotted {
-		q.slots = &slots{total: width, home: &qs.home}
+		q.slots = &slots{total: width, home: &qs.home, used: map[int]bool{}}
 	}
 	q.cooldown = qs.cooldowns.get(key, qs.Now)
 	qs.byKey[key] = q

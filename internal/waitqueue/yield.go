@@ -15,27 +15,26 @@ func (q *queue) askOrYield(w *Waiter, holds int) {
 
 // endYielding ends the yielding of callers whose holds are now within the share.
 func (q *queue) endYielding() {
-	holds := q.holds
+	holds := q.holds // with the callers so far that have the turn
 	for w, left := q.callers.first, q.yields; left > 0; w = w.links.next {
 		if w.turn {
 			holds++
 		}
-		if w.state != yielding {
-			continue
-		}
-		left--
-		if q.inShare(max(holds, 1)) { // one that asks out of turn has none
-			w.ask()
+		if w.state == yielding {
+			left--
+			if q.inShare(max(holds, 1)) { // a caller out of turn is not counted above
+				w.ask()
+			}
 		}
 	}
 }
 
-// inShare reports whether this number of holds is within the share of this process. All processes that wait have equal
-// shares. Other processes count subscribers only, so a process that is not subscribed has no share. Readers do not
-// yield: the intents of exclusive waiters keep them out instead.
+// inShare reports whether this number of holds is within the share of this process. The width is divided equally among
+// the processes that wait. They know of each other only by the number of subscribers, so a process that is not
+// subscribed has no share. Readers do not yield: the intents of exclusive waiters keep them out instead.
 func (q *queue) inShare(holds int) bool {
 	others := q.cooldown.others
-	return others == 0 || q.width == Unbounded || q.subscription != nil && holds <= q.width/(1+others)
+	return others == 0 || q.width == Unbounded || (q.subscription != nil && holds <= q.width/(1+others))
 }
 
 // beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.

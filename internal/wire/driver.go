@@ -251,9 +251,9 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	return fx
 }
 
-// connectionEnded handles the end of the pipe's connection. If it ended at a malformed reply, or never carried an answer
-// nor only a PING, the master becomes suspect, because the next connection would probably end in the same way; but not
-// if endProof closed it, for a successor that works. Otherwise the driver makes another one for the next call.
+// connectionEnded handles the end of the pipe's connection. If it ended at a malformed reply, or never carried an
+// answer nor only a PING, the master becomes suspect, because the next connection would probably end in the same way;
+// but not if endProof closed it, for a successor that works. Otherwise the driver makes another one for the next call.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()

@@ -21,8 +21,8 @@ const (
 )
 
 // outbox has the durable calls that were sent and must be sent again, in a lane for each reason. Those that the master
-// certainly did not execute, because it does not know their script or because they were not sent, go back to the head of
-// the queue, see [inflight]; those of the spare connection stay here, as owedUnanswered.
+// certainly did not execute, because it does not know their script or because they were not sent, go back to the head
+// of the queue, see [inflight]; those of the spare connection stay here, as owedUnanswered.
 //
 // How many calls a lane sends at once depends on the cause:
 //

@@ -29,7 +29,7 @@ type settlement struct {
 	now    time.Time
 
 	deliveries []delivery
-	retry      []*Call   // calls that were not executed, in order: for the head of the queue, or the outbox of the spare connection
+	retry      []*Call   // calls that were not executed, in order: for the head of the queue, or the spare's outbox
 	unanswered []*Call   // durable calls that were written and will get no reply, in order
 	reports    []error   // the refusals that began or ended
 	answered   bool      // the master replied to a call
