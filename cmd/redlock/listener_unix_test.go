@@ -113,11 +113,17 @@ func startListeners(
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	require.Eventually(t, func() bool {
+	l.listen(names...)
+	return l
+}
+
+// listen waits until those named listen.
+func (l *listeners) listen(names ...string) {
+	l.t.Helper()
+	require.Eventually(l.t, func() bool {
 		pids := l.pids()
 		return !slices.ContainsFunc(names, func(n string) bool { return pids[n] == 0 })
 	}, patience, 5*time.Millisecond, "not all of %q listen", names)
-	return l
 }
 
 func (l *listeners) written() string {

@@ -116,6 +116,7 @@ func TestProcessesFromBeforeRedlockAreSpared(t *testing.T) {
 		}, append([]string{"run", "--grace", "1m", "name", "--"}, tc.command...)...)
 		t.Cleanup(func() { _ = syscall.Kill(l.pids()["agent"], syscall.SIGKILL) })
 		if tc.killed {
+			l.listen("direct!") // so the supervisor has reported that it started the command
 			require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 		}
 		assert.Equal(t, tc.code, l.wait(), l.stderr.String())
