@@ -173,7 +173,7 @@ var texts = map[string]func(s fixture) error{
 	},
 	"LockAll of many names, held": func(s fixture) error {
 		s.w.foreign(manyNames(6)[5], time.Minute)
-		return errorOf(s.ours.LockAll(within(s.T, time.Second), manyNames(256)))
+		return errorOf(s.ours.LockAll(within(s.T, 900*time.Millisecond), manyNames(256)))
 	},
 	"TryLockAll of many names, a reserved one": func(s fixture) error {
 		return errorOf(s.ours.TryLockAll(s.Context(), append(manyNames(255), kind.FenceKey(manyNames(6)[5]))))
