@@ -281,7 +281,7 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	from.setSuccessor(lock)
 	// An extension that ended before setSuccessor reported the loss to from, which ignored it because it had ended.
 	if lock.lease.Gone() {
-		lock.gone()
+		lock.endAsGone()
 	}
 	return lock, nil
 }

@@ -227,8 +227,8 @@ func (l *Lock) close() {
 	l.transition(change{event: eventClose, cause: failed("lock", l.names(), ErrClosed)})
 }
 
-// gone ends the lock as lost, because a majority no longer has its token.
-func (l *Lock) gone() {
+// endAsGone ends the lock as lost, because a majority no longer has its token.
+func (l *Lock) endAsGone() {
 	l.transition(change{event: eventLose, cause: failed("lock", l.names(), ErrLost, quorum.ErrGone)})
 }
 
@@ -245,7 +245,7 @@ func (l *Lock) extended(err error) {
 	l.locker.activity.extension(l.kind(), err)
 	switch { // before the callback: the loss must not wait for it
 	case l.lease.Gone(): // which another extension may have found
-		l.gone()
+		l.endAsGone()
 	case errors.Is(err, quorum.ErrEnded):
 		l.expireIfDue() // has no effect on a lock that was released
 	default:

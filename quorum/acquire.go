@@ -42,7 +42,7 @@ func (q *Quorum) Acquire(
 		l.gaveUp = true
 		return nil, err
 	}
-	if err := l.settle(ctx, r, failures); err != nil {
+	if err := l.conclude(ctx, r, failures); err != nil {
 		return nil, err
 	}
 	kept = true
@@ -85,9 +85,9 @@ func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 	return clock.Outside(q.cfg.Clock, asked)
 }
 
-// settle makes the lease held if the decided round r has won it. Otherwise it returns why not: another holder,
+// conclude makes the lease held if the decided round r has won it. Otherwise it returns why not: another holder,
 // permanent failures, or too few answers.
-func (l *Lease) settle(ctx context.Context, r *round, failures *PermanentFailures) error {
+func (l *Lease) conclude(ctx context.Context, r *round, failures *PermanentFailures) error {
 	r.mu.Lock()
 	t, byFirst := &r.decider.tally, r.decider.deniedByFirst()
 	s, held, denial := t.state(), t.held(), t.denial()

@@ -94,7 +94,7 @@ func (w *wireExaminer) use(ctx context.Context, f func(s *session, extend func()
 		unwatch()
 		cancel(nil)
 		if w.session != nil {
-			w.session.most = maxExamined
+			w.session.maxReply = maxExamined
 		}
 	}
 	if w.err != nil {

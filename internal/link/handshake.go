@@ -209,7 +209,7 @@ func (s *session) greeting() (reply any, size int, err error) {
 	line, _, _ := bytes.Cut(begun, []byte("\r"))
 	line, _, _ = bytes.Cut(line, []byte("\n"))
 	said := hide(string(line), s.password)
-	reply, size, err = resp.Read(s.in, s.most)
+	reply, size, err = resp.Read(s.in, s.maxReply)
 	const shown = 60
 	switch {
 	case err == nil, said != "" && strings.Contains("+-:$*", said[:1]) && !errors.Is(err, resp.ErrProtocol):

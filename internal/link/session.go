@@ -23,15 +23,15 @@ var ErrUnasked = errors.New("the master sent a reply without a request")
 // A server that answers wrongly, or more than was asked, ends its session. Whatever it sends, at most twice
 // resp.MaxReply of replies is kept in a session at a time, which takes less than 16 MiB.
 type session struct {
-	conn     net.Conn
-	identity *Server
-	known    *identities // of all links of the node
-	opened   time.Time
-	due      atomic.Int64          // how many replies are due
-	most     int                   // how large a reply may be
-	greeted  bool                  // the first reply was read
-	password string                // that the error of the first reply must not show
-	writeErr atomic.Pointer[error] // why a write failed; nil: none has
+	conn       net.Conn
+	identity   *Server
+	known      *identities // of all links of the node
+	opened     time.Time
+	repliesDue atomic.Int64
+	maxReply   int                   // how large a reply may be
+	greeted    bool                  // the first reply was read
+	password   string                // that the error of the first reply must not show
+	writeErr   atomic.Pointer[error] // why a write failed; nil: none has
 
 	out     []byte    // put, not yet flushed
 	writeBy time.Time // the write deadline
@@ -63,12 +63,12 @@ const (
 func newSession(conn net.Conn, identity Server) *session {
 	now := time.Now()
 	in := bufio.NewReaderSize(conn, 16<<10)
-	return &session{conn: conn, identity: &identity, most: resp.MaxReply, in: in, opened: now, used: now}
+	return &session{conn: conn, identity: &identity, maxReply: resp.MaxReply, in: in, opened: now, used: now}
 }
 
 func (s *session) Put(command []byte) {
 	s.out = append(s.out, command...)
-	s.due.Add(1)
+	s.repliesDue.Add(1)
 }
 
 func (s *session) Flush() error {
@@ -109,7 +109,7 @@ func (s *session) Receive() ([]Reply, error) {
 			}
 		}
 		s.replies = append(s.replies, r)
-		if s.due.Load() == 0 && s.in.Buffered() > 0 { // the beginning of a reply, which must not answer the next request
+		if s.repliesDue.Load() == 0 && s.in.Buffered() > 0 { // a reply that must not answer the next request
 			return s.replies, ErrUnasked
 		}
 		if buffered, _ := s.in.Peek(s.in.Buffered()); size >= resp.MaxReply || !resp.BeginsWithReply(buffered) {
@@ -121,7 +121,7 @@ func (s *session) Receive() ([]Reply, error) {
 
 // read reads the next reply, and returns its size as well. It is an error if none is due.
 func (s *session) read() (reply any, size int, err error) {
-	if s.due.Add(-1) < 0 {
+	if s.repliesDue.Add(-1) < 0 {
 		return nil, 0, ErrUnasked
 	}
 	return s.decode()
@@ -133,7 +133,7 @@ func (s *session) decode() (reply any, size int, err error) {
 		s.greeted = true
 		return s.greeting()
 	}
-	return resp.Read(s.in, s.most)
+	return resp.Read(s.in, s.maxReply)
 }
 
 func (s *session) Streams() bool   { return !s.replace.Load() }

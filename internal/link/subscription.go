@@ -58,7 +58,7 @@ func (w *wireSubscription) send(command string, channels []string) error {
 		args = append(args, c)
 	}
 	w.session.Put(resp.AppendCommand(nil, args))
-	w.session.due.Add(int64(len(channels) - 1))
+	w.session.repliesDue.Add(int64(len(channels) - 1))
 	err := w.session.Flush()
 	if err != nil && !w.greeted { // nothing was received yet, so nobody else receives; the server may have said why
 		_, _, err = w.Receive()
@@ -73,7 +73,7 @@ func (w *wireSubscription) Receive() (channel, text string, err error) {
 		return "", "", cutOff(err)
 	}
 	channel, text, answer, err := readEvent(reply)
-	if answer && w.session.due.Add(-1) < 0 {
+	if answer && w.session.repliesDue.Add(-1) < 0 {
 		err = ErrUnasked
 	}
 	return channel, text, err

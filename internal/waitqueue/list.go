@@ -5,13 +5,10 @@ package waitqueue
 type waitList struct{ first, last *Waiter }
 
 // links are a waiter's neighbors in the list.
-type links struct {
-	in         bool
-	prev, next *Waiter
-}
+type links struct{ prev, next *Waiter }
 
 func (l *waitList) push(w *Waiter) {
-	w.links = links{in: true, prev: l.last}
+	w.links = links{prev: l.last}
 	if l.last == nil {
 		l.first = w
 	} else {
@@ -23,13 +20,13 @@ func (l *waitList) push(w *Waiter) {
 // remove removes w from the list, if it is in the list.
 func (l *waitList) remove(w *Waiter) {
 	at := w.links
-	if !at.in {
-		return
-	}
-	if at.prev == nil {
-		l.first = at.next
-	} else {
+	switch {
+	case at.prev != nil:
 		at.prev.links.next = at.next
+	case l.first == w:
+		l.first = at.next
+	default:
+		return
 	}
 	if at.next == nil {
 		l.last = at.prev

@@ -23,7 +23,7 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: the width; 1 after a failed attempt; raised by grow
+	limit int // how many may have it: at first the width; 1 after a failed attempt; raised by grow
 	holds int // how many locks of this process hold it; above the width only for one owner's holds
 	lost  int // how many of these were lost, and are about to be released
 
@@ -147,9 +147,8 @@ func (q *queue) failTryLocks(err error) {
 	for w := q.callers.first; q.tries > 0; {
 		next := w.links.next
 		if w.Try && w.state == waiting {
-			q.remove(w)
 			w.err = err
-			w.become(gone)
+			q.remove(w, gone)
 		}
 		w = next
 	}
@@ -158,10 +157,11 @@ func (q *queue) failTryLocks(err error) {
 // heldError returns the error of a TryLock while this process holds the lock.
 func (q *queue) heldError(names []string) error { return q.all.HeldError(names[0], q.kind, q.holder) }
 
-// remove removes a caller from the queue, with its turn. If it watches, no caller does afterwards.
-func (q *queue) remove(w *Waiter) {
+// remove removes a caller from the queue, with its turn, and changes its state.
+func (q *queue) remove(w *Waiter, s state) {
 	q.callers.remove(w)
 	q.endTurn(w)
+	w.become(s)
 }
 
 // endTurn takes the turn from a caller, if it has the turn.
@@ -190,8 +190,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 		panic(fmt.Sprintf("waitqueue: a lock in state %v", w.state))
 	}
 	watched, handedOver := w == q.watcher, w.state == given
-	w.become(gone)
-	q.remove(w)
+	q.remove(w, gone)
 	*h = Hold{queue: q, cohort: c, slot: int32(w.slot), state: held}
 	q.kind, q.holder = w.Kind, w.Holder
 	if !handedOver {

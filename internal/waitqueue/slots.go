@@ -27,16 +27,14 @@ func (s *slots) choose(candidates []int) int {
 
 // find returns the slot that choose chooses.
 func (s *slots) find(candidates []int) int {
-	n, first := s.total, 0
+	n, first := s.total, *s.home-1
 	switch last := len(s.recent) - 1; {
 	case len(candidates) > 0:
 		n = len(candidates)
 		first = rand.IntN(n)
 	case last >= 0:
 		return s.recent[last]
-	case *s.home > 0:
-		first = *s.home - 1
-	default:
+	case first < 0:
 		first = rand.IntN(n)
 	}
 	for i := range n {

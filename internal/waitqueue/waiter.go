@@ -114,8 +114,7 @@ func (w *Waiter) Leave() {
 		} else if w.slot > 0 {
 			q.slots.giveBack(w.slot)
 		}
-		w.become(gone)
-		q.remove(w)
+		q.remove(w, gone)
 		q.advance()
 	})
 }

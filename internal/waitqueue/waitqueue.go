@@ -125,10 +125,10 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	if q := qs.byKey[key]; q != nil {
 		return q
 	}
-	width := int(key.width)
-	q := &queue{all: qs, key: key, width: width, limit: width, news: 1, urgent: 1} // 0 is older than all news
+	q := &queue{all: qs, key: key, width: int(key.width), news: 1, urgent: 1} // 0 is older than all news
+	q.limit = q.width
 	if key.slotted {
-		q.slots = &slots{total: width, home: &qs.home, used: map[int]bool{}}
+		q.slots = &slots{total: q.width, home: &qs.home, used: map[int]bool{}}
 	}
 	q.cooldown = qs.cooldowns.get(key, qs.Now)
 	qs.byKey[key] = q

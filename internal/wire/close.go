@@ -34,7 +34,7 @@ func (co *core) checkDrained(fx *effects) {
 
 // repeatsBy reports whether a release must be sent again at t or earlier.
 func (co *core) repeatsBy(t time.Time) bool {
-	next := earliest(co.state.outbox.nextMain(), co.nextOrphan())
+	next := earliest(co.state.outbox.dueMain(), co.nextOrphan())
 	return len(co.spare.sent) > 0 || !next.IsZero() && !next.After(t)
 }
 

@@ -134,7 +134,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 	fx.wake(next)
 	s.outbox.drop(now)
 	s.calls.push(s.outbox.take(now)...)
-	fx.wake(s.outbox.nextMain())
+	fx.wake(s.outbox.dueMain())
 	if s.servers.agreed > 0 { // then the checks do not wait for requests
 		co.beginCheck(now, &fx)
 	}

@@ -59,8 +59,8 @@ func (co *core) rouse(now time.Time, fx *effects) {
 	fx.wakeDriver = true
 }
 
-// next decides what the driver does next.
-func (co *core) next(now time.Time) (t task, fx effects) {
+// nextTask decides what the driver does next.
+func (co *core) nextTask(now time.Time) (t task, fx effects) {
 	s, conn := &co.state, &co.conn
 	switch {
 	case len(s.calls.written) > 0:
@@ -245,7 +245,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 		co.startSpare(now, &fx)
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
-	fx.wake(s.outbox.nextMain())
+	fx.wake(s.outbox.dueMain())
 	co.scheduleNext(&fx)
 	fx.idle = len(s.calls.written)+len(s.calls.queue) == 0
 	return fx

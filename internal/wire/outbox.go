@@ -195,13 +195,13 @@ func (o outbox) takeSpare(now time.Time) (l *lane, calls []*Call) {
 	return nil, nil
 }
 
-// nextMain returns when the next call is due over the main connection; the zero time if none is.
-func (o outbox) nextMain() time.Time { return o.next(false) }
+// dueMain returns when the next call is due over the main connection; the zero time if none is.
+func (o outbox) dueMain() time.Time { return o.dueOver(false) }
 
-// nextSpare returns when the next call is due over the spare connection; the zero time if none is.
-func (o outbox) nextSpare() time.Time { return o.next(true) }
+// dueSpare returns when the next call is due over the spare connection; the zero time if none is.
+func (o outbox) dueSpare() time.Time { return o.dueOver(true) }
 
-func (o outbox) next(spare bool) (next time.Time) {
+func (o outbox) dueOver(spare bool) (next time.Time) {
 	for _, l := range o {
 		if l.key.cause.onlySpare() == spare {
 			next = earliest(next, l.next())

@@ -72,18 +72,18 @@ func TestOneRefusedCallOfAReasonIsSentAgain(t *testing.T) {
 	t.Parallel()
 	var o outbox
 	calls := releases(4)
-	assert.True(t, o.nextMain().IsZero())
+	assert.True(t, o.dueMain().IsZero())
 	assert.True(t, o.refused(calls[0], errOOM, epoch))
 	assert.False(t, o.refused(calls[1], errors.New("OOM c"), epoch), "the same reason")
 	assert.True(t, o.refused(calls[2], errReadOnly, epoch.Add(time.Second)))
 	assert.Equal(t, 3, o.count())
-	assert.Equal(t, epoch.Add(repeatAfter), o.nextMain())
+	assert.Equal(t, epoch.Add(repeatAfter), o.dueMain())
 	assert.Empty(t, o.take(epoch.Add(repeatAfter-1)))
 	now := epoch.Add(repeatAfter)
 	assert.Equal(t, calls[:1], o.take(now))
 	assert.Equal(t, 2, o.count(), "a call that is sent does not wait")
 	assert.Empty(t, o.take(now.Add(repeatAfter)), "a call with its reason is being sent")
-	assert.Equal(t, epoch.Add(time.Second+repeatAfter), o.nextMain(), "of the other reason")
+	assert.Equal(t, epoch.Add(time.Second+repeatAfter), o.dueMain(), "of the other reason")
 	require.Equal(t, calls[2:3], o.take(now.Add(time.Second)))
 
 	sent := calls[0]
@@ -143,16 +143,16 @@ func TestAReasonWhoseCallsHaveExpiredIsOver(t *testing.T) {
 	first, second := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(6)), voted)
 	o.refuse(errOOM, at(0), first, second)
 	require.Equal(t, []*Call{first}, o.take(at(4)))
-	assert.Equal(t, at(5), o.nextMain(), "it gets no reply if it is in the queue when it expires")
+	assert.Equal(t, at(5), o.dueMain(), "it gets no reply if it is in the queue when it expires")
 	assert.Empty(t, o.executed(anyCall(durable), at(5)), "another call waits")
 	require.Equal(t, []*Call{second}, o.take(at(5)))
-	assert.True(t, o.nextMain().IsZero(), "nothing waits behind it")
+	assert.True(t, o.dueMain().IsZero(), "nothing waits behind it")
 	assert.Equal(t, []error{errOOM}, o.executed(anyCall(durable), at(6)))
 	assert.Empty(t, o)
 
 	o.refuse(errOOM, at(6), anyCall(expiringAt(at(7)), voted))
 	assert.Empty(t, o.take(at(8)))
-	assert.True(t, o.nextMain().IsZero(), "nothing waits")
+	assert.True(t, o.dueMain().IsZero(), "nothing waits")
 }
 
 // What has its vote is dropped when it has nothing to undo any more.
@@ -173,7 +173,7 @@ func TestWhichOwedCallsAreDropped(t *testing.T) {
 		for cause := owedRefused; cause <= owedBreaker; cause++ {
 			o := outbox{{key: laneKey{cause: cause}, calls: []owed{{tt.call, at(0)}}, limit: 1}}
 			o.drop(at(7))
-			assert.Equal(t, tt.kept, !o.next(cause.onlySpare()).IsZero(), "%s, cause %d", name, cause)
+			assert.Equal(t, tt.kept, !o.dueOver(cause.onlySpare()).IsZero(), "%s, cause %d", name, cause)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestTheCostOfAnOperationDoesNotGrowWithTheRefusedCalls(t *testing.T) {
 		for i := range 1000 {
 			assert.Empty(t, o.executed(anyCall(durable), at(0)))
 			assert.Empty(t, o.take(at(0)))
-			assert.Equal(t, at(0).Add(repeatAfter), o.nextMain())
+			assert.Equal(t, at(0).Add(repeatAfter), o.dueMain())
 			assert.False(t, o.refused(anyCall(durable), errOOM, at(0)))
 			assert.Equal(t, many+2+i, o.count())
 		}
@@ -245,12 +245,12 @@ func TestLateCallsAreSentWhenTheyAreDue(t *testing.T) {
 	for i, due := range []float64{3, 1, 2, 1} {
 		o.owe(owedLate, calls[i], at(due), at(0))
 	}
-	assert.Equal(t, at(1), o.nextMain())
+	assert.Equal(t, at(1), o.dueMain())
 	assert.Empty(t, o.take(at(0.9)))
 	assert.Equal(t, []*Call{calls[1], calls[3], calls[2]}, o.take(at(2)), "equal times in their order")
-	assert.Equal(t, at(3), o.nextMain())
+	assert.Equal(t, at(3), o.dueMain())
 	assert.Equal(t, calls[:1], o.take(at(10)))
-	assert.Zero(t, o.nextMain())
+	assert.Zero(t, o.dueMain())
 }
 
 // A call that breaks its connections is found, whatever the size of its batch, and is then sent alone with backoff. All
@@ -266,7 +266,7 @@ func TestTheCallThatBreaksConnectionsIsFound(t *testing.T) {
 		var alone []time.Time
 		for len(alone) < 5 || len(delivered) < 15 {
 			require.Less(t, connections, 30)
-			now = later(now, o.nextSpare())
+			now = later(now, o.dueSpare())
 			l, batch := o.takeSpare(now)
 			require.NotEmpty(t, batch)
 			if len(batch) == 1 && batch[0] == bad {
@@ -308,7 +308,7 @@ func TestTheSparesCallsDoNotGoOverTheMainConnection(t *testing.T) {
 	calls := releases(3)
 	o.orphan(calls...)
 	assert.Empty(t, o.take(at(99)))
-	assert.Zero(t, o.nextMain())
+	assert.Zero(t, o.dueMain())
 	assert.Zero(t, o.count())
 	assert.Equal(t, calls, slices.Collect(o.orphans))
 	l, batch := o.takeSpare(epoch)
@@ -321,7 +321,7 @@ func TestTheSparesCallsDoNotGoOverTheMainConnection(t *testing.T) {
 	assert.Equal(t, calls[2:], batch)
 	_, batch = o.takeSpare(epoch)
 	assert.Empty(t, batch)
-	assert.Equal(t, epoch.Add(repeatAfter), o.nextSpare(), "the first without an answer waits")
+	assert.Equal(t, epoch.Add(repeatAfter), o.dueSpare(), "the first without an answer waits")
 	o.refuse(errOOM, epoch, calls[1:]...)
 	l, batch = o.takeSpare(epoch.Add(time.Hour))
 	assert.Equal(t, calls[:1], batch)

@@ -163,7 +163,7 @@ func (p *pipe) drive() error {
 // large part of what a lone caller's call costs here, so driveOnce does it only where the next task needs the time.
 func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
 	p.mu.Lock()
-	t, fx := p.core.next(now)
+	t, fx := p.core.nextTask(now)
 	p.unlock(&fx)
 	p.apply(&fx)
 	switch t.do {

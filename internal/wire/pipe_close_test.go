@@ -84,7 +84,7 @@ func TestCloseDoesNotWaitForAConnectionThatBeginsAfterIt(t *testing.T) {
 		p := newCore()
 		p.driver.busy, p.state.calls.queue = true, []*Call{tt.call}
 		drained, _ := p.beginClose(at(99))
-		task, _ := p.next(at(9))
+		task, _ := p.nextTask(at(9))
 		assert.Equal(t, doConnect, task.do, name)
 		select {
 		case <-drained:
@@ -123,7 +123,7 @@ func TestTheEndOfAPipeIsNoFailureOfTheMaster(t *testing.T) {
 		p.driver.busy = true
 		p.endClose(at(9))
 		assert.Empty(t, end(p).reports, name)
-		next, _ := p.next(at(9))
+		next, _ := p.nextTask(at(9))
 		assert.Equal(t, doRest, next.do, name)
 	}
 }
@@ -161,7 +161,7 @@ func TestAPipeEndsWhenNoReleaseIsLeft(t *testing.T) {
 			p.spare.lane = &lane{}
 			p.settleSpare(fakeLink{}, 1, []link.Reply{{Value: int64(1)}}, nil, at(9))
 			assert.False(t, p.closing.closed)
-			p.nextSpare(at(9))
+			p.nextSpareTask(at(9))
 		},
 	} {
 		p := newCore()

@@ -107,7 +107,7 @@ func TestAMasterThatIsAskedNothingIsNotJudged(t *testing.T) {
 	assert.Nil(t, p.state.health.suspect, "the process was paused for longer than the call's time")
 
 	require.NoError(t, p.submit(anyCall(func(c *Call) { c.Asked, c.Deadline = at(11), at(12) }), &effects{}))
-	next, _ := p.next(at(11))
+	next, _ := p.nextTask(at(11))
 	require.Equal(t, doFlush, next.do)
 	assert.Len(t, p.tick(at(12)).deliveries, 1)
 	assert.NotNil(t, p.state.health.suspect, "the control: it was asked")
@@ -120,7 +120,7 @@ func TestACallDoesNotShortenAnAttemptToConnect(t *testing.T) {
 	for _, connect := range []time.Duration{0, 10 * time.Second, 2 * time.Second} {
 		require.NoError(t, p.submit(anyCall(func(c *Call) { c.Connect = connect }), &effects{}))
 	}
-	next, _ := p.next(at(9))
+	next, _ := p.nextTask(at(9))
 	require.Equal(t, doConnect, next.do)
 	for _, due := range []float64{10, 11} {
 		assert.Len(t, p.tick(at(due)).deliveries, 1)
@@ -241,13 +241,13 @@ func TestTheVoteOfACallIsDueAfterConnecting(t *testing.T) {
 	p := newCore()
 	var fx effects
 	require.NoError(t, p.submit(anyCall(func(c *Call) { c.Connect = 20 * time.Second }), &fx))
-	next, _ := p.next(at(9))
+	next, _ := p.nextTask(at(9))
 	require.Equal(t, doConnect, next.do)
 	require.Equal(t, at(29), p.tick(at(10)).tickBy)
 	fx, _ = p.connected(fakeLink{}, nil, at(10.5))
 	assert.Equal(t, at(11.5), fx.tickBy)
 	assert.Equal(t, at(9), p.conn.roleAt, "not later than it was asked")
-	next, _ = p.next(at(10.5))
+	next, _ = p.nextTask(at(10.5))
 	require.Equal(t, doFlush, next.do)
 	assert.Len(t, p.tick(at(11.5)).deliveries, 1)
 	assert.NotNil(t, p.state.health.suspect)

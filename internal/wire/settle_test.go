@@ -194,14 +194,14 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	release := anyCall(durable)
 	_, _ = settled(&s, []*Call{release}, nil, link.Reply{Value: int64(0)})
 	assert.Equal(t, lateDraining, s.late.state, "the master has answered")
-	assert.Equal(t, at(10.5), s.outbox.nextMain())
+	assert.Equal(t, at(10.5), s.outbox.dueMain())
 	require.Equal(t, []*Call{release}, s.outbox.take(at(10.5)))
 
 	later := anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
 	_, _ = settled(&s, []*Call{later}, nil, link.Reply{Value: int64(1)})
-	assert.Zero(t, s.outbox.nextMain(), "it cannot have overtaken anything")
+	assert.Zero(t, s.outbox.dueMain(), "it cannot have overtaken anything")
 	_, _ = settled(&s, []*Call{anyCall()}, nil, link.Reply{Value: "OK"})
-	assert.Zero(t, s.outbox.nextMain(), "it is no release")
+	assert.Zero(t, s.outbox.dueMain(), "it is no release")
 }
 
 // A master that refuses a release has received every earlier request, so the TTLs of the keys are running.
@@ -214,7 +214,7 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	assert.Equal(t, at(70), release.expiresAt())
 	assert.Equal(t, at(20), known.expiresAt())
 	require.Len(t, out.reports, 1, "both have one reason")
-	assert.Equal(t, at(10.5), s.outbox.nextMain())
+	assert.Equal(t, at(10.5), s.outbox.dueMain())
 	assert.Equal(t, 2, s.outbox.count())
 
 	retry := s.outbox.take(at(10.5))

@@ -24,8 +24,8 @@ const (
 //     retransmits over the main one. Once there is a proof, the spare connection replaces the main one.
 //   - It carries the calls of the [outbox] that must not go over the main connection.
 //
-// [spareState] has the states. nextSpare decides what the goroutine does: it connects, then it proves, or sends one
-// batch and receives its replies; again, until nothing is due.
+// [spareState] has the states. nextSpareTask decides what the goroutine does: it connects, then it proves, or sends
+// one batch and receives its replies; again, until nothing is due.
 //
 // Its failures do not make the master suspect. While the main connection is silent, a failure to connect postpones the
 // next proof. An answer over it ends the suspicion only while there is no main connection.
@@ -72,7 +72,7 @@ func concat(all ...iter.Seq[*Call]) iter.Seq[*Call] {
 
 // nextOrphan returns when the next orphan may be sent; the zero time if there is none.
 func (co *core) nextOrphan() time.Time {
-	next := co.state.outbox.nextSpare()
+	next := co.state.outbox.dueSpare()
 	if next.IsZero() {
 		return next
 	}
@@ -105,9 +105,9 @@ func (co *core) startSpare(now time.Time, fx *effects) {
 	fx.startSpare = true
 }
 
-// nextSpare decides what the spare connection's goroutine does next: connect, prove that the main connection alone is
-// silent, write a batch, or rest.
-func (co *core) nextSpare(now time.Time) (t task, fx effects) {
+// nextSpareTask decides what the spare connection's goroutine does next: connect, prove that the main connection alone
+// is silent, write a batch, or rest.
+func (co *core) nextSpareTask(now time.Time) (t task, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
 	due := co.spareDue()
@@ -237,7 +237,7 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 	}
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
 	co.rouse(now, &fx) // refused calls may have been queued again
-	fx.wake(s.outbox.nextMain())
+	fx.wake(s.outbox.dueMain())
 	return fx, len(sp.sent)
 }
 
@@ -253,7 +253,7 @@ func (p *pipe) spareOnce() bool {
 	now := p.clock.Now()
 	var t task
 	p.act(func(co *core) (fx effects) {
-		t, fx = co.nextSpare(now)
+		t, fx = co.nextSpareTask(now)
 		return fx
 	})
 	switch t.do {

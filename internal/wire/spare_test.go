@@ -94,10 +94,10 @@ func TestASpareSendsOrphans(t *testing.T) {
 	calls := releases(2)
 	p.state.outbox.orphan(calls...)
 	p.startSpare(at(9), new(effects))
-	next, _ := p.nextSpare(at(9))
+	next, _ := p.nextSpareTask(at(9))
 	assert.Equal(t, doConnect, next.do)
 	p.spareConnected(fakeLink{}, nil, 15*time.Second, at(9))
-	next, _ = p.nextSpare(at(9))
+	next, _ = p.nextSpareTask(at(9))
 	assert.Equal(t, doFlush, next.do)
 	assert.Equal(t, 2, next.calls)
 	assert.Equal(t, time.Minute, next.maxSilence)
@@ -106,12 +106,12 @@ func TestASpareSendsOrphans(t *testing.T) {
 	}
 	assert.Equal(t, batches{1, 2}, p.batches)
 	p.settleSpare(fakeLink{}, 2, slices.Repeat([]link.Reply{{Value: int64(1)}}, 2), nil, at(9))
-	next, fx := p.nextSpare(at(9))
+	next, fx := p.nextSpareTask(at(9))
 	assert.Equal(t, doRest, next.do)
 	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
 	p.state.outbox.orphan(anyCall(expiringAt(at(9.5)), voted))
 	p.startSpare(at(9), new(effects))
-	next, _ = p.nextSpare(at(9.5))
+	next, _ = p.nextSpareTask(at(9.5))
 	assert.Equal(t, doRest, next.do, "the keys have expired")
 }
 
@@ -122,12 +122,12 @@ func TestOnlyAConnectionMadeInTheSilenceProvesTheMaster(t *testing.T) {
 	p.conn.silentSince, p.driver.busy = at(8), true
 	p.state.health.fail(errBroken, at(8))
 	p.spare.state, p.spare.link, p.spare.began = spareLinked, fakeLink{}, at(7.9)
-	next, fx := p.nextSpare(at(9))
+	next, fx := p.nextSpareTask(at(9))
 	assert.Equal(t, doConnect, next.do)
 	assert.Equal(t, []link.Link{fakeLink{}}, fx.close)
 	_, ok := p.spareConnected(fakeLink{}, nil, 0, at(9.1))
 	assert.True(t, ok)
-	next, fx = p.nextSpare(at(9.1))
+	next, fx = p.nextSpareTask(at(9.1))
 	assert.Equal(t, doProve, next.do)
 	assert.Empty(t, fx.close)
 }
@@ -142,7 +142,7 @@ func TestABatchToASuspectMasterIsFollowedByAProof(t *testing.T) {
 			p.state.health.fail(errBroken, at(8))
 		}
 		p.state.calls.push(anyCall(expiringAt(at(70)), voted))
-		next, fx := p.next(at(9))
+		next, fx := p.nextTask(at(9))
 		require.Equal(t, doFlush, next.do)
 		if suspect {
 			assert.Equal(t, at(9).Add(retryMin), fx.tickBy)
@@ -202,7 +202,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 		p.state.health.fail(errBroken, at(8))
 		p.spare.state, p.spare.link, p.spare.began = spareLinked, newer, at(8)
 		p.state.calls.written = releases(1)
-		next, _ := p.nextSpare(at(9))
+		next, _ := p.nextSpareTask(at(9))
 		require.Equal(t, task{do: doProve, link: newer, main: older, mainSilentSince: at(8)}, next)
 		c.change(p)
 		fx := p.endProof(next, at(9))
@@ -215,7 +215,7 @@ func TestWhichConnectionAProofKeeps(t *testing.T) {
 			assert.Nil(t, p.conn.successor, name)
 			assert.Equal(t, at(9).Add(retryMin), p.state.health.retryAt, "%s: it is not tried at once", name)
 		}
-		next, fx = p.nextSpare(at(9))
+		next, fx = p.nextSpareTask(at(9))
 		assert.Equal(t, doRest, next.do, name)
 		assert.Equal(t, c.replaced, len(fx.close) == 0, name)
 		if c.replaced {
@@ -237,7 +237,7 @@ func TestASuccessorFollowsAConnectionThatWasClosed(t *testing.T) {
 		p.conn.successor, p.conn.successorAt = successor, at(8)
 		p.driver.busy = true
 		p.state.calls.push(releases(1)...)
-		next, fx := p.next(at(9))
+		next, fx := p.nextTask(at(9))
 		assert.Equal(t, doFlush, next.do)
 		assert.Equal(t, []link.Link{main}, fx.close)
 		assert.Same(t, successor, p.conn.link)
