@@ -39,7 +39,7 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	if err := checkUser(rawURL); err != nil {
 		return nil, err
 	}
-	return &Node{target.Target{Name: cmp.Or(s.name, o.Addr), Zone: zone, Clock: s.clock, URL: o, Dial: s.dialer}}, nil
+	return &Node{target.Target{Name: cmp.Or(s.name, o.Addr), Zone: zone, Clock: s.clock, Server: o, Dial: s.dialer}}, nil
 }
 
 // Wrap makes a node that uses an existing client: one with a TLS configuration of its own, a Sentinel failover client,
@@ -96,7 +96,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
 			"give it a *redis.Client or a *redis.ClusterClient", client)
 	}
-	return &Node{target.Target{Name: cmp.Or(s.name, label), Clock: s.clock, Client: client}}, nil
+	return &Node{target.Target{Name: cmp.Or(s.name, label), Clock: s.clock, Server: client}}, nil
 }
 
 // failoverAddr is what go-redis returns as the address of every failover client.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/redlock-go/redlock/internal/target"
 )
 
@@ -34,13 +36,14 @@ type Master struct {
 // New returns the Master that a user described. It does not connect. Links and subscriptions that are not those of
 // a wrapped client report to saw which servers they reached.
 func New(of *target.Target, saw func(Observation)) *Master {
-	if of.URL == nil {
-		return newWrapped(of.Client, of.Clock).master(of)
+	options, ok := of.Server.(*redis.Options)
+	if !ok {
+		return newWrapped(of.Server.(redis.UniversalClient), of.Clock).master(of)
 	}
-	d := &dialer{options: of.URL, dial: of.Dial, clock: of.Clock, saw: saw}
+	d := &dialer{options: options, dial: of.Dial, clock: of.Clock, saw: saw}
 	m := &Master{Open: d.open, Reach: d.reach, Subscribe: d.subscribe, Connect: d.examine, Close: func() {}}
-	if of.URL.CredentialsProviderContext == nil {
-		m.User = cmp.Or(of.URL.Username, "default")
+	if options.CredentialsProviderContext == nil {
+		m.User = cmp.Or(options.Username, "default")
 	}
 	return m
 }
@@ -51,7 +54,7 @@ func (w *wrappedClient) master(of *target.Target) *Master {
 		Open:      func(ctx context.Context, _ time.Duration) (Link, error) { return w.open(ctx) },
 		Subscribe: w.subscribe, Connect: w.examine, Close: func() {}, Clustered: w.cluster != nil,
 	}
-	if w.client != of.Client && w.cluster != nil {
+	if of.Server != any(w.client) && w.cluster != nil {
 		m.Close = func() { _ = w.cluster.Close() }
 	}
 	if w.single != nil && w.single.Options().CredentialsProviderContext == nil {

@@ -9,8 +9,6 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock/clock"
 )
 
@@ -20,10 +18,10 @@ type Target struct {
 	Zone  string // of the URL; "" if there is none
 	Clock clock.Clock
 
-	URL  *redis.Options // nil: Client
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-
-	Client redis.UniversalClient // a *redis.Client or a *redis.ClusterClient
+	// Server is the *redis.Options of a URL, or a client: a *redis.Client or a *redis.ClusterClient. Its type is hidden,
+	// since every package whose types lead to those of go-redis takes a second longer to compile, a user's too.
+	Server any
+	Dial   func(ctx context.Context, network, addr string) (net.Conn, error) // with the *redis.Options
 
 	Bound atomic.Bool // a Locker has it
 }
