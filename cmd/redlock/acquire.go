@@ -40,6 +40,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) 
 		cancel()
 		if got := <-answer; got.lock != nil {
 			_ = got.lock.Unlock(context.Background()) // it was won at the last moment
+			endMinHold(locker, f, got.lock)
 		}
 	}
 	for {

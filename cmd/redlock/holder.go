@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 const (
@@ -24,12 +25,11 @@ const (
 
 // holder runs a command under a lock.
 type holder struct {
+	locker  *redlock.Locker
 	lock    *redlock.Lock
-	grace   time.Duration
+	flags   *runFlags
 	signals *caught
 	log     *slog.Logger
-
-	passMasters bool // the command inherits REDLOCK_MASTERS
 
 	lost    bool // the lock was lost before the command ended
 	toldEnd bool // a SIGTERM was forwarded, or after the loss any signal that ends a wait
@@ -57,7 +57,7 @@ func (s status) String() string {
 
 // run runs the command and unlocks. It returns nil if the command ended with 0 and the lock was held to its end.
 func (h *holder) run(path string, argv []string) error {
-	c, err := start(h.lock, h.grace, h.signals, path, argv, h.env())
+	c, err := start(h.lock, h.flags.grace, h.signals, path, argv, h.env())
 	if err != nil {
 		return h.notStarted(argv[0], err)
 	}
@@ -91,6 +91,7 @@ func (h *holder) notStarted(command string, err error) error {
 		lost = err
 	}
 	_ = h.unlock()
+	endMinHold(h.locker, h.flags, h.lock)
 	switch {
 	case lost != nil:
 		h.lost = true
@@ -99,6 +100,13 @@ func (h *holder) notStarted(command string, err error) error {
 		return &exit{exitNotFound, fmt.Errorf("%s cannot be executed: %w", command, err)}
 	default:
 		return &exit{exitNotExecutable, fmt.Errorf("%s cannot be executed: %w", command, err)}
+	}
+}
+
+// endMinHold ends the minimum hold of an unlocked lock. It is for a lock under which no command ran.
+func endMinHold(locker *redlock.Locker, f *runFlags, lock *redlock.Lock) {
+	if f.minHold > 0 {
+		_ = locker.Release(context.Background(), lock.Name(), kind.KeptToken(lock.Token()))
 	}
 }
 
@@ -161,7 +169,7 @@ func lostError(l *redlock.Lock) error {
 // REDLOCK_FENCE because this redlock may itself run under a lock with a fencing token.
 func (h *holder) env() []string {
 	own := []string{nameEnv, tokenEnv, outerEnv, fenceEnv}
-	if !h.passMasters {
+	if !h.flags.passMasters {
 		own = append(own, mastersEnv)
 	}
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {

@@ -236,7 +236,7 @@ func (r *runner) once() (again bool, err error) {
 		return false, err
 	}
 	r.log.Info("locked", "name", lock.Name(), "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
-	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log, passMasters: r.flags.passMasters}
+	h := holder{locker: r.locker, lock: lock, flags: r.flags, signals: r.signals, log: r.log}
 	err = h.run(r.path, r.flags.command)
 	return h.lost && !h.toldEnd, err
 }

@@ -123,8 +123,10 @@ func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	redlock(t, masters, "lead", "held", "--", "/no/such/command").fails(t, 127)
 	redlock(t, masters, "run", "held", "--", plain).fails(t, 126, plain)
 	redlock(t, masters, "run", "held", "--", filepath.Dir(plain)).fails(t, 126, "is a directory")
-	redlock(t, masters, "run", "name", "--", broken).fails(t, 127, broken)
-	assert.True(t, free(t, masters, "name"))
+	for _, minHold := range []string{"0s", "1h"} {
+		redlock(t, masters, "run", "--min-hold", minHold, "name", "--", broken).fails(t, 127, broken)
+		assert.True(t, free(t, masters, "name"), "a minimum hold of %s", minHold)
+	}
 }
 
 func TestRunReportsAnUnconfirmedRelease(t *testing.T) {
