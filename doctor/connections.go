@@ -9,6 +9,7 @@ import (
 const (
 	subscriberBuffer = 1 << 20 // bytes; a smaller output buffer limit for pub/sub is a finding
 	fewConnections   = 10      // a Locker needs up to four
+	fixMaxClients    = "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)"
 )
 
 var connectionRules = []rule{
@@ -16,7 +17,7 @@ var connectionRules = []rule{
 		id: NoMoreConnections, title: "connections are used up", severity: Danger,
 		when: "it accepted a connection, and refused another one: the max number of clients is reached",
 		why:  "A client that cannot connect loses this master's vote.",
-		fix:  "`CONFIG SET maxclients 10000`; `CONFIG REWRITE`; `CLIENT LIST` shows who connects",
+		fix:  fixMaxClients,
 		check: each(func(_ *exam, m *master) string {
 			if m.dismissed == nil {
 				return ""
@@ -28,7 +29,7 @@ var connectionRules = []rule{
 		id: AlmostNoConnections, title: "connections are almost used up", severity: Warning,
 		when: "`connected_clients` is at least 90 % of `maxclients`, or leaves fewer than ten free",
 		why:  "A client that cannot connect loses this master's vote.",
-		fix:  "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
+		fix:  fixMaxClients,
 		check: each(func(_ *exam, m *master) string {
 			have, most := m.number("connected_clients"), m.number("maxclients")
 			if most > 0 && (float64(have) >= almostFull*float64(most) || most-have < fewConnections) {
@@ -39,10 +40,9 @@ var connectionRules = []rule{
 	},
 	{
 		id: RejectedConnections, title: "has rejected connections", severity: Warning,
-		when: "`rejected_connections` is above 0",
-		why:  "Since it started, maxclients kept clients from connecting.",
-		fix: "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise " +
-			"ulimit -n); afterwards `CONFIG RESETSTAT`",
+		when:  "`rejected_connections` is above 0",
+		why:   "Since it started, maxclients kept clients from connecting.",
+		fix:   fixMaxClients + "; afterwards `CONFIG RESETSTAT`",
 		check: counted("rejected_connections"),
 	},
 	{

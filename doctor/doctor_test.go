@@ -104,12 +104,19 @@ func TestAWrappedCluster(t *testing.T) {
 	servers, err := redisproc.StartCluster(t.Context(), 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
-	for addr, title := range map[string]string{servers[0].Addr(): "not examined", "127.0.0.1:1": "does not answer"} {
-		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+	for _, tt := range []struct{ addr, password, title string }{
+		{servers[0].Addr(), "", "not examined"},
+		{"127.0.0.1:1", "", "does not answer"},
+		{servers[0].Addr(), "secret", "does not answer"}, // a login that is refused
+	} {
+		if tt.password != "" {
+			require.NoError(t, connect(t, servers[0]).ConfigSet(t.Context(), "requirepass", tt.password).Err())
+		}
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{tt.addr}})
 		t.Cleanup(func() { assert.NoError(t, c.Close()) })
 		report, err := examined(doctor.Examine(t.Context(), wrap(t, c), doctor.WithSpan(span)))
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		one(t, report, title)
+		one(t, report, tt.title)
 		assert.Len(t, report.Findings, 2, "and that the span was short: %v", report)
 	}
 }

@@ -31,7 +31,7 @@ var neighborRules = []rule{
 		id: Reconfigured, title: "was configured at run time", severity: Note,
 		when:  "`commandstats` counts CONFIG SET",
 		why:   "After a restart it may run with other settings than those examined here.",
-		fix:   "`CONFIG REWRITE`, or bring redis.conf in line; afterwards `CONFIG RESETSTAT`",
+		fix:   "`CONFIG REWRITE`, or set it back; afterwards `CONFIG RESETSTAT`",
 		check: each(func(_ *exam, m *master) string { return m.executed("config|set") }),
 	},
 	{

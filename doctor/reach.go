@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/redlock-go/redlock/internal/replyerr"
 )
 
 var reachRules = []rule{
@@ -60,9 +62,12 @@ var reachRules = []rule{
 func refusedQuestions(_ *exam, m *master) (observed, fix string) {
 	fix = "nothing, if a managed service hides these commands; otherwise remove their rename-command from redis.conf"
 	for _, r := range m.refused {
-		if reasonFor(r.err) == forbiddenCommand {
-			fix = "run redlock doctor once as a user who may ask this: `ACL SETUSER doctor on >PASSWORD ~* &* +@all " +
-				"-@dangerous +info +config|get +client +slowlog +latency +acl|whoami`"
+		switch {
+		case !replyerr.Is(r.err): // a connection that ended, or was silent
+			fix = "see its log, and run redlock doctor again"
+		case reasonFor(r.err) == forbiddenCommand:
+			fix = "run redlock doctor once as a user who may ask this: ACL SETUSER doctor on >PASSWORD ~* &* +@all " +
+				"-@dangerous +info +config|get +client +slowlog +latency +acl|whoami"
 		}
 	}
 	return m.described(m.refused), fix
@@ -74,7 +79,7 @@ var fixes = []struct{ part, fix string }{
 	{"NOAUTH", "put the user and the password into the URL: redis://USER:PASSWORD@HOST"},
 	{"without any password", "leave the password out of the URL: the server has none"},
 	{"DB index", "leave /N out of the URL, or raise databases in its redis.conf"},
-	{"max number of clients", "`CONFIG SET maxclients 10000`; `CONFIG REWRITE`; `CLIENT LIST` shows who connects"},
+	{"max number of clients", fixMaxClients},
 	{"DENIED", "on its host: give it a password (requirepass), or bind and protected-mode no in a private network"},
 	{"BUSY", "`SCRIPT KILL`, or `FUNCTION KILL`; then find the program that runs such scripts here"},
 	{"OOM", fixMemory},

@@ -37,7 +37,7 @@ func (r rule) groups(e *exam) (all [][]hit) {
 		i := -1
 		if len(h.nodes) == 1 {
 			i = slices.IndexFunc(all, func(g []hit) bool {
-				return len(g[0].nodes) == 1 && g[0].fix == h.fix && g[0].severity == h.severity
+				return len(g[0].nodes) == 1 && g[0].fix == h.fix && g[0].severity == h.severity && g[0].noFile == h.noFile
 			})
 		}
 		if i < 0 {
@@ -65,6 +65,9 @@ func (r rule) finding(hits []hit) Finding {
 	}
 	f.Why = fitted(strings.TrimSuffix(observed, "."), ". "+r.why)
 	fix := cmp.Or(hits[0].fix, r.fix)
+	if hits[0].noFile {
+		fix = strings.ReplaceAll(fix, "`CONFIG REWRITE`", "set it in the flags of the server, too")
+	}
 	for _, c := range command.FindAllStringSubmatch(fix, -1) {
 		f.Commands = append(f.Commands, c[1])
 	}

@@ -30,7 +30,7 @@ func TestFindingsAreGrouped(t *testing.T) {
 	assert.Len(t, f.Nodes, 8)
 	assert.Equal(t, strings.Join(f.Nodes, ", "), f.Node)
 	assert.Contains(t, f.Why, "redis-1.masters.example.com:6379: connected_slaves is 1. ")
-	assert.Equal(t, []string{"REPLICAOF NO ONE"}, f.Commands)
+	assert.Empty(t, f.Commands, "they are for each of Nodes")
 	assert.NotContains(t, f.Fix, "`")
 	assert.Equal(t, doctor.Summary{Masters: 9, Examined: 9, Warnings: 1}, report.Summary)
 	fits(t, f)
@@ -189,5 +189,17 @@ func TestConnectionsThatAreUsedUp(t *testing.T) {
 	occupy(t, server, 9)
 	found := one(t, examine(t, []string{server.URL()}), "connections are used up")
 	assert.Contains(t, found.Why, "max number of clients reached")
-	assert.Equal(t, []string{"CONFIG SET maxclients 10000", "CONFIG REWRITE", "CLIENT LIST"}, found.Commands)
+	assert.Equal(t, []string{"CLIENT LIST"}, found.Commands)
+}
+
+// A server that was started without a configuration file cannot rewrite it.
+func TestAServerWithoutAConfigurationFile(t *testing.T) {
+	t.Parallel()
+	idle := sound + "maxmemory:100\nmaxmemory_policy:allkeys-lru\nconfig_file:"
+	report := judge(0, doctor.Seen{Name: "a", Info: idle + "/etc/redis.conf"}, doctor.Seen{Name: "b", Info: idle})
+	found := titled(report, "evicts locks")
+	require.Len(t, found, 2, report)
+	assert.Equal(t, []string{"CONFIG SET maxmemory-policy noeviction", "CONFIG REWRITE"}, found[0].Commands)
+	assert.Equal(t, []string{"CONFIG SET maxmemory-policy noeviction"}, found[1].Commands)
+	assert.Contains(t, found[1].Fix, "; set it in the flags of the server, too")
 }

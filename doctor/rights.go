@@ -223,7 +223,11 @@ func (m *master) grant(refused []refusal, right string) string {
 	if file, known := m.config["aclfile"]; known {
 		save = ifSo(file == "", "`CONFIG REWRITE`") + ifSo(file != "", "`ACL SAVE`")
 	}
-	return fmt.Sprintf("`ACL SETUSER %s %s`; then %s", m.userName(), strings.Join(rights, " "), save)
+	command := fmt.Sprintf("ACL SETUSER %s %s", m.userName(), strings.Join(rights, " "))
+	if m.user != "" {
+		command = "`" + command + "`"
+	}
+	return command + "; then " + save
 }
 
 // renamed returns the fix for commands that the server does not know. No right helps.
@@ -250,7 +254,7 @@ func (m *master) noName() bool {
 // ours is how the channels of all names begin, and the keys that are not names.
 var ours = kind.Channel("")
 
-// userName returns the ACL user of the connection.
+// userName returns the ACL user of the connection, or a placeholder, which makes a command one that cannot be typed.
 func (m *master) userName() string { return cmp.Or(m.user, "USER") }
 
 // errors returns the counts of the error replies that begin with these words.

@@ -102,7 +102,7 @@ func TestRightsAndTheirFixes(t *testing.T) {
 			"", rights + " -zscore -pexpire", right, "pexpire, zscore: NOPERM", "", "ACL SETUSER app +pexpire +zscore",
 		},
 		"a user who may read the settings": {
-			"", rights + " -type +config|get", right, "", "", "ACL SETUSER app +type; CONFIG REWRITE",
+			"", rights + " -type +config|get", right, "", "", "ACL SETUSER app +type",
 		},
 		"a server with an ACL file": {
 			"--aclfile " + file, rights + " -type +config|get", right, "", "", "ACL SETUSER app +type; ACL SAVE",
@@ -188,11 +188,11 @@ func TestWhyLocksAreRefused(t *testing.T) {
 			require.NoError(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
 			require.NoError(t, c.BgSave(t.Context()).Err())
 			await(t, c, "rdb_last_bgsave_status:err")
-		}, "MISCONF", "", `CONFIG SET save ""; CONFIG REWRITE`},
+		}, "MISCONF", "", `CONFIG SET save ""`},
 		"no replicas": {
-			"--min-replicas-to-write 1", nil, "NOREPLICAS", "", "CONFIG SET min-replicas-to-write 0; CONFIG REWRITE",
+			"--min-replicas-to-write 1", nil, "NOREPLICAS", "", "CONFIG SET min-replicas-to-write 0",
 		},
-		"a replica":  {"--replicaof 127.0.0.1 1", nil, "READONLY", "", "REPLICAOF NO ONE; CONFIG REWRITE"},
+		"a replica":  {"--replicaof 127.0.0.1 1", nil, "READONLY", "", "REPLICAOF NO ONE"},
 		"no memory":  {"--maxmemory 1", nil, "OOM", "redis-cli --bigkeys", ""},
 		"no cluster": {"--cluster-enabled yes", nil, "CLUSTERDOWN", "cluster-enabled no", ""},
 	}, func(t *testing.T, c testCase) {

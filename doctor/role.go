@@ -50,7 +50,7 @@ var roleRules = []rule{
 		id: HasReplicas, title: "has replicas", severity: Warning,
 		when: "`connected_slaves` is above 0",
 		why:  "A replica that takes over may lack the latest locks and grant them again. Other masters are the redundancy.",
-		fix:  "on each replica: `REPLICAOF NO ONE`, and then stop it", check: counted("connected_slaves"),
+		fix:  "on each replica: REPLICAOF NO ONE, and then stop it", check: counted("connected_slaves"),
 	},
 	{
 		id: FailingOver, title: "is failing over", severity: Danger,

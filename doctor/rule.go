@@ -24,6 +24,7 @@ type hit struct {
 	observed string   // what was observed, without a period
 	fix      string
 	severity Severity // 0: that of the rule
+	noFile   bool     // the master has no configuration file: CONFIG REWRITE would fail
 }
 
 // rules returns all rules, in the order of docs/doctor.md.
@@ -48,7 +49,10 @@ func eachFix(see func(e *exam, m *master) (observed, fix string)) func(*exam) []
 				continue
 			}
 			if observed, fix := see(e, m); observed != "" {
-				hits = append(hits, hit{nodes: []string{m.name}, observed: observed, fix: fix})
+				file, known := m.info["config_file"]
+				hits = append(hits, hit{
+					nodes: []string{m.name}, observed: observed, fix: fix, noFile: known && file == "",
+				})
 			}
 		}
 		return hits
