@@ -230,9 +230,15 @@ func (l *Locker) Close() error {
 	}
 	close(l.ending)
 	l.mu.Unlock()
+	defer l.endClose(deadline) // deferred, as all cleanup, because a callback may panic
 	for _, lock := range l.schedule.Close() {
-		(*Lock)(lock.(*scheduled)).close()
+		defer (*Lock)(lock.(*scheduled)).close()
 	}
+	return nil
+}
+
+// endClose ends everything but the locks.
+func (l *Locker) endClose(deadline time.Time) {
 	l.busy.Wait()
 	l.outage.stop()
 	if names := l.quorum.Close(deadline); len(names) > 0 {
@@ -240,7 +246,6 @@ func (l *Locker) Close() error {
 			"masters", names)
 	}
 	l.journal.Close(deadline.Add(journalBudget))
-	return nil
 }
 
 // Closed returns a channel that is closed when [Locker.Close] begins, for code that waits for more than the Locker.

@@ -39,6 +39,28 @@ func goroutine() string {
 	return name
 }
 
+// A panic in Close skips no other lock.
+func TestACallbackThatPanicsInCloseKeepsNoLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, 3, func(t *testing.T, w *world) {
+		var panicked atomic.Bool
+		a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string, _ any) {
+			if which == "HoldEnd" && !panicked.Swap(true) {
+				panic("the callback's")
+			}
+		})))
+		var held []*redlock.Lock
+		for _, name := range []string{"x", "y", "z"} {
+			held = append(held, lock(t, a, name))
+		}
+		assert.PanicsWithValue(t, "the callback's", func() { _ = a.Close() })
+		for _, lk := range held {
+			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrClosed)
+			unlock(t, lock(t, w.locker(t, "b"), lk.Name()))
+		}
+	})
+}
+
 // Any callback that panics in the caller's goroutine, in any call, leaves nothing locked in the
 // process or on the masters, if the caller recovers.
 func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
