@@ -13,7 +13,7 @@ import "time"
 // the lock, a cooldown follows, in which this process does not ask for more than its share of it.
 const (
 	minBudget       = 20 * time.Millisecond
-	maxPasses       = 10_000 // bounds how far an extension that the first holder requested is passed on to its successors
+	maxPasses       = 10_000 // bounds the chain of holders along which the result of an old extension is passed on
 	minCooldown     = time.Millisecond
 	maxCooldownEach = 50 * time.Millisecond  // of a cooldown, for each other process
 	maxCooldown     = 150 * time.Millisecond // for all of them
@@ -65,10 +65,10 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 // cooldownFor returns how long this process takes only its share of the lock after the cohort, if other processes wait.
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
-// that the cohort had, within bounds. rounds is the number of the other processes divided by the width, rounded up, and
-// at least 1.
-func (c cohort) cooldownFor(now time.Time, rounds int) time.Duration {
-	return max(minCooldown, 2*c.round, min(time.Duration(rounds)*min(c.age(now), maxCooldownEach), maxCooldown))
+// that the cohort had, within bounds. waves is how often the whole width must become free until each other process has
+// had it: their number divided by the width, rounded up, and at least 1.
+func (c cohort) cooldownFor(now time.Time, waves int) time.Duration {
+	return max(minCooldown, 2*c.round, min(time.Duration(waves)*min(c.age(now), maxCooldownEach), maxCooldown))
 }
 
 // mayKeep reports whether this process may pass a lock to a waiter before other processes can have it.
@@ -76,8 +76,8 @@ func (c cohort) mayKeep(from Lock, to Policy, now time.Time) bool {
 	return from.Policy().Cohort && to.Cohort && c.passes < maxPasses && c.age(now) < c.budget(from.Policy().TTL)
 }
 
-// mayReuseLease reports whether a lock may be passed to a waiter with its lease. Both policies must allow it, and three
-// quarters of the TTL must be left.
+// mayReuseLease reports whether a lock may be passed to a waiter with its lease: mayKeep holds, both policies allow it
+// with the same TTL, and more than three quarters of the TTL are left.
 func (c cohort) mayReuseLease(from Lock, to Policy, now time.Time) bool {
 	p := from.Policy()
 	return c.mayKeep(from, to, now) && p.ReuseLease && to.ReuseLease && p.TTL == to.TTL && from.Validity(now) > p.TTL*3/4

@@ -15,13 +15,14 @@ type cooldown struct {
 // cooldowns has the cooldowns of the locks whose queues are gone.
 type cooldowns struct {
 	byKey   map[queueKey]cooldown
-	sweepAt time.Time // when sweep removes those that are over
+	sweepAt time.Time // sweep does nothing before
 }
 
 // minSweep is the number of cooldowns up to which sweep removes none.
 const minSweep = 64
 
-// set records the cooldown of a lock, unless no other process waits for the lock. now is called only if it is needed.
+// set records the cooldown of a lock, or forgets it if no other process waited for the lock. now is called only if it
+// is needed.
 func (c *cooldowns) set(key queueKey, one cooldown, now func() time.Time) {
 	if one.others == 0 {
 		delete(c.byKey, key)

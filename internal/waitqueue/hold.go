@@ -75,8 +75,8 @@ func (h *Hold) Lost() {
 }
 
 // Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
-// next waiter's request must follow it. What is within the share of this process, it takes without waiting for the
-// message of the release. Beyond the share, the message decides which process is first.
+// next waiter's request must follow it. Within its share, this process does not wait for the message of the release.
+// Beyond the share, the message decides which process is first.
 func (h *Hold) Released(now time.Time, silent bool) {
 	h.handle(func(q *queue) {
 		q.holds--

@@ -57,7 +57,7 @@ func (q *queue) count(w *Waiter, n int32) {
 	}
 }
 
-// advance restores, after every event, what must always be true:
+// advance restores what must always be true, after every event that may have changed it:
 //
 //   - The watcher does not pause while there is urgent news.
 //   - The first waiting callers have the turn, up to the limit and the free width.
@@ -99,7 +99,7 @@ func (q *queue) note(urgent bool) {
 	}
 }
 
-// giveTurn gives the turn to a caller. One whose attempt failed since the last news watches.
+// giveTurn gives the turn to a caller. A caller whose last attempt began after the latest news watches.
 func (q *queue) giveTurn(w *Waiter) {
 	w.turn = true
 	q.turns++
@@ -107,7 +107,7 @@ func (q *queue) giveTurn(w *Waiter) {
 	case w.seen == q.news:
 		q.watcher = w
 		w.become(probing)
-	case q.followsSilence(w): // of a silent release
+	case q.followsSilence(w): // it continues the cohort of a silent release
 		w.cohort = q.silence.cohort.passed()
 		w.ask()
 	default:
@@ -154,7 +154,7 @@ func (q *queue) failTryLocks(err error) {
 	}
 }
 
-// heldError returns the error of a TryLock while this process holds the lock.
+// heldError returns the error that says that this process holds the lock.
 func (q *queue) heldError(names []string) error { return q.all.HeldError(names[0], q.kind, q.holder) }
 
 // remove removes a caller from the queue, with its turn, and changes its state.
@@ -164,7 +164,7 @@ func (q *queue) remove(w *Waiter, s state) {
 	w.become(s)
 }
 
-// endTurn takes the turn from a caller, if it has the turn.
+// endTurn takes the turn from a caller, if it has the turn, and ends its watch.
 func (q *queue) endTurn(w *Waiter) {
 	if w.turn {
 		q.turns--
@@ -208,8 +208,8 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	q.advance()
 }
 
-// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. A permit that
-// was granted at once lets one more caller ask: others may be free. A permit that the watcher waited for does not.
+// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. If a
+// caller that did not watch gets a slot, one more caller may ask: others may be free.
 func (q *queue) grow(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)
@@ -223,7 +223,8 @@ func (q *queue) grow(watched bool) {
 	}
 }
 
-// ownersHold makes all callers of these owners ask, since they may hold the lock. Those that ask already ask again.
+// ownersHold makes all callers of these owners ask, since they may hold the lock. A caller that is asking or probing
+// asks once more afterwards, if it still has no lock.
 func (q *queue) ownersHold(owners []string) {
 	for w := q.callers.first; w != nil; w = w.links.next {
 		switch {

@@ -1,6 +1,6 @@
 package waitqueue
 
-// silence is a release that is not published yet, because a caller of the queue is to follow. The zero value is none.
+// silence is a release that is not published yet: the next caller of the queue may ask first. The zero value is none.
 type silence struct {
 	lock   Lock
 	cohort cohort

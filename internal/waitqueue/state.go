@@ -10,7 +10,7 @@ const (
 	asking                // it asks the masters
 	probing               // it watches, and asks the masters who holds the lock
 	pausing               // it watches: it waits for a release, or for the back-off, before it asks again
-	given                 // it was given the lease of a lock, which it has not taken yet
+	given                 // it was given the lease of a lock, and has not taken it yet
 	gone                  // it has the lock or an error, or has given up
 	states
 )

@@ -20,7 +20,7 @@ type Waiter struct {
 	waitUntil time.Time // yielding, pausing: when that is over
 	err       error     // of a TryLock that failed
 	from      Lock      // given: the lock whose lease it was given
-	cohort    cohort    // the one that it continues, by the lease that it inherits or by its next grant; zero: none
+	cohort    cohort    // the cohort that its next lock continues; zero: none
 	slot      int       // of a semaphore: the slot that it asks for or inherits; 0: none
 	links     links     // in queue.callers
 }
@@ -39,7 +39,7 @@ type Action uint8
 const (
 	// Wait until Woken receives or After is over; then call Next.
 	Wait Action = iota
-	// Ask the masters; then call Granted, Failed or Leave.
+	// Ask the masters; then call Granted or Failed. Here and below the caller may call Leave instead.
 	Ask
 	// Probe who holds the lock; then call Pause.
 	Probe
@@ -78,8 +78,8 @@ func (w *Waiter) Next() (next Instruction) {
 	return next
 }
 
-// Woken returns a channel that receives when Next would return another instruction. Nothing else wakes a caller. It is
-// nil until the caller was told to wait.
+// Woken returns a channel that receives when Next would return another instruction. It is nil until the caller was told
+// to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
 // become changes the state of the caller, and wakes the caller. It panics if s cannot follow the state.
@@ -120,9 +120,9 @@ func (w *Waiter) Leave() {
 }
 
 // Failed puts a waiter, which is no TryLock, back into the line after an attempt that failed with err. The TryLocks in
-// the line fail with err, too, since they must not overtake the waiter. denied reports whether the masters denied the
-// attempt. If not, Failed publishes a release that was silent: waiters in other processes would get no message
-// otherwise.
+// the line fail with err, too, since they must not overtake the waiter. denied reports whether masters denied the
+// attempt. Failed publishes a release that was silent: waiters in other processes may get no message otherwise, also
+// after a denial, which may be by a contender that got no majority either.
 func (w *Waiter) Failed(err error, denied bool) {
 	w.handle(func(q *queue) {
 		w.cohort = cohort{}
@@ -133,11 +133,8 @@ func (w *Waiter) Failed(err error, denied bool) {
 		q.endTurn(w)
 		q.limit = 1
 		q.failTryLocks(err)
-		if !denied {
-			q.endSilence()
-		}
-		q.silence = silence{} // after a denial, another holder will publish its release
-		if w.seen == 0 {      // the owner may hold the lock since the attempt began; see ownersHold
+		q.endSilence()
+		if w.seen == 0 { // the owner may hold the lock since the attempt began; see ownersHold
 			q.askOutOfTurn(w)
 		}
 		q.advance()

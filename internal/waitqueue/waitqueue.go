@@ -7,10 +7,10 @@
 // waits for a release before it asks again. Each grant to a caller that did not watch lets one more caller ask; a grant
 // to a reader lets all readers ask.
 //
-// A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. Every event changes
-// the state of some waiters or a count of the [queue], and then queue.advance restores what must always be true. The
-// policy in cohort.go decides how long a process passes a lock among its own callers; yield.go limits a process to its
-// share while other processes wait. The package never asks a master itself.
+// A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. An event changes the
+// state of some waiters or a count of the [queue]; queue.advance then restores what must always be true. The policy in
+// cohort.go decides how long a process passes a lock among its own callers; yield.go limits a process to its share
+// while other processes wait. The package never asks a master itself.
 package waitqueue
 
 import (
@@ -38,8 +38,8 @@ type Config struct {
 	// Listen subscribes to the releases of names. The subscription calls news later, with no mutex held, when its Take may
 	// return true.
 	Listen func(names []string, news func()) Subscription
-	// HeldError makes the error of a TryLock on a name that this process holds with a lock of a kind. holder is the
-	// Holder of the request.
+	// HeldError makes the error that says that this process holds a name, with a lock of a kind. holder is the Holder of
+	// the request that acquired it.
 	HeldError func(name, kind, holder string) error
 }
 
@@ -61,7 +61,7 @@ const Unbounded = math.MaxInt32
 
 // Request is the lock that a caller wants, and how the caller waits for it.
 type Request struct {
-	Names []string // sorted; several of a LockAll
+	Names []string // sorted; more than one only of a LockAll
 	Kind  string   // the kind of lock, for errors
 	Owner string   // the owner of a reentrant lock; "" for every other kind
 
@@ -97,8 +97,8 @@ func (r *Request) key() queueKey {
 	}
 }
 
-// Join adds a caller to the end of its queue. A TryLock that need not wait is told to fail. w must be the zero Waiter,
-// or one that has left its queue.
+// Join adds a caller to the end of its queue. A TryLock that must fail at once stays outside: Next returns Fail. w must
+// be the zero Waiter, or one that has left its queue.
 func (qs *Queues) Join(w *Waiter, r Request) {
 	*w = Waiter{Request: r}
 	key := r.key() // without the mutex: the text of many names is long

@@ -15,7 +15,7 @@ func (q *queue) askOrYield(w *Waiter, holds int) {
 
 // endYielding ends the yielding of callers whose holds are now within the share.
 func (q *queue) endYielding() {
-	holds := q.holds // with the callers so far that have the turn
+	holds := q.holds // plus the turns of the callers so far
 	for w, left := q.callers.first, q.yields; left > 0; w = w.links.next {
 		if w.turn {
 			holds++
@@ -39,8 +39,8 @@ func (q *queue) inShare(holds int) bool {
 
 // beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
 func (q *queue) beginCooldown(c cohort, now time.Time) {
-	rounds := max(1, (q.cooldown.others+q.width-1)/q.width)
-	if until := now.Add(c.cooldownFor(now, rounds)); until.After(q.cooldown.until) {
+	waves := max(1, (q.cooldown.others+q.width-1)/q.width)
+	if until := now.Add(c.cooldownFor(now, waves)); until.After(q.cooldown.until) {
 		q.cooldown.until = until
 	}
 }
