@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 )
 
-// Lock acquires the lock on name, and waits for it until ctx ends. Callers of one Locker get it in the order in which
-// they called. A name has 1 to 4,096 bytes of any value.
+// Lock acquires the lock on name, and waits for it until ctx ends. The calls of Lock on one Locker get it in their
+// order; so do the writers of [Locker.RW] among them. A name has 1 to 4,096 bytes of any value.
 //
 // Lock waits for masters that are down, slow, loading, out of memory, replicas, or within their restart window. It
 // returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if too many masters

@@ -51,10 +51,9 @@ func readSingleClaim(reply any) wire.Vote { return readClaimReply(reply, 1) }
 func readClaimReply(reply any, names int) wire.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
-		if v := wire.ReadNumber(reply); v.Verdict == wire.Granted {
-			return v
+		if v := wire.ReadNumber(reply); v.Verdict != wire.Denied {
+			return v // of Unknown, the node ends the connection: the reply may be another call's
 		}
-		return malformed(reply, "acquire")
 	}
 	if len(fields) == 0 {
 		return malformed(reply, "acquire")

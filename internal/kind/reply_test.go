@@ -76,6 +76,15 @@ func TestRepliesOfAcquireAndProbe(t *testing.T) {
 	})
 }
 
+// The type of a reply depends on no stored data. After one of another type, the connection must end, since the reply may
+// be the one to another command. Of these votes the node knows that.
+func TestTheTypeOfAReply(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []any{nil, "OK", int64(mostExact + 1)} {
+		assert.Equal(t, wire.ReadNumber(reply), kind.ReadClaim(reply, 1))
+	}
+}
+
 // checkClaim checks what callers rely on.
 func checkClaim(t *testing.T, v wire.Vote, names int) {
 	t.Helper()

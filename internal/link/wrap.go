@@ -44,18 +44,21 @@ func newWrapped(client redis.UniversalClient, clk clock.Clock) *wrappedClient {
 	return w
 }
 
-// readTimeout bounds the wait for a silent connection of a client without a ReadTimeout. It is go-redis's default.
+// readTimeout bounds the wait for a silent connection of a client without a ReadTimeout.
 const readTimeout = 3 * time.Second
 
-// withoutRetries returns a client over the connections of c whose requests are not repeated and have a ReadTimeout.
+// withoutRetries returns a client over the connections of c whose requests are not repeated and have both timeouts.
 func withoutRetries(c *redis.Client) *redis.Client {
 	o := c.Options()
-	if o.MaxRetries == 0 && o.ReadTimeout > 0 { // the client turns -1 into 0
+	if o.MaxRetries == 0 && o.ReadTimeout > 0 && o.WriteTimeout > 0 { // the client turns -1 into 0
 		return c
 	}
 	read, write := o.ReadTimeout, o.WriteTimeout
 	if read <= 0 {
 		read, write = readTimeout, readTimeout
+	}
+	if write <= 0 {
+		write = read
 	}
 	c = c.WithTimeout(read)
 	own := c.Options() // a copy, which nobody else has yet
@@ -63,17 +66,19 @@ func withoutRetries(c *redis.Client) *redis.Client {
 	return c
 }
 
-// clusterWithoutRetries returns c if it does not repeat requests and has a ReadTimeout, and otherwise another client
+// clusterWithoutRetries returns c if it does not repeat requests and has both timeouts, and otherwise another client
 // with connections of its own: go-redis cannot change the options of a Cluster's client.
 func clusterWithoutRetries(c *redis.ClusterClient) *redis.ClusterClient {
 	o := *c.Options()
-	if o.MaxRetries == -1 && o.MaxRedirects == 0 && o.ReadTimeout > 0 { // the client turns a MaxRedirects of -1 into 0
+	// The client turns -1 into 0, but not MaxRetries.
+	if o.MaxRetries == -1 && o.MaxRedirects == 0 && o.ReadTimeout > 0 && o.WriteTimeout > 0 {
 		return c
 	}
 	o.MaxRetries, o.MaxRedirects = -1, -1
 	if o.ReadTimeout <= 0 {
 		o.ReadTimeout = readTimeout
 	}
+	o.WriteTimeout = max(0, o.WriteTimeout) // 0: as long as the ReadTimeout
 	return redis.NewClusterClient(&o)
 }
 

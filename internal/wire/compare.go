@@ -54,7 +54,9 @@ func (co *core) noteServers(fx *effects) {
 // is nothing to compare. fx.comparison is closed when that has ended.
 func (co *core) beginComparison(l link.Link) (fx effects) {
 	s := &co.state.servers
-	s.setMain(l.Server().RunID) // the comparison is with this server
+	doubt := s.doubt
+	s.setMain(l.Server().RunID)                       // the comparison is with this server
+	s.doubt = s.doubt || doubt && co.conn.link != nil // of the main connection, whose master may answer yet
 	if s.claimComparison() && co.reaches && !co.closing.closed {
 		fx.comparison = make(chan struct{})
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A server whose role is not that of a master has no vote: what it knows is what its master knows. It gets releases,
-// which are harmless, and the question for its state, and nothing else.
+// which are harmless, and the question for its state, and nothing else. A minimum hold that it keeps does not count.
 //
 // The node asks for the role when it connects. REPLICAOF ends no connection, so the node asks again, ahead of the next
 // batch, once roleInterval has passed. A batch that is sent within that time of REPLICAOF may count once more on a

@@ -227,7 +227,7 @@ func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
 		return v
 	}
 	var err error
-	if c.asksForVote() {
+	if c.asksForVote() || c.Keeps {
 		err = bar
 	}
 	if err == nil && c.Window > 0 {

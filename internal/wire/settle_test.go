@@ -263,3 +263,14 @@ func TestACallThatWasNotSentIsRetried(t *testing.T) {
 	assert.Equal(t, []*Call{release}, out.retry)
 	assert.Empty(t, out.unanswered)
 }
+
+// A server that has no vote confirms no minimum hold either. A release by it is harmless.
+func TestWhatCountsOnAServerWithoutAVote(t *testing.T) {
+	t.Parallel()
+	bar := &node.RoleError{Role: "slave"}
+	for _, c := range []*Call{anyCall(), anyCall(func(c *Call) { c.Durable, c.Keeps = true, true })} {
+		want := Vote{Verdict: Unknown, Guarded: true, Err: bar}
+		assert.Equal(t, want, guard(new(link.Server), grant(), c, bar))
+	}
+	assert.Equal(t, grant(), guard(new(link.Server), grant(), anyCall(func(c *Call) { c.Durable = true }), bar))
+}

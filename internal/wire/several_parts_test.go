@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/link"
 	"github.com/redlock-go/redlock/node"
@@ -64,6 +65,19 @@ func TestWhenTheServerOfTheRequestsIsAskedAgain(t *testing.T) {
 	s.see(seen("A", 6, 7))
 	assert.NotNil(t, s.several)
 	assert.False(t, s.doubt, "it is known")
+}
+
+// While the spare connection proves the master, the driver still asks over the main one which server answers.
+func TestAComparisonKeepsTheDoubtAboutTheMainConnection(t *testing.T) {
+	t.Parallel()
+	for _, main := range []link.Link{nil, fakeLink{}} {
+		co := newCore(main)
+		co.state.servers.setMain("M")
+		co.saw(seen(aServer.RunID, 0, 1))
+		require.True(t, co.state.servers.doubt)
+		co.beginComparison(fakeLink{})
+		assert.Equal(t, main != nil, co.state.servers.doubt)
+	}
 }
 
 func TestWhenThereIsOneServerAgain(t *testing.T) {
