@@ -223,11 +223,12 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
-// probeAndPause finds out who holds the lock, after an attempt that failed with err, and waits until the next one.
-// oneFirst reports whether the next attempt asks one master first; after denials by that master alone it may not.
+// probeAndPause plans the next attempt after one that failed with err, and waits for it. After a denial it probes who
+// holds the lock. oneFirst reports whether the next attempt asks one master first; after a denial by that master alone,
+// it may ask all at once.
 func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
 	c.reason = cmp.Or(err, c.reason)
-	plan, err := c.nextPlan()
+	plan, err := c.probeAndPlan()
 	if err != nil {
 		return false, err
 	}
@@ -252,7 +253,7 @@ func (c *call) listener() *quorum.Listener {
 	return l
 }
 
-// newLock makes the Lock of a lease that was acquired.
+// newLock makes the Lock of a lease that was acquired, and records it in c.lock for leave.
 func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {
 	base := c.ctx
 	if base.Done() != nil {

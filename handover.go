@@ -10,13 +10,13 @@ import (
 // handOverOrRelease hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and
 // returns when a majority has confirmed the release.
 func (l *Lock) handOverOrRelease() error {
-	way := l.hold.HandOver((*queuedLock)(l), l.cfg.clock.Now())
-	if way == waitqueue.WithLease {
+	means := l.hold.HandOver((*queuedLock)(l), l.cfg.clock.Now())
+	if means == waitqueue.WithLease {
 		return nil
 	}
 	done := make(chan error, 1)
 	l.transition(change{event: eventGiveBack, how: releaseMode{
-		keepUntil: l.minHoldEnd(), silent: way == waitqueue.Silently, done: func(err error) { done <- err },
+		keepUntil: l.minHoldEnd(), silent: means == waitqueue.Silently, done: func(err error) { done <- err },
 	}})
 	return releaseError(<-done) // arrives within two node timeouts
 }
@@ -47,5 +47,5 @@ func (l *queuedLock) Publish() {
 	}
 }
 
-// Release releases the lock after the waiter to which its lease was passed gave up.
+// Release releases the lock after the waiter that was given its lease gave up.
 func (l *queuedLock) Release() { (*Lock)(l).transition(change{event: eventGiveBack}) }

@@ -80,7 +80,7 @@ var transitions = [phases][events]phase{
 	},
 	phaseReleased: {
 		eventLose: phaseReleased, eventUnlock: phaseReleased, eventClose: phaseReleased,
-		eventClear:    phaseReleased, // Unlock came while the expiry of the lost lock was being handled
+		eventClear:    phaseReleased, // Unlock came between the loss and eventClear
 		eventHandOver: impossible, eventGiveBack: impossible,
 	},
 	phaseClosed: {
@@ -121,7 +121,7 @@ func (l *Lock) transition(c change) (before phase) {
 			defer l.locker.noteEndOfFailing()
 		}
 		if r := l.rare; r != nil && r.cancel != nil {
-			r.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
+			r.cancel(c.cause) // with mu held: the context has ended when Unlock or Err reports the end
 		}
 	}
 	l.mu.Unlock()
@@ -165,7 +165,7 @@ func (l *Lock) settleKeys(before, after phase, c change) {
 }
 
 // linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until,
-// Unlock or Close: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
+// Unlock or Close: the holder may rely on Until, because the goroutine that is to notice the loss may not run in time.
 func (l *Lock) linger() {
 	l.locker.journal.Log(slog.LevelWarn, "redlock: a lock was lost",
 		"name", names.List(l.names(), names.Truncate), "error", l.endError())
@@ -256,7 +256,7 @@ func (l *Lock) extended(err error) {
 	}
 }
 
-// recordExtension records and reports how an extension of a held lock ended, with err unless it succeeded. It keeps the
+// recordExtension records and reports how an extension of a held lock ended; err is nil if it succeeded. It keeps the
 // errors of the masters, not ErrNoQuorum itself, which would say that the lock is held as before.
 func (l *Lock) recordExtension(err error) {
 	l.mu.Lock()

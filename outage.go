@@ -21,7 +21,7 @@ const outageForgotten = time.Minute
 
 // outage says once, for all calls of a Locker, that no majority of the masters answers.
 type outage struct {
-	present atomic.Bool // an attempt of a waiting call found no majority, and no majority has answered since
+	present atomic.Bool // an outage goes on; it began when an attempt of a waiting call found no majority
 
 	mu      sync.Mutex
 	reason  error       // of that attempt

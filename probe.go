@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// nextPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
-// denied, nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
-func (c *call) nextPlan() (contention.Plan, error) {
+// probeAndPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
+// denied, probeAndPlan probes the masters. A waiter that left its intent probes again before the intent expires.
+func (c *call) probeAndPlan() (contention.Plan, error) {
 	result := contention.Result{FirstDenied: c.deniedByFirst}
 	var found kind.ProbeResult
 	if errors.Is(c.reason, ErrHeld) {

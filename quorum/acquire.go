@@ -8,14 +8,14 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
-// Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny. So
-// contenders that ask the same node first do not split the vote. All attempts of one caller share failures. The lease
-// keeps terms, which must not change.
+// Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left;
+// with fencing, once a majority also agrees on a token. Unless first is NoFirst, it asks the node with that index
+// first, and the others only if that node does not deny. So contenders that ask the same node first do not split the
+// vote. All attempts of one caller share failures. The lease keeps terms, which must not change.
 //
-// After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
-// *DeniedError, a *PermanentError if retrying cannot succeed, ErrNoQuorum wrapped with a *NodeError for each node that
-// failed, or with why the votes came too late, ErrClosing, or the context's error.
+// After a failure, the releases for every node that may have the keys have been submitted when Acquire returns. The
+// error is a *DeniedError, a *PermanentError if retrying cannot succeed, ErrNoQuorum wrapped with a *NodeError for each
+// node that failed, or with why the votes came too late, ErrClosing, or the context's error.
 func (q *Quorum) Acquire(
 	ctx context.Context, ops Ops, terms *Terms, first int, failures *PermanentFailures,
 ) (*Lease, error) {

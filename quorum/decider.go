@@ -20,7 +20,7 @@ func (d *decider) add(index int, v *wire.Vote, decides func(*tally) bool) (decid
 	case d.done:
 		return false, false
 	case d.first == index:
-		// A denial by the first node decides. A failure does not: the others can be a majority without it.
+		// A denial by the first node decides. A grant or a failure does not: the others can be a majority without it.
 		d.done = v.Verdict == wire.Denied || len(d.tally.votes) == 1
 		return d.done, !d.done
 	default:

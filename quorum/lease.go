@@ -17,7 +17,7 @@ type Terms struct {
 	Drift time.Duration
 	// Timeout bounds one operation on one node.
 	Timeout time.Duration
-	// Window is how long a server must have been up for its grant to count. If it is 0, every grant counts.
+	// Window is how long a server must have been up for its grant to count. If it is 0, the uptime does not matter.
 	Window time.Duration
 	// MaxHold bounds the lease, counted from the start of the acquire. If it is 0, there is no bound.
 	MaxHold time.Duration
@@ -66,7 +66,9 @@ type Lease struct {
 	begun time.Duration // when the acquire began, since Quorum.made
 	fence int64         // 0: none
 
-	gaveUp bool // the caller's context ended before the round was decided; written before the release begins
+	// gaveUp means that the caller's context ended, or that the Quorum began to close, before the round was decided. It is
+	// written before the release begins.
+	gaveUp bool
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
@@ -218,7 +220,7 @@ func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) 
 	}
 }
 
-// extendReservation reserves a node for a validity. It must be called with l.mu held.
+// extendReservation reserves a node until a validity after asked. It must be called with l.mu held.
 func (l *Lease) extendReservation(s *keyState, asked time.Time) {
 	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+l.terms.validity())
 }

@@ -13,7 +13,7 @@ type Listener struct {
 }
 
 // Listen listens on the channels of a lock's names on every node. It returns at once. It calls news, with no mutex
-// held, after each message after which Take returns true. Stop ends it.
+// held, whenever a message arrives and Take would then return true. Stop ends it.
 func (q *Quorum) Listen(news func(), channels ...string) *Listener {
 	l := &Listener{news: news, notifier: newMajorityNotifier(len(q.nodes), q.need)}
 	for index, nd := range q.nodes {

@@ -58,8 +58,8 @@ func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
 	l.end(keep, func() *wire.Op { return l.ops.Keep(rest) }, done)
 }
 
-// end ends the lease with an operation on every node. makeOp returns it, called with l.mu held; req has what it differs
-// in, with a KeyTTL without drift. done may be nil.
+// end ends the lease with an operation on every node. makeOp makes the operation, with l.mu held. req has the fields
+// that Release and Keep set differently. end adds the drift to its KeyTTL. done may be nil.
 func (l *Lease) end(req *wire.Request, makeOp func() *wire.Op, done func(subscribers int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}

@@ -78,8 +78,8 @@ func (res *Residue) LeftAny() bool {
 }
 
 // Withdraw sends op, which removes the intent, to every node on which probes may have left it. It does not wait. Each
-// node repeats op until its master answers: a frozen master executes the probe late, and op after it. life is the TTL
-// of the intent. The caller must not probe with res again.
+// node repeats op until its master answers: a frozen master may execute the probe late, but then executes op after it.
+// life is the TTL of the intent. The caller must not probe with res again.
 //
 // lease is the lease that the waiter acquired, if acquiring it removes the intent; otherwise nil. Withdraw skips the
 // nodes that are known to have granted it, unless a probe that was not answered may still arrive there.

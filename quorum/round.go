@@ -103,7 +103,7 @@ func (q *Quorum) ask(req *wire.Request, timeout time.Duration, h handler) *round
 	return r
 }
 
-// newRound makes a round and starts its stopwatch. The caller may set decider.first before start.
+// newRound makes a round and sets its Asked and Deadline. The caller may set decider.first before start.
 func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := allocateRound(len(q.nodes), q.need)
 	r.Request, r.timeout, r.handler, r.q = *req, timeout, h, q

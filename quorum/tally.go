@@ -36,7 +36,7 @@ func (t *tally) add(index int, v *wire.Vote) {
 	t.count(t.votes[index].Verdict, 1)
 }
 
-// addDuplicate makes one of the votes of two nodes that are one server count. The vote at index is not counted yet.
+// addDuplicate makes only one of the two votes of one server count. The vote at index is not counted yet.
 func (t *tally) addDuplicate(index, other int) {
 	t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
 	v, before := &t.votes[index].Vote, &t.votes[other].Vote

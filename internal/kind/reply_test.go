@@ -76,8 +76,8 @@ func TestRepliesOfAcquireAndProbe(t *testing.T) {
 	})
 }
 
-// The type of a reply depends on no stored data. After one of another type, the connection must end, since the reply may
-// be the one to another command. Of these votes the node knows that.
+// The type of a reply depends on no stored data. After one of another type, the connection must end, since the reply
+// may be the one to another command. Of these votes the node knows that.
 func TestTheTypeOfAReply(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []any{nil, "OK", int64(mostExact + 1)} {

@@ -90,7 +90,7 @@ type Observation struct {
 type identities struct {
 	mu   sync.Mutex // several connections may be made at the same time
 	last Server
-	seen time.Time // when last answered for the first time
+	seen time.Time // when last answered for the first time, or was seen to be promoted
 }
 
 // learn reads a reply to INFO server and INFO replication, or its error, that was received at now.
@@ -134,7 +134,7 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	return s
 }
 
-// changed records that the server is s now, as far as the last one that was learned is meant.
+// changed records that the server s has another role now. It does nothing if s is not the server that was learned last.
 func (m *identities) changed(s *Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -41,7 +41,7 @@ type session struct {
 	readBy  time.Time // the read deadline
 
 	used    time.Time   // when the session was opened, or last received from
-	replace atomic.Bool // for the next batch: the server is another one, or became a replica, or a master
+	replace atomic.Bool // the next batch needs another connection: the server is another one, or has another role
 }
 
 var _ Link = (*session)(nil)
@@ -166,8 +166,8 @@ func (s *session) Verify() error {
 var ping = resp.AppendCommand(nil, []any{"ping"})
 
 // State checks the socket, unless the session was used within idleAfter. A connection whose socket cannot be checked,
-// such as a tunnel's, must be verified. The connection to a master that has become a replica has ended, too: its name
-// may lead to another server by now.
+// such as a tunnel's, must be verified. A session that must be replaced has ended. So has one, after replicaFor, whose
+// server is no master: its name may lead to another server by now.
 func (s *session) State() State {
 	if s.replace.Load() {
 		return Ended

@@ -122,7 +122,7 @@ func (p *pipe) awaitComparison(l link.Link, took, patience time.Duration) {
 }
 
 // beginComparison begins the comparison, unless there is nothing to compare, and returns a channel that is closed when
-// it has ended.
+// it has ended; nil if there is none.
 func (p *pipe) beginComparison(l link.Link) (done chan struct{}) {
 	p.mu.Lock()
 	fx := p.core.beginComparison(l)

@@ -19,7 +19,7 @@ type task struct {
 	do         action
 	link       link.Link
 	patience   time.Duration // for doConnect, see [link.Master]
-	writerDone chan struct{} // to wait for
+	writerDone chan struct{} // for doAwaitWriter
 
 	// Of the spare connection:
 	calls           int           // for doFlush: how many calls the batch has
@@ -171,7 +171,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 	server := l.Server()
 	batch, dropped := co.state.calls.load(server, co.state.bar(server), co.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
-	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
+	if len(batch) == 0 { // settle schedules the next batch if calls wait for the recheck of a right
 		return task{do: doDecideAgain}
 	}
 	co.batches.count(len(batch))
@@ -188,7 +188,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 		l.Put(c.bytes())
 	}
 	co.beginWrite(now)
-	if h := &co.state.health; h.suspect != nil { // no call may have a deadline left that would make tick run
+	if h := &co.state.health; h.suspect != nil { // all calls may be past their deadlines, and would not make tick run
 		h.retryAt = later(h.retryAt, now.Add(max(retryMin, h.backoff)))
 		co.startSpare(now, fx) // for the next proof
 	}
@@ -251,9 +251,10 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	return fx
 }
 
-// connectionEnded handles the end of the pipe's connection. If it ended at a malformed reply, or never carried an
-// answer nor only a PING, the master becomes suspect, because the next connection would probably end in the same way;
-// but not if endProof closed it, for a successor that works. Otherwise the driver makes another one for the next call.
+// connectionEnded handles the end of the pipe's connection. The master becomes suspect if a reply was malformed, or if
+// the connection never carried an answer: the next one would probably end in the same way. The second does not count if
+// the connection carried only a PING, or if endProof closed it for a successor that works. Otherwise the driver makes
+// another one for the next call.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()

@@ -13,8 +13,7 @@ const (
 	// with each failure in a row, up to repeatMax; for the last one see [lateDelivery].
 	repeatAfter = 500 * time.Millisecond
 	repeatMax   = time.Second
-	// maxOwed bounds how many calls of a lane that failed are sent again at once: the calls of other locks wait for
-	// them.
+	// maxOwed is the largest limit of a lane: the calls of other locks wait for what a lane sends at once.
 	maxOwed = 256
 	// maxReasons is how many texts of refusals have lanes of their own. All further texts share one.
 	maxReasons = 16
@@ -26,8 +25,9 @@ const (
 //
 // How many calls a lane sends at once depends on the cause:
 //
-//   - owedRefused, owedBreaker: one, with backoff, until one succeeds, and twice as many after each success;
-//   - owedUnanswered: maxOwed, and half as many after each failure;
+//   - owedRefused, owedBreaker: one, with backoff, until one succeeds; after each success twice as many, up to maxOwed;
+//   - owedUnanswered: maxOwed; half the batch after each failure, with backoff once that is one; twice as many after
+//     each success, up to maxOwed;
 //   - owedLate: all that are due.
 //
 // So an idle client sends a master only a few commands per second, and makes only a few connections, however many
@@ -109,7 +109,7 @@ func (o *outbox) owe(why cause, c *Call, due, now time.Time) {
 
 // refused records that the master refused a durable call. It reports whether the reason is new.
 func (o *outbox) refused(c *Call, err error, now time.Time) (isNew bool) {
-	key, texts := laneKey{text: reasonOf(err)}, 0
+	key, texts := laneKey{cause: owedRefused, text: reasonOf(err)}, 0
 	known := false
 	for _, l := range *o {
 		if l.lastTried == c {
@@ -121,7 +121,7 @@ func (o *outbox) refused(c *Call, err error, now time.Time) (isNew bool) {
 		known = known || l.key == key
 	}
 	if !known && texts >= maxReasons {
-		key.text = ""
+		key.text = "" // the lane that all further texts share
 	}
 	l, isNew := o.lane(key, now)
 	if isNew {
@@ -266,7 +266,7 @@ func (l *lane) take(now time.Time) (calls []*Call) {
 // be sent again. Afterwards the first call, if there is one, still has to be sent.
 func (l *lane) drop(now time.Time) {
 	if l.lastTried != nil && l.lastTried.isMoot(now) {
-		l.lastTried = nil // it gets no reply if it is still in the queue, or was dropped
+		l.lastTried = nil // if it was dropped from the queue, no reply will reset this
 	}
 	for len(l.calls) > 0 && l.calls[0].call.isMoot(now) {
 		l.dropFirst()
@@ -301,7 +301,7 @@ func (l *lane) succeeded() {
 	l.lastTried, l.backoff, l.due, l.limit = nil, 0, time.Time{}, min(2*l.limit, maxOwed)
 }
 
-// failed records that the call failed again, or the first one for a new reason.
+// failed records that a call of the lane failed again, or, in a new lane, the first failure.
 func (l *lane) failed(now time.Time) {
 	l.lastTried, l.limit, l.backoff = nil, 1, min(max(2*l.backoff, repeatAfter), repeatMax)
 	l.due = now.Add(l.backoff)

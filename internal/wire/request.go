@@ -15,7 +15,7 @@ type Request struct {
 	// a connection to a master that was not suspect, and until the server had answered that it lacks the script.
 	Connect time.Duration
 
-	// Window is how long the server must have been up for its grant to count. If it is 0, every grant counts.
+	// Window is how long the server must have been up for its grant to count. If it is 0, the uptime does not matter.
 	Window time.Duration
 	// RequireTrusted makes a node skip a server that is known to have come up within the window. Fencing uses it: a
 	// grant that does not count would still raise the counter.

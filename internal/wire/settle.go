@@ -35,7 +35,7 @@ type settlement struct {
 	answered   bool      // the master replied to a call
 	ended      bool      // the connection ended
 	err        error     // why it ended
-	lost       bool      // a call other than a PING was written and will get no reply
+	lost       bool      // a call, no PING and no question of the node, was written and will get no reply
 	lostSince  time.Time // when the first such call was written
 	onlyPing   bool      // the connection carried only a PING when it ended
 	malformed  error     // a reply that its operation cannot return, which ends the connection
@@ -86,7 +86,7 @@ func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (
 func (s *settlement) settleOne(c *Call, r link.Reply) {
 	if c.Op == ping && r.Err != nil &&
 		!replyerr.HasPrefix(r.Err, "NOPERM", "ERR unknown", "LOADING", "BUSY", "MASTERDOWN", "MISCONF") {
-		r.Result = link.InDoubt // a proxy says why it ends an idle connection
+		r.Result = link.InDoubt // any other error is a proxy's reason for ending an idle connection
 	}
 	if r.Result == link.Answered {
 		if !s.answered {
@@ -98,7 +98,7 @@ func (s *settlement) settleOne(c *Call, r link.Reply) {
 			s.learnRole(r)
 		case c.Op == askServer:
 			s.learnServer(c, r)
-		case !s.rechecked(c, r):
+		case !s.settleRecheck(c, r):
 			s.reply(c, r)
 		}
 		return
@@ -120,7 +120,7 @@ func (s *settlement) noReply(c *Call, r link.Reply) {
 		s.lost, s.lostSince = true, c.flight.sent
 	}
 	switch {
-	case s.rechecked(c, r):
+	case s.settleRecheck(c, r):
 	case c.Durable && r.Result == link.InDoubt:
 		c.flight.repeated = true
 		s.unanswered = append(s.unanswered, c)
@@ -133,8 +133,8 @@ func (s *settlement) noReply(c *Call, r link.Reply) {
 	}
 }
 
-// rechecked settles c if it is a recheck of a missing right, and reports whether it is.
-func (s *settlement) rechecked(c *Call, r link.Reply) bool {
+// settleRecheck settles c if it is a recheck of a missing right, and reports whether it is.
+func (s *settlement) settleRecheck(c *Call, r link.Reply) bool {
 	isRecheck, regained := s.state.rights.rechecked(c, r, s.now)
 	s.restored(regained)
 	return isRecheck
@@ -152,7 +152,7 @@ func (s *settlement) reply(c *Call, r link.Reply) {
 	switch {
 	case r.Err == nil:
 		v := c.Op.read(r.Value)
-		_, large := r.Value.(resp.Oversized)
+		_, large := r.Value.(resp.Oversized)                 // it was read to its end, so the later replies are in place
 		if bad, ok := v.Err.(*badReplyError); ok && !large { //nolint:errorlint // it is never wrapped
 			s.mistrust(c, v, bad)
 			return
@@ -197,16 +197,16 @@ func (s *settlement) accept(c *Call, v Vote) {
 	}
 	bar := s.state.bar(s.server)
 	if several := s.state.servers.several; several != nil && c.Op.anyRole && v.Err == nil {
-		v.Err = several
+		v.Err = several // the vote remains a grant, see Vote.Err
 	}
 	s.vote(c, guard(s.server, v, c, bar))
 	if c.Durable {
-		s.confirmed(c)
+		s.durableExecuted(c)
 	}
 }
 
-// confirmed records that the master executed a durable call, which may have to be repeated nevertheless.
-func (s *settlement) confirmed(c *Call) {
+// durableExecuted records that the master executed a durable call, which may have to be repeated nevertheless.
+func (s *settlement) durableExecuted(c *Call) {
 	for _, err := range s.state.outbox.executed(c, s.now) {
 		s.reports = append(s.reports, &node.RefusalError{Err: err, Over: true})
 	}

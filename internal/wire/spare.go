@@ -18,14 +18,15 @@ const (
 
 // spare is a second connection to the master, and the state of its goroutine. It has two tasks:
 //
-//   - It proves a silent master. The proof: the master answers a handshake on the spare connection, begun after the
-//     main one became silent, and the main one stays silent for thawGrace more. A frozen master answers on neither, and
-//     on both once it has thawed. A master whose network was cut off answers on the spare connection long before TCP
-//     retransmits over the main one. Once there is a proof, the spare connection replaces the main one.
+//   - It proves that only the main connection fails, and not the master. The proof: the master answers a handshake on
+//     the spare connection, begun after the main one became silent, and the main one stays silent for thawGrace more. A
+//     frozen master answers on neither, and on both once it has thawed. A master whose network was cut off answers on
+//     the spare connection long before TCP retransmits over the main one. Once there is a proof, the spare connection
+//     replaces the main one.
 //   - It carries the calls of the [outbox] that must not go over the main connection.
 //
-// [spareState] has the states. nextSpareTask decides what the goroutine does: it connects, then it proves, or sends
-// one batch and receives its replies; again, until nothing is due.
+// [spareState] has the states. nextSpareTask decides what the goroutine does: it connects; then it proves, or sends a
+// batch and receives its replies, until nothing is due.
 //
 // Its failures do not make the master suspect. While the main connection is silent, a failure to connect postpones the
 // next proof. An answer over it ends the suspicion only while there is no main connection.
@@ -51,7 +52,8 @@ func (co *core) orphans() iter.Seq[*Call] {
 	return concat(co.state.outbox.orphans, slices.Values(co.spare.sent))
 }
 
-// allCalls yields all calls: those that wait, those without a reply, and the orphans.
+// allCalls yields every call that may lack its vote: those that wait, those without a reply, and the orphans. All other
+// calls of the outbox have their votes.
 func (co *core) allCalls() iter.Seq[*Call] {
 	c := &co.state.calls
 	return concat(slices.Values(c.queue), slices.Values(c.written), co.orphans())
@@ -111,7 +113,7 @@ func (co *core) nextSpareTask(now time.Time) (t task, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
 	due := co.spareDue()
-	proving := co.needsProof() && co.state.health.due(now) // first: it may replace the main connection
+	proving := co.needsProof() && co.state.health.due(now) // before the calls: it may replace the main connection
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(spareRest, now, &fx)
@@ -182,7 +184,7 @@ func (co *core) endProof(t task, now time.Time) (fx effects) {
 		co.state.servers.setMain(co.conn.link.Server().RunID)
 	}
 	co.spare.state.on(spareRefuted)
-	if co.state.health.suspect != nil {
+	if h.suspect != nil {
 		h.retryAt = later(h.retryAt, now.Add(retryMin))
 	}
 	return fx
