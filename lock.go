@@ -192,8 +192,9 @@ func (l *Lock) extensionFailure() error {
 // before Until. Unlock also returns ErrLost if a majority of the masters answers that it no longer has the token.
 //
 // Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock has ended nevertheless, and its release
-// is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
-// was closed, every Unlock returns [ErrClosed].
+// is repeated in the background until the masters confirm it; but what a master without a vote has done for a minimum
+// hold, such as one that has restarted, does not count and is not repeated. A second Unlock returns [ErrReleased].
+// After the Locker was closed, every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
 	t := l.cfg.trace
 	if t == nil || t.Unlocked == nil {

@@ -62,10 +62,12 @@ var reachRules = []rule{
 func refusedQuestions(_ *exam, m *master) (observed, fix string) {
 	fix = "nothing, if a managed service hides these commands; otherwise remove their rename-command from redis.conf"
 	for _, r := range m.refused {
-		switch {
-		case !replyerr.Is(r.err): // a connection that ended, or was silent
+		if !replyerr.Is(r.err) { // a connection that ended, or was silent
 			fix = "see its log, and run redlock doctor again"
-		case reasonFor(r.err) == forbiddenCommand:
+		}
+	}
+	for _, r := range m.refused {
+		if reasonFor(r.err) == forbiddenCommand {
 			fix = "run redlock doctor once as a user who may ask this: ACL SETUSER doctor on >PASSWORD ~* &* +@all " +
 				"-@dangerous +info +config|get +client +slowlog +latency +acl|whoami"
 		}

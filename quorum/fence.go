@@ -12,7 +12,7 @@ import (
 // writes it back: a node that still has the lease's key raises its count to the token. The majority of the next lock
 // shares a node with this one, finds the token there, and gets a larger one. docs/fencing.md has the argument.
 
-// maxFenceDelay is how many node timeouts an acquire with fencing may take before its token is settled: one for the
+// maxFenceDelay is how many node timeouts an acquire with fencing may take before it settles its token: one for the
 // first node, one for the others, and one for delays of this process. If it takes longer, the process was paused or had
 // to connect, and the hint may be older than the token of a lock that was acquired and released meanwhile. The order of
 // tokens rests on the hint if masters have restarted without their counters; docs/fencing.md has the bound.

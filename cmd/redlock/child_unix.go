@@ -55,7 +55,7 @@ func start(
 	case ok && m.verb == cannotStart:
 		err = &fs.PathError{Op: "exec", Path: path, Err: syscall.Errno(m.n)}
 	default:
-		err = errors.New("its supervisor was killed")
+		err = fmt.Errorf("its supervisor was killed: %w", errMayHaveRun)
 	}
 	_ = super.Wait()
 	if !ok && len(descendants(spared)) > 0 { // the supervisor started the command, but could not report that

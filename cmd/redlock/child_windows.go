@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -51,7 +52,7 @@ func start(
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = windows.CloseHandle(job)
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errMayHaveRun, err)
 	}
 	go c.watch(cmd)
 	return c, nil

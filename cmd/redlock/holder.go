@@ -41,6 +41,9 @@ var errStoppedTooLong = errors.New(
 	"redlock or its supervisor was stopped for so long that the lock could have been lost",
 )
 
+// errMayHaveRun means that the command was perhaps started, and was then ended, although start failed.
+var errMayHaveRun = errors.New("it may have run for a moment")
+
 // status is how a command ended.
 type status struct {
 	code    int            // its exit status; 128+n for a signal
@@ -91,7 +94,9 @@ func (h *holder) notStarted(command string, err error) error {
 		lost = err
 	}
 	_ = h.unlock()
-	endMinHold(h.locker, h.flags, h.lock)
+	if !errors.Is(err, errMayHaveRun) {
+		endMinHold(h.locker, h.flags, h.lock)
+	}
 	switch {
 	case lost != nil:
 		h.lost = true

@@ -51,9 +51,10 @@ func readSingleClaim(reply any) wire.Vote { return readClaimReply(reply, 1) }
 func readClaimReply(reply any, names int) wire.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
-		if v := wire.ReadNumber(reply); v.Verdict != wire.Denied {
-			return v // of Unknown, the node ends the connection: the reply may be another call's
+		if v := wire.ReadNumber(reply); v.Verdict == wire.Granted {
+			return v
 		}
+		return wire.BadReply(reply)
 	}
 	if len(fields) == 0 {
 		return malformed(reply, "acquire")

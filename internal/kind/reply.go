@@ -12,8 +12,8 @@ import (
 
 // A reply is checked where it is read. A master that replies nonsense has failed, and its reply is not used.
 
-// malformed returns the vote of a reply that the script cannot return. The script may have been executed, so the vote
-// is [wire.Unknown], and what it may have granted is released.
+// malformed returns the vote of a list that the script cannot return, or that another program's key has caused. The
+// script may have been executed, so the vote is [wire.Unknown], and what it may have granted is released.
 func malformed(reply any, script string) wire.Vote {
 	return wire.Vote{Err: fmt.Errorf("the reply %.100q is not what %s returns", fmt.Sprint(reply), script)}
 }

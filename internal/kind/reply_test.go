@@ -77,11 +77,12 @@ func TestRepliesOfAcquireAndProbe(t *testing.T) {
 }
 
 // The type of a reply depends on no stored data. After one of another type, the connection must end, since the reply
-// may be the one to another command. Of these votes the node knows that.
+// may be the one to another command. The node ends it after such a vote.
 func TestTheTypeOfAReply(t *testing.T) {
 	t.Parallel()
-	for _, reply := range []any{nil, "OK", int64(mostExact + 1)} {
-		assert.Equal(t, wire.ReadNumber(reply), kind.ReadClaim(reply, 1))
+	for _, reply := range []any{nil, "OK", int64(0), int64(-5), int64(mostExact + 1)} {
+		assert.Equal(t, wire.BadReply(reply), kind.ReadClaim(reply, 1))
+		assert.Equal(t, wire.BadReply(reply), kind.ReadState(reply))
 	}
 }
 

@@ -71,7 +71,9 @@ const longestToken = 4200
 func ReadState(reply any) wire.Vote {
 	fields, ok := reply.([]any)
 	switch {
-	case ok && len(fields) == 0:
+	case !ok:
+		return wire.BadReply(reply)
+	case len(fields) == 0:
 		return wire.Vote{Verdict: wire.Granted, Data: NodeState{}}
 	case len(fields) < 5 || len(fields)%2 == 0:
 		return malformed(reply, "inspect")

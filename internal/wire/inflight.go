@@ -258,7 +258,7 @@ func (f *inflight) pinging() bool { return len(f.written) > 0 && f.written[0].Op
 // ping is the operation that checks whether an idle connection still works.
 var ping = Command("ping", func(reply any) Vote {
 	if reply != "PONG" {
-		return badReply(reply)
+		return BadReply(reply)
 	}
 	return grant()
 }, "ping")

@@ -156,7 +156,7 @@ func readSet(reply any) Vote {
 	case "OK":
 		return grant()
 	default:
-		return badReply(reply)
+		return BadReply(reply)
 	}
 }
 
@@ -175,7 +175,7 @@ func ReadNumber(reply any) Vote {
 	n, ok := reply.(int64)
 	switch {
 	case !ok, n >= 1<<53, n <= -1<<53:
-		return badReply(reply)
+		return BadReply(reply)
 	case n > 0:
 		return Vote{Verdict: Granted, Number: n}
 	case n == 0:

@@ -57,7 +57,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: ok,
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: time.Millisecond}},
 		},
-		"a strange reply":           {call: anyCall(), reply: one, want: ptr(badReply(int64(1))), ended: true, strange: true},
+		"a strange reply":           {call: anyCall(), reply: one, want: ptr(BadReply(int64(1))), ended: true, strange: true},
 		"an error":                  {call: anyCall(), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
 		"a PING, and another reply": {call: anyCall(pings), reply: ok, ended: true, strange: true},
 		"a PING, and why the connection ends": {

@@ -27,7 +27,7 @@ func StatusOp() *Op {
 func readStatus(reply any) Vote {
 	text, ok := reply.(string)
 	if !ok {
-		return badReply(reply)
+		return BadReply(reply)
 	}
 	fields := resp.ParseInfo(text)
 	if fields["role"] == "" {

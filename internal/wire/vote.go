@@ -82,8 +82,9 @@ func failed(err error) Vote  { return Vote{Verdict: Failed, Err: err} }
 func unsent(err error) Vote  { return Vote{Verdict: Failed, Err: err, Unsent: true} }
 func unknown(err error) Vote { return Vote{Verdict: Unknown, Err: err} }
 
-// badReply returns the vote for a reply that the operation cannot return. The operation may have been executed.
-func badReply(reply any) Vote {
+// BadReply returns the vote for a reply of a type that the operation cannot return, whatever its keys have. The
+// operation may have been executed. The node ends the connection: the reply may be the one to another call.
+func BadReply(reply any) Vote {
 	return unknown(&badReplyError{fmt.Sprintf("%.100q", fmt.Sprint(reply))})
 }
 
