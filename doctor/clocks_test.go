@@ -52,7 +52,7 @@ func clocked(t *testing.T) (s *redisproc.Server, c *wallclock.Clock) {
 	return s, c
 }
 
-// On a busy machine an answer takes some milliseconds more, so that a rate is some hundred ppm off.
+// On a busy machine an answer takes some milliseconds more, so that a rate is some hundred ppm less.
 func TestClocksOfMasters(t *testing.T) {
 	t.Parallel()
 	type testCase struct {
@@ -69,8 +69,8 @@ func TestClocksOfMasters(t *testing.T) {
 			doctor.Danger, func(c *wallclock.Clock) error { return c.Run(0.02) }, unchanged,
 		},
 		"slow": {
-			"the clock drifts", `it gains -[6-8]\d{3} ppm`,
-			doctor.Warning, func(c *wallclock.Clock) error { return c.Run(-0.0075) }, unchanged,
+			"the clock drifts", `it gains -[5-9]\d{3} ppm`,
+			doctor.Warning, func(c *wallclock.Clock) error { return c.Run(-0.009) }, unchanged,
 		},
 		"back": {
 			"the clock stepped", `steps during the examination: 1, the first by -(29|30)\dms`,
@@ -82,7 +82,7 @@ func TestClocksOfMasters(t *testing.T) {
 	}, func(t *testing.T, c testCase) {
 		server, own := clocked(t)
 		changed := make(chan error, 1)
-		locker := open(t, []string{server.URL()})
+		locker := openPatiently(t, []string{server.URL()})
 		require.NoError(t, c.before(own))
 		go func() { changed <- c.during(own) }()
 		report, err := examined(doctor.Examine(t.Context(), locker))
@@ -213,17 +213,18 @@ func underWay(t *testing.T, c *redis.Client) {
 // have stalled, and not to be slow or down.
 func TestAStall(t *testing.T) {
 	t.Parallel()
-	const title, timeout = "stalled", 300 * time.Millisecond
+	const title, timeout = "stalled", 2 * time.Second
 	type testCase struct {
 		span, freeze, timeout time.Duration
 		why                   string
 	}
+	of := func(seconds string) string { // a busy machine may stall once more
+		return `no answer (once,|\d+ times, the longest) for [` + seconds + `](\.\d+)?s; the node timeout is 2s`
+	}
 	testmain.Each(t, map[string]testCase{
-		"a second": {
-			3 * time.Second, time.Second, timeout, `once, for (1\.\d+s|9\d\dms); the node timeout is 300ms`,
-		},
-		"longer than the wait":     {10 * time.Second, 4 * time.Second, timeout, `once, for [345](\.\d+)?s; the node`},
-		"until after the span":     {time.Second, 2500 * time.Millisecond, timeout, `no answer once, for 2\.\d+s; the node`},
+		"longer than the timeout":  {5 * time.Second, 2800 * time.Millisecond, timeout, of("2-9")},
+		"longer than the wait":     {10 * time.Second, 5 * time.Second, timeout, of("3-9")},
+		"until after the span":     {2 * time.Second, 2800 * time.Millisecond, timeout, of("2-9")},
 		"shorter than the timeout": {time.Second, 400 * time.Millisecond, 2500 * time.Millisecond, ""},
 	}, func(t *testing.T, c testCase) {
 		server := redisproc.ForTest(t, 1)[0]

@@ -65,7 +65,7 @@ func TestFiveFreshMastersOnOneHost(t *testing.T) {
 	assert.Contains(t, string(compose),
 		"    - --save\n    - \"\"\n    - --appendonly\n    - \"no\"\n    - --protected-mode\n    - \"no\"\n")
 	servers := redisproc.ForTest(t, 5, "--save", "", "--appendonly", "no", "--protected-mode", "no")
-	report, err := examined(doctor.Examine(t.Context(), open(t, redisproc.URLs(servers))))
+	report, err := examined(doctor.Examine(t.Context(), openPatiently(t, redisproc.URLs(servers))))
 	require.NoError(t, err)
 	require.Equal(t, []string{"shares a host"}, titles(report), "%v", report)
 	assert.Len(t, report.Findings[0].Nodes, len(servers))

@@ -57,13 +57,19 @@ const (
 	patience = 20 * time.Second
 )
 
-// open returns a Locker with a node timeout that no round trip on this host exceeds.
+// open returns a Locker with a node timeout that no round trip on this host comes near, also on a busy machine.
 func open(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
 	l, err := redlock.Open(urls, patiently(opts)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })
 	return l
+}
+
+// openPatiently is open for an examination of 10 s, which covers the restart window of a longer TTL.
+func openPatiently(t *testing.T, urls []string) *redlock.Locker {
+	t.Helper()
+	return open(t, urls, redlock.WithTTL(8*time.Second), redlock.WithNodeTimeout(7*time.Second))
 }
 
 // wrap is open for the master of a client.
@@ -76,7 +82,9 @@ func wrap(t *testing.T, c redis.UniversalClient, opts ...redlock.Option) *redloc
 }
 
 func patiently(opts []redlock.Option) []redlock.Option {
-	return append([]redlock.Option{redlock.WithTTL(3 * time.Second), redlock.WithNodeTimeout(time.Second)}, opts...)
+	return append([]redlock.Option{
+		redlock.WithTTL(3 * time.Second), redlock.WithNodeTimeout(2500 * time.Millisecond),
+	}, opts...)
 }
 
 func examine(t *testing.T, urls []string, opts ...redlock.Option) doctor.Report {

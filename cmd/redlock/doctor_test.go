@@ -45,9 +45,9 @@ func TestDoctor(t *testing.T) {
 		"arguments":   {redisproc.URLs(sound), "now", 64, "^$"},
 		"no terminal": {redisproc.URLs(sound), "--watch", 64, "^$"},
 	}, func(t *testing.T, tc testCase) {
-		// A short TTL: they have just been started.
+		// They have just been started: the restart window of this TTL ends within the examination.
 		args := append([]string{
-			"doctor", "--masters", strings.Join(tc.urls, ","), "--ttl", "3s", "--node-timeout", "1s",
+			"doctor", "--masters", strings.Join(tc.urls, ","), "--ttl", "8s", "--node-timeout", "7s",
 		}, strings.Fields(tc.args)...)
 		got := redlock(t, nil, args...)
 		assert.Equal(t, tc.code, got.code, "%s%s", got.stdout, got.stderr)
