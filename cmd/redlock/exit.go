@@ -3,11 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/replyerr"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // The exit statuses of redlock itself, from BSD's sysexits where possible. doctor has two more, and dev and --embedded
@@ -46,7 +51,8 @@ func outcome(err error) (int, string) {
 	}
 	var e *exit
 	if !errors.As(err, &e) {
-		e = &exit{exitUsage, err}
+		text := strings.TrimSpace(strings.ReplaceAll(err.Error(), "\t", "  ")) // an unknown command, with suggestions
+		e = &exit{exitUsage, fmt.Errorf("%s\nsee redlock --help", text)}
 	}
 	if e.err == nil {
 		return e.code, ""
@@ -87,12 +93,31 @@ func exitFor(err error) *exit {
 	case errors.Is(err, redlock.ErrHeld):
 		return &exit{exitNotAcquired, errors.New(describeHeldError(err))}
 	case errors.Is(err, redlock.ErrNoQuorum):
-		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
+		return &exit{exitNoQuorum, fmt.Errorf("%s%s\n%s", noMajority, perMaster(err), moreAbout(err))}
 	case errors.Is(err, redlock.ErrLost):
 		return &exit{exitLost, err}
 	default: // an invalid name, which is refused before any request; or a SlotsError, after the masters have answered
 		return &exit{exitUsage, err}
 	}
+}
+
+// moreAbout returns which command says more about the masters' errors in err. status asks for INFO alone, so for a
+// request that the masters refuse it shows healthy masters: doctor says what to do.
+func moreAbout(err error) string {
+	failed := redlock.NodeErrors(err)
+	if len(failed) > 0 && !slices.ContainsFunc(failed, inStatus) {
+		return "redlock doctor says what to do"
+	}
+	return "redlock status shows them all"
+}
+
+// inStatus reports whether status shows the cause of a master's error: its connection, role or identity, or its restart
+// window.
+func inStatus(failed *redlock.NodeError) bool {
+	if _, ok := failed.Err.(redis.Error); ok { //nolint:errorlint // a reply while connecting is wrapped, and in status
+		return replyerr.HasPrefix(failed.Err, "LOADING", "READONLY")
+	}
+	return !errors.As(failed.Err, new(*node.RightError)) && !errors.Is(failed.Err, quorum.ErrSameServer)
 }
 
 // noArgs is cobra.NoArgs with an error that says what to do.

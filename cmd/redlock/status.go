@@ -107,7 +107,7 @@ func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names 
 		report.print(to)
 	}
 	if failed != nil {
-		return &exit{exitNoQuorum, errors.New(noMajority + ": see redlock status")}
+		return &exit{exitNoQuorum, fmt.Errorf("%s: %s", noMajority, moreAbout(failed))}
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func TestWrongUsage(t *testing.T) {
 	}
 	testmain.Each(t, map[string]testCase{
 		"no command":              {"", "which command"},
-		"unknown command":         {"lock x", `unknown command "lock"`},
+		"unknown command":         {"lock x", "unknown command \"lock\" for \"redlock\"\nsee redlock --help\n"},
+		"a typo":                  {"rum x", "\n\nDid you mean this?\n  run\nsee redlock --help\n"},
 		"unknown flag":            {"run --lease 3 x -- true", "--lease"},
 		"no name":                 {"run -- true", "a name is missing"},
 		"nothing":                 {"run", "a name is missing"},

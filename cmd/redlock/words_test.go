@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 func TestOwnerIsTheReadablePartOfAToken(t *testing.T) {
@@ -155,9 +158,23 @@ func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
 	assert.Equal(t, "\ras long as it is, it is drawn", drawn())
 }
 
+// reply is an error reply of a server.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	node := &redlock.NodeError{Node: "h:1", Op: "acquire", Err: errors.New("LOADING the data")}
+	starting := &redlock.NodeError{Node: "h:1", Op: "acquire", Err: errors.New("LOADING the data")}
+	noQuorum := func(errs ...error) error { // each on a master of its own
+		all := []error{redlock.ErrNoQuorum}
+		for i, err := range errs {
+			all = append(all, &redlock.NodeError{Node: fmt.Sprintf("h:%d", i), Op: "acquire", Err: err})
+		}
+		return exitFor(errors.Join(all...))
+	}
+	const status, doctor = "\nredlock status shows them all", "\nredlock doctor says what to do"
 	for name, tc := range map[string]struct {
 		err  error
 		code int
@@ -172,9 +189,21 @@ func TestOutcome(t *testing.T) {
 		},
 		"lost": {exitFor(redlock.ErrLost), 70, "redlock: the lock was lost"},
 		"no quorum": {
-			exitFor(fmt.Errorf("x: %w: %w", redlock.ErrNoQuorum, errors.Join(node, node))), 69,
+			exitFor(fmt.Errorf("x: %w: %w", redlock.ErrNoQuorum, errors.Join(starting, starting))), 69,
 			"redlock: no majority of the masters answered\n  h:1  LOADING the data\nredlock status shows them all",
 		},
+		"full": {
+			noQuorum(reply("OOM command not allowed")), 69, "h:0  OOM command not allowed" + doctor,
+		},
+		"a missing right":               {noQuorum(reply("NOPERM no permissions")), 69, doctor},
+		"a refused script":              {noQuorum(&node.RightError{Err: reply("NOPERM x")}), 69, doctor},
+		"one server twice":              {noQuorum(quorum.ErrSameServer), 69, doctor},
+		"full, and down":                {noQuorum(reply("OOM"), io.EOF), 69, status},
+		"starting":                      {noQuorum(reply("LOADING")), 69, status},
+		"a replica":                     {noQuorum(&node.RoleError{Role: "slave"}, reply("READONLY")), 69, status},
+		"INFO is refused":               {noQuorum(&node.IdentityError{Err: reply("NOPERM info")}), 69, status},
+		"a refused login":               {noQuorum(fmt.Errorf("connecting: %w", reply("WRONGPASS"))), 69, status},
+		"no failure is known":           {noQuorum(), 69, status},
 		"held, with no majority before": {exitFor(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
 		"anything else":                 {exitFor(errors.New("odd")), 64, "redlock: odd"},
 		"an option":                     {usage("set WithMaxTTL to 1m0s"), 64, "redlock: set --max-ttl to 1m0s"},
