@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/testmain"
 )
 
@@ -71,23 +72,28 @@ func TestDevOnGivenPorts(t *testing.T) {
 	redlock(t, nil, args...).fails(t, 1, strconv.Itoa(first), "--port")
 }
 
-// freePorts returns the first of n neighboring ports that were free a moment ago.
+// freePorts returns the first of n neighboring ports. No test that reserves its ports gets them before t ends.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 search:
 	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		first, err := freeport.Reserve()
 		require.NoError(t, err)
-		first := l.Addr().(*net.TCPAddr).Port
-		require.NoError(t, l.Close())
-		for i := range n {
-			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+i))
+		t.Cleanup(first.Release)
+		for i := 1; i < n; i++ {
+			neighbor := "127.0.0.1:" + strconv.Itoa(first.Number()+i)
+			lock, err := net.ListenPacket("udp", neighbor) // as Reserve locks a port
+			if err != nil {
+				continue search
+			}
+			t.Cleanup(func() { _ = lock.Close() })
+			l, err := net.Listen("tcp", neighbor)
 			if err != nil {
 				continue search
 			}
 			require.NoError(t, l.Close())
 		}
-		return first
+		return first.Number()
 	}
 	t.Fatal("no neighboring ports are free")
 	return 0
