@@ -95,7 +95,7 @@ func launch(t *testing.T, masters []*redlocktest.Master, args ...string) *proces
 
 func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(binary, unhurried(args)...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.WaitDelay = time.Second // its remaining descendants may hold the pipes
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}
@@ -124,6 +124,18 @@ func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.C
 		<-p.ended
 	})
 	return p
+}
+
+// unhurried adds a long --node-timeout to the arguments of a redlock that asks the masters, unless they have one or a
+// TTL, which limits it: on a busy machine an answer may take longer than the default of 500 ms.
+func unhurried(args []string) []string {
+	const flag, value = "--node-timeout", "4s"
+	limits := func(arg string) bool { return arg == flag || arg == "--ttl" || arg == "--max-ttl" }
+	if len(args) == 0 || !slices.Contains([]string{"run", "lead", "status", "release"}, args[0]) ||
+		slices.ContainsFunc(args, limits) {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, flag, value)
 }
 
 // joined is the list of the masters as --masters takes it.
