@@ -58,10 +58,10 @@ func TestALostLockEndsTheWholeGroup(t *testing.T) {
 func TestMaxHoldIsALoss(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	got := redlock(t, masters, "run", "--max-hold", "1s", "name", "--", "sh", "-c",
+	got := redlock(t, masters, "run", "--max-hold", "4s", "name", "--", "sh", "-c",
 		`trap "exit 0" TERM; while :; do sleep 0.02; done`)
 	assert.Equal(t, 70, got.code)
-	assert.Regexp(t, `^(Terminated\n)*redlock: [^\n]*lost[^\n]*1s \(--max-hold\); stopping the command\n(Terminated\n)*`+
+	assert.Regexp(t, `^(Terminated\n)*redlock: [^\n]*lost[^\n]*4s \(--max-hold\); stopping the command\n(Terminated\n)*`+
 		`redlock: sh ended with status 0\n$`, got.stderr, "the loss is reported once, with flags for options")
 	assert.Equal(t, 1, strings.Count(got.stderr, `"name"`))
 	assert.True(t, free(t, masters, "name"), "the remaining keys are released")
@@ -132,7 +132,7 @@ func TestASignalAndALossEndLead(t *testing.T) {
 		"first the signal": true,
 	}, func(t *testing.T, signalFirst bool) {
 		masters := redlocktest.Start(t, 3)
-		p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "1s", "name", "--", "sh", "-c",
+		p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "3s", "name", "--", "sh", "-c",
 			`trap "echo TERM" TERM; `+announce+`while :; do sleep 0.02; done`)
 		p.terms(1)
 		if signalFirst {

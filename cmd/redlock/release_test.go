@@ -132,7 +132,7 @@ func TestControlCharactersAreEscapedEverywhere(t *testing.T) {
 		"status":            {masters, []string{"status", rude}, `\u009b2J`},
 		"JSON":              {masters, []string{"status", "--json", rude}, `"owner": "o\u009b2J\u202e"`},
 		"try":               {masters, []string{"run", "--try", rude, "--", "true"}, `held by "o\u009b2J`},
-		"wait":              {masters, []string{"run", "--wait", "1200ms", rude, "--", "true"}, "redlock: waiting"},
+		"wait":              {masters, []string{"run", "--wait", "5s", rude, "--", "true"}, "redlock: waiting"},
 		"verbose":           {masters, []string{"run", "-v", rude + "2", "--", "true"}, "msg=locked"},
 		"command":           {masters, []string{"run", "-v", "x", "--", rude}, "command not found"},
 		"release":           {masters, []string{"release", rude, rude}, "does not have the token"},

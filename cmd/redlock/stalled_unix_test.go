@@ -69,7 +69,7 @@ func TestARunGoesOnAlthoughNobodyReadsItsMessages(t *testing.T) {
 func TestALossEndsTheCommandAlthoughNobodyReadsOfIt(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	p := unheard(t, masters, false, "run", "-v", "--max-hold", "1s", "name", "--", "sh", "-c",
+	p := unheard(t, masters, false, "run", "-v", "--max-hold", "4s", "name", "--", "sh", "-c",
 		`exec 2>/dev/null; trap "echo TERM; exit 1" TERM; while :; do sleep 0.02; done`)
 	p.says("TERM")
 	assert.Equal(t, 70, p.wait())
@@ -94,7 +94,7 @@ func TestOutputThatNobodyReadsCanBeInterrupted(t *testing.T) {
 		select {
 		case <-p.ended:
 			t.Fatal("it has written to a full pipe")
-		case <-time.After(500 * time.Millisecond): // it writes, except doctor
+		case <-time.After(2 * time.Second): // it catches signals and writes, except doctor
 		}
 		p.signal(syscall.SIGTERM)
 		assert.Equal(t, tc.code, p.wait())

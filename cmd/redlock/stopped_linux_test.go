@@ -122,7 +122,7 @@ func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 
 func TestRedlockEndsIfItsSupervisorIsStoppedAtTheStart(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "2s", "--grace", "300ms"},
+	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "4s", "--grace", "300ms"},
 		as(direct, "direct"))
 	go keepStopped(l.supervisor())
 	assert.Equal(t, 70, l.wait())

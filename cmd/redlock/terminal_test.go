@@ -115,7 +115,7 @@ func TestAWaitOnATerminalShowsTheHolder(t *testing.T) {
 
 	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
 	s.expect(`redlock: waiting [\d.]+m?s for name: held by ` + holder)
-	s.expect(`\rredlock: waiting 1\.\ds for name: held by ` + holder + ` for`)
+	s.expect(`\rredlock: waiting \d+(\.\d)?s for name: held by ` + holder + ` for`)
 	end()
 	s.expect(`my turn\r\n`)
 	assert.Equal(t, 0, s.status())
@@ -179,7 +179,7 @@ func TestACommandWhoseLockWasLostWhileSuspendedIsEnded(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	s := jobShell(t, masters)
 	// It forks nothing: a shell that is stopped while it does so may hang until it is resumed, under any parent.
-	s.types("redlock run --ttl 1s name -- bash -c 'while :; do echo ti''ck; read -t 0.005; done'\n")
+	s.types("redlock run --ttl 6s name -- bash -c 'while :; do echo ti''ck; read -t 0.005; done'\n")
 	s.expect(`tick\r\n`)
 	s.types("\x1a")
 	s.expect(`Stopped`)
