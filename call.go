@@ -77,7 +77,7 @@ func (c *call) run() (lock *Lock, err error) {
 		if err != nil {
 			return nil, err
 		}
-		oneFirst = oneFirst || yielded // the processes that were let first may still be asking
+		oneFirst = oneFirst || yielded // the processes that went first may still be asking
 		switch next.Action {
 		case waitqueue.Fail:
 			return nil, next.Err
@@ -212,7 +212,7 @@ func (c *call) heldBy(denied *quorum.DeniedError) *HeldError {
 	return &HeldError{Name: c.target.Names[blocker.Name], Kind: Kind(blocker.Kind), Retry: denied.Wait}
 }
 
-// claim returns the claim of the call with a token. slot is 0 unless a permit is wanted.
+// claim returns the claim of the call with a token. slot is 0 for every kind but a semaphore.
 func (c *call) claim(token string, slot int) *kind.Claim {
 	return &kind.Claim{
 		Target: c.target, Token: token, Slot: slot, Intent: c.intent.token, Scripts: c.locker.cfg.scripts,

@@ -32,8 +32,8 @@ const (
 	connectSlack = 100 * time.Millisecond
 )
 
-// connectTime returns how long a node may connect before it executes an operation. A node timeout allows for a round
-// trip of half of it, so two and a half are five round trips: TCP takes one, TLS at most two, the handshake one, and
+// connectTime returns how long a node may connect before it executes an operation. A round trip may take half a node
+// timeout, so two and a half node timeouts are five round trips: TCP takes one, TLS at most two, the handshake one, and
 // the answer that the server lacks the script one.
 func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
@@ -186,9 +186,9 @@ func (l *Lease) recordVote(
 	return v
 }
 
-// countReserved makes the vote of a restarted server count if the node is reserved for the lease. The vote of a server
-// that does not identify itself never counts, since it may be the same server as another. It must be called with l.mu
-// held.
+// countReserved makes the vote of a restarted server count if the node is reserved for the lease. A guarded vote of a
+// server that does not identify itself stays guarded, since it may be the same server as another. It must be called
+// with l.mu held.
 func (l *Lease) countReserved(s *keyState, v wire.Vote) wire.Vote {
 	_, restarted := v.Err.(*node.RestartError) //nolint:errorlint // it is not wrapped
 	if v.Guarded && restarted && l.reserved(s) {

@@ -96,7 +96,7 @@ func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
 	return r
 }
 
-// ask starts a round that asks all nodes at once. It sets Asked and Deadline of the request.
+// ask starts a round that asks all nodes at once. It sets Asked and Deadline of the round.
 func (q *Quorum) ask(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := q.newRound(req, timeout, h)
 	r.start()
@@ -167,7 +167,7 @@ func (r *round) submit(index int, req *wire.Request) {
 // Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of handler.prepare.
 func (r *round) Vote(index int, v wire.Vote) {
 	v = r.handler.voted(index, &r.calls[index], v)
-	fromPrepare := v.Unsent && v.Err == nil // nothing was asked, so there is no reason
+	fromPrepare := v.Unsent && v.Err == nil // a node gives each Unsent vote an Err
 	if r.q.cfg.OnVote != nil && !fromPrepare {
 		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
@@ -176,8 +176,8 @@ func (r *round) Vote(index int, v wire.Vote) {
 	r.count(index, &v)
 }
 
-// count counts a vote and acts on the result. The handler acts on it with the mutex held, so that no reservation
-// follows its cancellation.
+// count counts a vote and acts on the result. The handler acts on it with the mutex held, so that no grant
+// reserves a node after a later vote has ended the reservation.
 func (r *round) count(index int, v *wire.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)

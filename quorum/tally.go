@@ -138,7 +138,7 @@ func (t *tally) answered() bool { return t.granted+t.denied >= t.need }
 // gone reports whether a majority denied.
 func (t *tally) gone() bool { return t.denied >= t.need }
 
-// maxSeen returns the largest number of all answers, including denials.
+// maxSeen returns the largest Number of all answers, including denials.
 func (t *tally) maxSeen() (largest int64) {
 	for _, v := range t.votes {
 		if v.Verdict.Answered() {

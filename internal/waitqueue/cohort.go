@@ -13,10 +13,10 @@ import "time"
 // the lock, a cooldown follows, in which this process does not ask for more than its share of it.
 const (
 	minBudget       = 20 * time.Millisecond
-	maxPasses       = 10_000 // bounds the chain of holders along which the result of an old extension is passed on
+	maxPasses       = 10_000 // bounds how far the result of an earlier holder's extension is passed on
 	minCooldown     = time.Millisecond
-	maxCooldownEach = 50 * time.Millisecond  // of a cooldown, for each other process
-	maxCooldown     = 150 * time.Millisecond // for all of them
+	maxCooldownEach = 50 * time.Millisecond  // of a cooldown, for each wave; see cooldownFor
+	maxCooldown     = 150 * time.Millisecond // for all waves; two long rounds may exceed it
 )
 
 // Policy is what a waiter allows. A lock has the policy of the waiter that acquired it.
@@ -66,7 +66,7 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
 // may need longer than this process did, and would lose every race. So the cooldown also gives each of them the time
 // that the cohort had, within bounds. waves is how often the whole width must become free until each other process has
-// had it: their number divided by the width, rounded up, and at least 1.
+// had a place: their number divided by the width, rounded up, and at least 1.
 func (c cohort) cooldownFor(now time.Time, waves int) time.Duration {
 	return max(minCooldown, 2*c.round, min(time.Duration(waves)*min(c.age(now), maxCooldownEach), maxCooldown))
 }

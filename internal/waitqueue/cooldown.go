@@ -35,7 +35,7 @@ func (c *cooldowns) set(key queueKey, one cooldown, now func() time.Time) {
 	c.byKey[key] = one
 }
 
-// sweep removes the cooldowns that are over. Few last longer than maxCooldown, so one remains for about two sweeps, and
+// sweep removes the cooldowns that are over. Few last longer than maxCooldown, so about two sweeps look at each, and
 // the cost of sweep is constant on average.
 func (c *cooldowns) sweep(now time.Time) {
 	if len(c.byKey) <= minSweep || now.Before(c.sweepAt) {

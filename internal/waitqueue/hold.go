@@ -90,7 +90,7 @@ func (h *Hold) Released(now time.Time, silent bool) {
 		if !silent {
 			q.beginCooldown(h.cohort, now)
 		}
-		if q.holds < q.width && q.width < Unbounded { // the release of a reader frees nothing for others
+		if q.holds < q.width && q.width < Unbounded { // the release of a reader frees nothing for other readers
 			q.note(q.inShare(q.holds + 1))
 		}
 		q.advance()

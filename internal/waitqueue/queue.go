@@ -24,7 +24,7 @@ type queue struct {
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
 	limit int // how many may have it: at first the width; 1 after a failed attempt; raised by grow
-	holds int // how many locks of this process hold it; above the width only for one owner's holds
+	holds int // how many locks of this process hold it; above the width only of a reentrant lock
 	lost  int // how many of these were lost, and are about to be released
 
 	waits, yields, tries int32 // how many callers wait, how many yield, and how many TryLocks are among those that wait
@@ -62,11 +62,11 @@ func (q *queue) count(w *Waiter, n int32) {
 //   - The watcher does not pause while there is urgent news.
 //   - The first waiting callers have the turn, up to the limit and the free width.
 //   - No caller yields while its hold would be within the share of this process.
-//   - A queue without callers has no subscription. One without holds, too, is removed.
+//   - A queue without callers has no subscription. If it has no holds either, it is removed.
 func (q *queue) advance() {
 	if w := q.watcher; w != nil && w.state == pausing {
-		// After a failure that was no denial, a message does not help: callers whose attempts fail publish the releases of
-		// what they were granted, and would wake each other without end.
+		// After a failure that was no denial, a message does not help: callers whose attempts fail may publish releases,
+		// and would wake each other without end.
 		if q.denied && q.subscription != nil && q.subscription.Take() {
 			q.note(true)
 		}
@@ -79,7 +79,7 @@ func (q *queue) advance() {
 	if q.waits == 1 && q.callers.last.state == waiting {
 		w = q.callers.last // usually the caller that has just joined is the only one that waits
 	}
-	for ; q.turns < most && q.waits > 0; w = w.links.next { // waits > 0: a caller that waits follows
+	for ; q.turns < most && q.waits > 0; w = w.links.next { // waits > 0: w or a later caller waits
 		if w.state == waiting {
 			q.giveTurn(w)
 		}
@@ -126,8 +126,8 @@ func (q *queue) askOutOfTurn(w *Waiter) {
 	}
 }
 
-// tryError returns the error with which a TryLock fails at once: this process holds all of the lock, or an attempt
-// failed and its caller watches. nil: the TryLock waits for its turn, or for such an error.
+// tryError returns the error with which a TryLock fails at once: this process holds all of the lock, or a caller
+// watches after an attempt that failed. nil: the TryLock waits for its turn, or for such an error.
 func (q *queue) tryError(w *Waiter) error {
 	switch {
 	case q.heldHere():
@@ -138,8 +138,8 @@ func (q *queue) tryError(w *Waiter) error {
 	return nil
 }
 
-// heldHere reports whether this process holds all of the lock. A lock that was lost does not count: a TryLock waits for
-// its release.
+// heldHere reports whether this process holds all of the lock. A lost lock that is about to be released does not
+// count: a TryLock waits for its release.
 func (q *queue) heldHere() bool { return q.holds-q.lost >= q.width }
 
 // failTryLocks makes every TryLock fail that waits for its turn.
@@ -199,7 +199,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	}
 	w.from, w.slot = nil, 0
 	if w.Owner != "" {
-		q.cooldown.until = time.Time{} // the other processes had their turn; the owner's further holds do not yield
+		q.cooldown.until = time.Time{} // the owner's further holds do not yield
 		q.ownersHold([]string{w.Owner})
 	}
 	if q.tries > 0 && q.heldHere() {

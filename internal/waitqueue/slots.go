@@ -7,7 +7,7 @@ import (
 
 // slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
 // the same slot. Of several candidates it takes a random unused one. Without candidates it takes the slot that this
-// process released last; if there is none, the first unused one from home on. So processes seldom ask for one slot.
+// process released last; if there is none, the first unused one from home on. So two processes seldom ask for one.
 type slots struct {
 	total  int
 	home   *int         // the slot with which the search begins, modulo total; 0: any. All semaphores share it
@@ -27,7 +27,7 @@ func (s *slots) choose(candidates []int) int {
 
 // find returns the slot that choose chooses.
 func (s *slots) find(candidates []int) int {
-	n, first := s.total, *s.home-1 // of slots, or of candidates; first counts from 0
+	n, first := s.total, *s.home-1 // how many slots or candidates, and the index of the first one to try
 	switch last := len(s.recent) - 1; {
 	case len(candidates) > 0:
 		n = len(candidates)

@@ -33,13 +33,13 @@ type Instruction struct {
 	Err    error         // of Fail; of Probe: why the last attempt failed
 }
 
-// Action is what a caller is to do.
+// Action is what a caller is to do. It may call Leave instead.
 type Action uint8
 
 const (
 	// Wait until Woken receives or After is over; then call Next.
 	Wait Action = iota
-	// Ask the masters; then call Granted or Failed. Here and below the caller may call Leave instead.
+	// Ask the masters; then call Granted or Failed.
 	Ask
 	// Probe who holds the lock; then call Pause.
 	Probe
@@ -103,7 +103,7 @@ func (w *Waiter) ask() {
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
-// the lock. Leave does nothing if the waiter has acquired the lock or has failed.
+// the lock. Leave does nothing if the waiter has acquired the lock or must Fail.
 func (w *Waiter) Leave() {
 	w.handle(func(q *queue) {
 		if w.state == gone {
@@ -121,8 +121,8 @@ func (w *Waiter) Leave() {
 
 // Failed puts a waiter, which is no TryLock, back into the line after an attempt that failed with err. The TryLocks in
 // the line fail with err, too, since they must not overtake the waiter. denied reports whether masters denied the
-// attempt. Failed publishes a release that was silent: waiters in other processes may get no message otherwise, also
-// after a denial, which may be by a contender that got no majority either.
+// attempt. Failed publishes a release that was silent, also after a denial: that may come from a contender that
+// got no majority either, and then waiters in other processes would get no message.
 func (w *Waiter) Failed(err error, denied bool) {
 	w.handle(func(q *queue) {
 		w.cohort = cohort{}
@@ -134,7 +134,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 		q.limit = 1
 		q.failTryLocks(err)
 		q.endSilence()
-		if w.seen == 0 { // the owner may hold the lock since the attempt began; see ownersHold
+		if w.seen == 0 { // the owner may have got the lock since the attempt began; see ownersHold
 			q.askOutOfTurn(w)
 		}
 		q.advance()

@@ -1,11 +1,11 @@
-// Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
-// each lock.
+// Package waitqueue lets the callers of one Locker, called a process here, wait for locks in the order of their calls.
+// There is one queue for each lock.
 //
 // A lock has a width: how many callers may hold it at the same time. A mutex has 1, a semaphore its slots, readers
-// [Unbounded]. At first, as many callers may ask the masters as the width leaves room for, besides the holds of this
-// process. After a failed attempt only the first caller in line asks. It watches: it probes who holds the lock, and
-// waits for a release before it asks again. Each grant to a caller that did not watch lets one more caller ask; a grant
-// to a reader lets all readers ask.
+// [Unbounded]. At first, as many callers may ask the masters as the width has room for after the holds of this process.
+// After a failed attempt only the first caller in line asks. It watches: it probes who holds the lock, and waits for a
+// release, or for the back-off, before it asks again. Each grant to a caller that did not watch lets one more caller
+// ask; a grant to a reader lets all readers ask.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. An event changes the
 // state of some waiters or a count of the [queue]; queue.advance then restores what must always be true. The policy in
@@ -97,7 +97,7 @@ func (r *Request) key() queueKey {
 	}
 }
 
-// Join adds a caller to the end of its queue. A TryLock that must fail at once stays outside: Next returns Fail. w must
+// Join adds a caller to the end of its queue. A TryLock that must fail at once does not join: Next returns Fail. w must
 // be the zero Waiter, or one that has left its queue.
 func (qs *Queues) Join(w *Waiter, r Request) {
 	*w = Waiter{Request: r}

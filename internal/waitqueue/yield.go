@@ -30,8 +30,8 @@ func (q *queue) endYielding() {
 }
 
 // inShare reports whether this number of holds is within the share of this process. The width is divided equally among
-// the processes that wait. They know of each other only by the number of subscribers, so a process that is not
-// subscribed has no share. Readers do not yield: the intents of exclusive waiters keep them out instead.
+// the processes that wait, rounded down: of a mutex, none has a share. They count each other as subscribers, so a
+// process that is not subscribed has none either. Readers do not yield: intents of exclusive waiters keep them out.
 func (q *queue) inShare(holds int) bool {
 	others := q.cooldown.others
 	return others == 0 || q.width == Unbounded || (q.subscription != nil && holds <= q.width/(1+others))

@@ -54,9 +54,9 @@ func (co *core) noteServers(fx *effects) {
 // is nothing to compare. fx.comparison is closed when that has ended.
 func (co *core) beginComparison(l link.Link) (fx effects) {
 	s := &co.state.servers
-	doubt := s.doubt
-	s.setMain(l.Server().RunID)                       // the comparison is with this server
-	s.doubt = s.doubt || doubt && co.conn.link != nil // of the main connection, whose master may answer yet
+	before := s.doubt
+	s.setMain(l.Server().RunID)                        // the comparison is with this server
+	s.doubt = s.doubt || before && co.conn.link != nil // a main connection, which may answer yet, keeps its doubt
 	if s.claimComparison() && co.reaches && !co.closing.closed {
 		fx.comparison = make(chan struct{})
 	}
@@ -78,7 +78,7 @@ func (co *core) beginCheck(now time.Time, fx *effects) {
 }
 
 // endCheck records the only server that a check has reached; "" if it reached several, or none. The pipe's connection
-// may lead to another one, if the address has moved. It is then replaced.
+// may lead to another one, if the address has moved. Once enough checks agree, it is replaced.
 func (co *core) endCheck(runID string, now time.Time) (fx effects) {
 	fx.now = now
 	one := co.state.servers.endCheck(runID, now)
@@ -105,7 +105,7 @@ func (p *pipe) saw(x link.Observation) {
 
 // awaitComparison compares the server that l has reached with those that other connections reach, if it is new. It
 // waits a limited time for the result: if there are several servers, not even the first grant may count. took is how
-// long it took to make l, and patience how long it might take.
+// long it took to make l, and patience how long it may take.
 func (p *pipe) awaitComparison(l link.Link, took, patience time.Duration) {
 	done := p.beginComparison(l)
 	if done == nil || took > compareWait {

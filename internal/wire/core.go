@@ -29,7 +29,7 @@ type connection struct {
 	state       connState
 	link        link.Link     // nil: there is none
 	server      *link.Server  // that answered last; nil: none has
-	roleAt      time.Time     // the server's role was last asked over link then or later
+	roleAt      time.Time     // link's last question for the role was asked at this time or later
 	reportedBar error         // why the server that answered last gets no calls for a vote; nil: it gets them
 	silentSince time.Time     // see above
 	writer      link.Link     // the link that a goroutine writes to; nil: none
@@ -56,7 +56,7 @@ type effects struct {
 	sendAheadAt time.Time   // when sendAhead must run; zero: no need
 	idle        bool        // of settle: no call waits for a reply, or to be written
 
-	// The pipe does the rest before it unlocks the mutex: no goroutine may start once the core is closed.
+	// The pipe does what follows before it unlocks the mutex: no goroutine may start once the core is closed.
 	startDriver bool          // start its goroutine
 	startSpare  bool          // start the goroutine of the spare connection
 	startCheck  bool          // start a check of whether there are still several servers
@@ -146,8 +146,8 @@ func (co *core) tick(now time.Time) (fx effects) {
 }
 
 // judge judges the master by the calls that have just expired, unless it was asked nothing: the driver rests, or this
-// process was paused before the driver ran. Calls that allow no time to connect do not count while the driver connects:
-// the calls that do allow it would fail with them.
+// process was paused before the driver ran. While the driver connects, they count only once no call of the queue
+// allows it more time: such a call would fail with them.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	switch {
 	case len(expired) == 0:

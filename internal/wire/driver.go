@@ -127,7 +127,8 @@ func (co *core) use(l link.Link, began time.Time, fx *effects) {
 	}
 }
 
-// giveUp fails all queued calls but the durable ones, and ends the driver's work until the master may be tried again.
+// giveUp fails all queued calls but the durable ones that still have something to undo, and ends the driver's work
+// until the master may be tried again.
 func (co *core) giveUp(err error, now time.Time, fx *effects) {
 	fx.deliveries = append(fx.deliveries, co.state.calls.failQueued(err, now)...)
 	co.rest(fx)
@@ -159,7 +160,7 @@ func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok
 		if co.state.health.suspect == nil {
 			fx.wake(co.state.calls.connected(now)) // tick may have waited for all of the calls' Connect
 		}
-		co.use(l, co.conn.silentSince, &fx)
+		co.use(l, co.conn.silentSince, &fx) // when connecting began
 	}
 	return fx, true
 }
@@ -175,7 +176,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 		return task{do: doDecideAgain}
 	}
 	co.batches.count(len(batch))
-	// A link that does not stream asks by itself.
+	// A link that does not stream asks for the role itself.
 	if l.Streams() && server.Role != "" && now.Sub(co.conn.roleAt) >= roleInterval {
 		batch = co.state.calls.ask(askRole, len(batch), now)
 		co.conn.roleAt = now
@@ -252,9 +253,9 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 }
 
 // connectionEnded handles the end of the pipe's connection. The master becomes suspect if a reply was malformed, or if
-// the connection never carried an answer: the next one would probably end in the same way. The second does not count if
-// the connection carried only a PING, or if endProof closed it for a successor that works. Otherwise the driver makes
-// another one for the next call.
+// the connection never carried an answer: the next one would probably end in the same way. The latter does not count if
+// the connection carried only a PING, or if endProof closed it for a successor that works. Unless the master
+// becomes suspect, the driver makes another connection for the next call.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()

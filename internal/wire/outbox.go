@@ -151,7 +151,7 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	return over
 }
 
-// broke records that the spare connection ended before the last calls of a batch of n were answered. A lane of
+// broke records that the spare connection ended before calls, the last of a batch of n, were answered. A lane of
 // unanswered calls then sends half as many, because a link may not report which were answered: the first of calls need
 // not be the one that broke it.
 func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
@@ -240,7 +240,7 @@ func (l *lane) add(c *Call, due, now time.Time) {
 		l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.isMoot(now) })
 		l.sweepAt = max(maxOwed, 2*len(l.calls))
 	}
-	i, _ := slices.BinarySearchFunc(l.calls, due, func(w owed, due time.Time) int { // after all that are due then
+	i, _ := slices.BinarySearchFunc(l.calls, due, func(w owed, due time.Time) int { // behind all that are due then
 		return cmp.Or(w.due.Compare(due), -1)
 	})
 	l.calls = slices.Insert(l.calls, i, owed{c, due})

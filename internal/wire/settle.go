@@ -30,17 +30,16 @@ type settlement struct {
 
 	deliveries []delivery
 	retry      []*Call   // calls that were not executed, in order: for the head of the queue, or the spare's outbox
-	unanswered []*Call   // durable calls that were written and will get no reply, in order
+	unanswered []*Call   // durable calls that were written and have no valid reply, in order
 	reports    []error   // the refusals that began or ended
 	answered   bool      // the master replied to a call
 	ended      bool      // the connection ended
 	err        error     // why it ended
-	lost       bool      // a call, no PING and no question of the node, was written and will get no reply
+	lost       bool      // a call, no PING and no question of the node, was written and has no valid reply
 	lostSince  time.Time // when the first such call was written
 	onlyPing   bool      // the connection carried only a PING when it ended
 	malformed  error     // a reply that its operation cannot return, which ends the connection
-	// changed reports that the server has another role than before, or is another one.
-	changed bool
+	changed    bool      // server was replaced; the link must learn that
 }
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
@@ -220,8 +219,8 @@ func (s *settlement) durableExecuted(c *Call) {
 }
 
 // guard turns a grant of the server to c that does not count into Unknown: the operation was executed, so it must be
-// released. bar is why no vote counts. The window must have passed when c was sent, not only when the reply is read,
-// which may be much later.
+// released. bar is why no vote counts; nil: votes count. The window must have passed when c was sent, not only when the
+// reply is read, which may be much later.
 func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
 	if v.Verdict != Granted {
 		return v

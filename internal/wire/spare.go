@@ -113,7 +113,7 @@ func (co *core) nextSpareTask(now time.Time) (t task, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
 	due := co.spareDue()
-	proving := co.needsProof() && co.state.health.due(now) // before the calls: it may replace the main connection
+	proving := co.needsProof() && co.state.health.due(now) // goes before the calls: it may replace the main connection
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(spareRest, now, &fx)
