@@ -46,19 +46,19 @@ func TestInfoAskedOfAFrozenMasterIsOfTheTimeAfterTheThaw(t *testing.T) {
 	c, err := net.Dial("tcp", m.Addr())
 	require.NoError(t, err)
 	defer c.Close()
-	ask := func(cmd ...string) (string, error) {
+	ask := func(wait time.Duration, cmd ...string) (string, error) {
 		_, err := c.Write([]byte(command(cmd...)))
 		require.NoError(t, err)
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(shortly)))
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(wait)))
 		answer := make([]byte, 4096)
 		n, err := c.Read(answer)
 		return string(answer[:n]), err
 	}
-	_, err = ask("PING")
+	_, err = ask(patience, "PING")
 	require.NoError(t, err, "the master waits for more on this connection")
 
 	m.Freeze()
-	_, err = ask("INFO", "server")
+	_, err = ask(shortly, "INFO", "server")
 	require.ErrorContains(t, err, "timeout")
 	thawed := time.Now()
 	m.Thaw()

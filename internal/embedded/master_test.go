@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"net"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,8 +44,10 @@ func TestARestartedMasterIsEmptyAndYoung(t *testing.T) {
 func TestUptimeGoesOn(t *testing.T) {
 	t.Parallel()
 	c := connect(t, open(t, embedded.WithUptime(0)))
-	assert.Eventually(t, func() bool { return info(t, c, "server")["uptime_in_seconds"] == "1" },
-		patience, 20*time.Millisecond)
+	assert.Eventually(t, func() bool {
+		up, err := strconv.Atoi(info(t, c, "server")["uptime_in_seconds"])
+		return err == nil && up > 0 // a busy machine may miss the 1
+	}, patience, 20*time.Millisecond)
 }
 
 func TestWhatCannotWorkIsAnError(t *testing.T) {

@@ -36,7 +36,7 @@ func startCluster(t *testing.T) *cluster {
 	}
 	c.client = redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: addrs, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1,
-		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
+		DialTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
 	})
 	t.Cleanup(func() { assert.NoError(t, c.client.Close()) })
 	return c
@@ -63,7 +63,7 @@ func (c *cluster) locker(t *testing.T, others []*redisproc.Server, opts ...redlo
 		masters = append(masters, m)
 	}
 	l, err := redlock.New(masters, append([]redlock.Option{
-		redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(2 * time.Second),
+		redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(8 * time.Second),
 	}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })

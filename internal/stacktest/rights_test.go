@@ -76,7 +76,7 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 			} {
 				held, err := hold()
 				require.NoError(t, err)
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // for all its questions on a busy machine
 				defer cancel()
 				_, err = l.Lock(ctx, name)
 				he := heldError(t, err)
@@ -130,10 +130,10 @@ func aMutexWaitsForANameWithoutSiblingKeys(t *testing.T, c *cluster) {
 			}
 		}
 		held := lock(t, ours, odd)
-		_, err := l.Lock(within(t, 2*time.Second), odd) // time for a busy machine to answer the probe
+		_, err := l.Lock(within(t, 3*time.Second), odd) // time for a busy machine to answer the probe
 		assert.EqualValues(t, "mutex", heldError(t, err).Kind)
 		unlock(t, held)
-		lk, err := l.Lock(within(t, 10*time.Second), odd)
+		lk, err := l.Lock(within(t, 20*time.Second), odd)
 		require.NoError(t, err)
 		unlock(t, lk)
 	}
