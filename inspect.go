@@ -21,7 +21,8 @@ type Holding struct {
 	Slots int
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int
-	// Fence is the fencing token that a majority of the masters report; 0 if there is none.
+	// Fence is the last fencing token of the name, if a majority of the masters report the same one; otherwise 0. It is
+	// also 0 if no holder has a majority, although the masters keep the counter of a free name.
 	Fence uint64
 	// Holders are the holders that have a majority of the masters, sorted by token. Readers, permits of a semaphore and
 	// the holds of a reentrant owner may be several. It is empty if no holder has a majority.
@@ -58,7 +59,8 @@ type NodeHolding struct {
 	Token string
 	// Left is the TTL of Token; negative if the key has none.
 	Left time.Duration
-	// Fence is the last fencing token that this master gave out for the name; 0 if it has no record of one.
+	// Fence is the last fencing token that this master gave out for the name; 0 if it has no record of one. It is also
+	// 0 if the name is free there, although the master keeps the counter.
 	Fence uint64
 	// Holders are the holders of the name on this master. Each has one vote. Others is how many more there are; see
 	// [Holding].

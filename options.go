@@ -54,7 +54,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // message tells waiters the shorter time; [HeldError].Retry says when the time ends. Retry is 0 after a TryLock of a
 // mutex on one name without fencing, since a plain SET NX PX does not report the TTL. After the Unlock the masters keep
 // the name by their own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an
-// Unlock. Default 0.
+// Unlock. Default 0: the name is free after the Unlock. At most 30 days.
 //
 // A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
 // the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
@@ -128,9 +128,10 @@ func WithMaxTTL(d time.Duration) Option {
 	return option(func(c *config) { c.maxTTL = d; c.maxTTLSet = true })
 }
 
-// WithoutRestartGuard counts the votes of masters that just restarted. If a master loses data in a restart, two clients
-// can then hold one lock. The option is for masters that sync every write to disk before they answer (AOF with
-// appendfsync always and no-appendfsync-on-rewrite no), and for those that refuse the INFO command.
+// WithoutRestartGuard counts the votes of masters that just restarted. By default they count after the restart window
+// ([WithMaxTTL]). If a master loses data in a restart, two clients can then hold one lock. The option is for masters
+// that sync every write to disk before they answer (AOF with appendfsync always and no-appendfsync-on-rewrite no), and
+// for those that refuse the INFO command.
 func WithoutRestartGuard() Option {
 	return option(func(c *config) { c.guard = false })
 }
@@ -142,11 +143,12 @@ func WithOwner(s string) Option {
 	return option(func(c *config) { c.owner = s })
 }
 
-// WithLogger sets the logger for events in the background: lost locks, masters that stop answering, two masters that
-// are one server, releases that could not be confirmed, calls that wait because no majority answers. By default only
-// the last goes to slog.Default(), and the others are discarded. Passwords are never logged. The lines are written in
-// order, by a goroutine that delays no lock if the handler blocks. An event that repeats is written up to 20 times a
-// minute.
+// WithLogger sets the logger for events in the background: lost locks; locks that could not be extended yet; masters
+// that stop answering, refuse releases, are not asked for locks, or wake no waiters; two masters that are one server;
+// releases that could not be confirmed; calls that wait because no majority answers. By default only the last goes to
+// slog.Default(), and the others are discarded. docs/errors.md says what to do about each. Passwords are never logged.
+// The lines are written in order, by a goroutine that delays no lock if the handler blocks. An event that repeats is
+// written up to 20 times a minute.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.logger, c.loggerSet = l, true })
 }
@@ -156,8 +158,8 @@ func WithTrace(t *Trace) Option {
 	return option(func(c *config) { c.trace = t })
 }
 
-// WithClock sets the clock of the Locker and of the masters that [Open] makes. It is for tests. Masters passed to [New]
-// keep the clock that they were made with.
+// WithClock sets the clock of the Locker and of the masters that [Open] makes. Default: the system's. It is for tests.
+// Masters passed to [New] keep the clock that they were made with.
 func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }

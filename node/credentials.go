@@ -12,8 +12,9 @@ import (
 type credentials = func(ctx context.Context) (user, password string, err error)
 
 // WithCredentials sets a function that returns the user and the password, for passwords that rotate and tokens that
-// expire. The node calls it for every connection that it makes: for requests, to repeat releases, and for
-// subscriptions. An empty user is Redis' default user. Without user and password there is no authentication.
+// expire. The default is the user and the password in the URL. The node calls it for every connection that it makes:
+// for requests, to repeat releases, and for subscriptions. An empty user is Redis' default user. Without user and
+// password there is no authentication.
 //
 // The function must be safe for concurrent use, and must return soon after ctx ends. ctx ends when the time for the
 // attempt to connect is over, at least a second after it began. If the function returns an error, the attempt fails,

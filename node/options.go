@@ -34,8 +34,8 @@ type settings struct {
 // WithClock sets the clock. The default is the system's. It is for tests.
 func WithClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
 
-// WithDialer sets the dialer, for a master behind a tunnel or a proxy. If the URL asks for TLS, the node uses TLS over
-// the connection that the dialer returns.
+// WithDialer sets the dialer, for a master behind a tunnel or a proxy. The default is a [net.Dialer] with a KeepAlive
+// of 15 s. If the URL asks for TLS, the node uses TLS over the connection that the dialer returns.
 //
 // The node checks a connection that was idle for a second before it uses the connection again, since the server may
 // have closed it. The check of a socket (a syscall.Conn) costs nothing. On any other connection the node sends a PING
@@ -48,9 +48,10 @@ func WithDialer(d Dialer) Option { return func(s *settings) { s.dialer = d } }
 func WithName(name string) Option { return func(s *settings) { s.name = name } }
 
 // WithTLSConfig sets the TLS configuration of a master whose URL begins with rediss://: certificate authorities, a
-// client certificate, a server name. The node uses a copy, takes an empty ServerName from the URL, and keeps a
-// skip_verify in the URL. A nil configuration is an error. So is the option for a master without TLS (redis://,
-// unix://), and for [Wrap], whose client has a configuration of its own.
+// client certificate, a server name. The default is that of the URL, with the system's certificate authorities. The
+// node uses a copy, takes an empty ServerName from the URL, and keeps a skip_verify in the URL. A nil configuration is
+// an error. So is the option for a master without TLS (redis://, unix://), and for [Wrap], whose client has a
+// configuration of its own.
 func WithTLSConfig(c *tls.Config) Option {
 	c = c.Clone() // Clone of nil is nil
 	return func(s *settings) {
