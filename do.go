@@ -14,9 +14,10 @@ import (
 // not ctx. [FromContext] returns the lock, whose [Lock.Fence] is the fencing token. fn must not unlock it.
 //
 // Do returns the errors of fn and of [Lock.Unlock], joined. A lock that was lost under fn is an error that matches
-// [ErrLost], even if fn returned nil: another holder may have run at the same time. If fn returns its context's
-// cause, the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
-// held.
+// [ErrLost], even if fn returned nil: another holder may have run at the same time. If fn returns its context's cause,
+// the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is held.
+// An [ErrNoQuorum] may be of the acquisition or of Unlock; in the second case fn has run, under the lock to its end. So
+// let fn record that it ran.
 func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) error {
 	return l.do(ctx, mutexOf(name), fn, opts)
 }
@@ -88,9 +89,10 @@ func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context)
 // If either has ended already, so has the returned context; if both have, the cause is ctx's. The returned context may
 // end a moment after [Lock.Context], in a goroutine of its own; [Lock.Err] is exact.
 //
-// Calling the cancel function ends the returned context, with the cause [context.Canceled], and frees what it holds.
-// It neither unlocks nor loses the lock. Call it as soon as the work is done, and before Unlock: until then the lock
-// refers to the context.
+// Calling the cancel function ends the returned context, with the cause [context.Canceled], and frees what it holds. It
+// neither unlocks nor loses the lock. Call it as soon as the work is done: until then, or until the lock ends, the lock
+// refers to the context. Unlock ends the returned context, too, but perhaps a moment later. So if goroutines of the
+// work may still run, call the cancel function before Unlock.
 func (l *Lock) WithContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	work, end := l.workContext(ctx)
 	return work, func() { end(nil) }

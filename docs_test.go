@@ -316,7 +316,8 @@ func unindented(code string) string {
 	return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(code, "")
 }
 
-// The handler in docs/locks.md unlocks when the booking panics, and reports that a name is taken only if it is.
+// The handler in docs/locks.md unlocks when the booking panics, and reports that a name is taken only if it is. It
+// reports a loss under the booking, but not that the release is not confirmed yet.
 func TestTheHandlerOfTheDocumentsWhenThingsGoWrong(t *testing.T) {
 	t.Parallel()
 	locker, masters := redlocktest.StartLocker(t, 3)
@@ -332,8 +333,20 @@ func TestTheHandlerOfTheDocumentsWhenThingsGoWrong(t *testing.T) {
 	masters[0].Hold("orders:", time.Minute)
 	masters[1].Hold("orders:", time.Minute)
 	assert.Equal(t, http.StatusConflict, ship())
-	masters[0].Stop()
-	masters[1].Stop()
+	s.book = func(context.Context, string) error {
+		masters[0].Wipe()
+		masters[1].Wipe()
+		return nil
+	}
+	masters[0].Release("orders:")
+	masters[1].Release("orders:")
+	assert.Equal(t, http.StatusInternalServerError, ship(), "lost")
+	s.book = func(context.Context, string) error {
+		masters[0].Stop()
+		masters[1].Stop()
+		return nil
+	}
+	assert.Equal(t, http.StatusOK, ship(), "the release is not confirmed")
 	assert.Equal(t, http.StatusServiceUnavailable, ship())
 }
 

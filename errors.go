@@ -25,7 +25,8 @@ var (
 	// masters' errors.
 	ErrNoQuorum = quorum.ErrNoQuorum
 	// ErrLost: the lock expired or was taken while it was held. Stop what it protects, then call Unlock, which frees
-	// the name early. Assume that another holder has run since Until.
+	// the name early. Assume that another holder has run: since Until if the lock expired; if a majority of the masters
+	// no longer holds the token, since the last successful extension, or since the acquisition if there was none.
 	ErrLost = errors.New("redlock: the lock was lost")
 	// ErrReleased: this handle was unlocked before and holds nothing.
 	ErrReleased = errors.New("redlock: the lock was released")

@@ -188,8 +188,8 @@ func (l *Lock) extensionFailure() error {
 //     confirmed that. See [WithMinHold].
 //
 // Unlock returns [ErrLost] if the lock was lost before. It then releases the remaining keys without waiting for the
-// masters. Call Unlock on a lost lock, too: otherwise its keys remain on the masters, and no other client gets the lock
-// before Until. Unlock also returns ErrLost if a majority of the masters answers that it no longer has the token.
+// masters. Call Unlock on a lost lock, too: otherwise what is left of its keys may keep other clients out until Until.
+// Unlock also returns ErrLost if a majority of the masters answers that it no longer has the token.
 //
 // Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock has ended nevertheless, and its release
 // is repeated in the background until the masters confirm it; but what a master without a vote has done for a minimum
