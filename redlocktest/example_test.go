@@ -134,13 +134,13 @@ func ExampleMaster_Hold() {
 func ExampleMaster_Slow() {
 	t := &inTest{} // in a test: the *testing.T
 	defer t.end()
-	locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(100*time.Millisecond))
+	locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(500*time.Millisecond))
 
-	masters[0].Slow(time.Second)
+	masters[0].Slow(5 * time.Second)
 	_, err := locker.TryLock(context.Background(), "orders:42")
 	fmt.Println("two of three in time:", err)
 
-	masters[1].Slow(time.Second)
+	masters[1].Slow(5 * time.Second)
 	_, err = locker.TryLock(context.Background(), "orders:43")
 	fmt.Println("one of three in time:", errors.Is(err, redlock.ErrNoQuorum))
 	// Output:
@@ -152,7 +152,7 @@ func ExampleMaster() {
 	t := &inTest{} // in a test: the *testing.T
 	defer t.end()
 	masters := redlocktest.Start(t, 5)
-	locker, err := redlock.Open(redlocktest.URLs(masters))
+	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithNodeTimeout(time.Second))
 	if err != nil {
 		panic(err)
 	}

@@ -26,6 +26,15 @@ func TestASlowMasterAnswersLate(t *testing.T) {
 			return time.Since(began)
 		}
 		took(c)
+		// within reports whether what f measures is below d at least once: a busy machine may delay it, too.
+		within := func(d time.Duration, f func() time.Duration) bool {
+			for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+				if f() < d {
+					return true
+				}
+			}
+			return false
+		}
 
 		m.Slow(late)
 		assert.GreaterOrEqual(t, took(c), late)
@@ -35,20 +44,24 @@ func TestASlowMasterAnswersLate(t *testing.T) {
 		c = connect(t, m)
 		assert.GreaterOrEqual(t, took(c), late, "after a restart")
 
-		began := time.Now()
-		_, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-			for i := range 20 {
-				p.Set(t.Context(), "key", i, 0)
-			}
-			return nil
-		})
-		require.NoError(t, err)
-		assert.GreaterOrEqual(t, time.Since(began), late)
-		assert.Less(t, time.Since(began), 10*late, "all are late together")
+		pipeline := func() time.Duration {
+			began := time.Now()
+			_, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+				for i := range 20 {
+					p.Set(t.Context(), "key", i, 0)
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			took := time.Since(began)
+			assert.GreaterOrEqual(t, took, late)
+			return took
+		}
+		assert.True(t, within(10*late, pipeline), "all are late together")
 
 		m.Slow(0)
 		took(c)
-		assert.Less(t, took(c), late)
+		assert.True(t, within(late, func() time.Duration { return took(c) }))
 	})
 }
 
@@ -77,14 +90,14 @@ func TestNothingOvertakesWhatIsLate(t *testing.T) {
 func TestASlowMasterExecutesInTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
-		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(200*time.Millisecond))
+		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(2*time.Second))
 		lock, err := locker.Lock(t.Context(), "name")
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return votes(t, locker) == 3 }, patience, look)
 		require.NoError(t, lock.Unlock(t.Context()))
 
-		masters[0].Slow(time.Second)
-		masters[1].Slow(time.Second)
+		masters[0].Slow(4 * time.Second)
+		masters[1].Slow(4 * time.Second)
 		_, err = locker.TryLock(t.Context(), "name")
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 		masters[1].Slow(0)
@@ -158,9 +171,9 @@ func TestAWrongPasswordEndsTheWaiting(t *testing.T) {
 
 func TestAnotherClientHoldsTheName(t *testing.T) {
 	onBoth(t, func(t *testing.T, start start) {
-		const ttl = 500 * time.Millisecond
+		const ttl = 3 * time.Second
 		masters := start(t, 3)
-		locker := open(t, masters)
+		locker := open(t, masters, redlock.WithNodeTimeout(2*time.Second))
 		masters[0].Hold("name", ttl)
 		lock, err := locker.TryLock(t.Context(), "name")
 		require.NoError(t, err, "a minority is not enough")
@@ -212,7 +225,8 @@ func TestAReleaseWakesTheWaiters(t *testing.T) {
 func TestHoldTakesTheNameFromItsHolder(t *testing.T) {
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
-		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithoutKeepalive())
+		locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(5*time.Second),
+			redlock.WithoutKeepalive())
 		for kind, lock := range map[string]func(context.Context, string) (*redlock.Lock, error){
 			"mutex":  func(ctx context.Context, name string) (*redlock.Lock, error) { return locker.Lock(ctx, name) },
 			"reader": func(ctx context.Context, name string) (*redlock.Lock, error) { return locker.RW(name).RLock(ctx) },
