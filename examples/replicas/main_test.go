@@ -28,7 +28,7 @@ import (
 const (
 	patience  = 30 * time.Second
 	rendering = 30 * time.Millisecond // what the store needs for a report
-	period    = 1500 * time.Millisecond
+	period    = 4 * time.Second
 	keep      = time.Second
 )
 
