@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -320,7 +321,7 @@ func unindented(code string) string {
 // reports a loss under the booking, but not that the release is not confirmed yet.
 func TestTheHandlerOfTheDocumentsWhenThingsGoWrong(t *testing.T) {
 	t.Parallel()
-	locker, masters := redlocktest.StartLocker(t, 3)
+	locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(5*time.Second))
 	s := &shop{locker, func(context.Context, string) error { panic("booking") }}
 	ship := func() int {
 		answer := httptest.NewRecorder()

@@ -154,7 +154,7 @@ func TestALockIsSmall(t *testing.T) {
 // order the queue would stay held.
 func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
 	t.Parallel()
-	const longest = 500 * time.Millisecond
+	const longest = 3 * time.Second
 	var l *redlock.Locker
 	var goOn func()
 	voted, lost := make(chan struct{}), make(chan struct{})
