@@ -173,7 +173,7 @@ func exclusiveSteps() map[string]step {
 
 // takeSharedLife checks that each of several simultaneous holds ends by itself, even if others are renewed.
 func takeSharedLife(t *testing.T, s *server) {
-	const ttl, brief, long = 2 * time.Second, 300 * time.Millisecond, time.Minute
+	const ttl, brief, long = 4 * time.Second, 300 * time.Millisecond, time.Minute
 	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
 	for k, partner := range sharedKinds() {
 		claim := func(k, token string, ttl time.Duration) claim {

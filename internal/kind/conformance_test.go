@@ -158,25 +158,25 @@ func (st step) judge(t *testing.T, v wire.Vote) {
 
 // takeLife goes through a lock's life on one master.
 func takeLife(t *testing.T, s *server) {
-	const ttl = 2 * time.Second // much more than a busy machine adds to a third of it
+	const ttl, brief = 4 * time.Second, time.Second // much more than a busy machine adds to an eighth of the TTL
 	a, b := mutexOps(lockName, "a", ttl), mutexOps(lockName, "b", ttl)
 	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
 	require.True(t, granted(a.Acquire()))
 	assert.False(t, granted(b.Acquire()))
 	assert.False(t, granted(b.Extend(0)))
 	assert.False(t, granted(b.Release(true)))
-	for range 4 { // longer than a TTL
-		time.Sleep(ttl / 3)
+	for range 10 { // longer than a TTL
+		time.Sleep(ttl / 8)
 		require.True(t, granted(a.Extend(0)), "it was extended in time")
 	}
 	assert.True(t, granted(a.Release(true)))
 	assert.False(t, granted(a.Release(true)), "there is nothing to release")
-	require.True(t, granted(b.Acquire()))
-	time.Sleep(ttl + 50*time.Millisecond)
+	require.True(t, granted(mutexOps(lockName, "b", brief).Acquire()))
+	time.Sleep(brief + 50*time.Millisecond)
 	assert.Zero(t, s.do(t, "exists", lockName), "it expired")
-	require.True(t, granted(a.Acquire()))
+	require.True(t, granted(mutexOps(lockName, "a", brief).Acquire()))
 	assert.False(t, granted(b.Release(true)), "another holder has it")
-	time.Sleep(ttl + 50*time.Millisecond)
+	time.Sleep(brief + 50*time.Millisecond)
 	v := s.ask(t, b.Extend(0))
 	assert.True(t, v.Healed)
 	require.True(t, granted(b.Extend(0)), "healed, it counts from the next time on")
