@@ -33,7 +33,7 @@ func realRig(t *testing.T, args ...string) (*rig, *redisproc.Server, *redis.Clie
 func newRealRig(t *testing.T, url string, opts ...node.Option) *rig {
 	t.Helper()
 	r := newRig(t, nil, url, opts...)
-	r.slack = time.Second
+	r.slack = patient
 	return r
 }
 
@@ -44,7 +44,7 @@ func newWrappedRig(t *testing.T, c redis.UniversalClient) *rig {
 	n, err := wrap(c)
 	require.NoError(t, err)
 	r := bind(t, nil, n)
-	r.slack = time.Second
+	r.slack = patient
 	return r
 }
 
@@ -155,7 +155,7 @@ func TestALoadingServerIsReported(t *testing.T) {
 	}
 	assert.False(t, status().Loading)
 	fill := c.Pipeline()
-	for i := range 2000 { // a second's worth, at half a millisecond each
+	for i := range 4000 { // two seconds' worth, at half a millisecond each
 		fill.Set(t.Context(), token(i), strings.Repeat("x", 100), 0)
 	}
 	_, err := fill.Exec(t.Context())
@@ -174,7 +174,7 @@ func TestALoadingServerIsReported(t *testing.T) {
 	now := status()
 	assert.True(t, now.Loading)
 	assert.Equal(t, "master", now.Role)
-	require.Eventually(t, func() bool { return !status().Loading }, patient, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !status().Loading }, time.Minute, 10*time.Millisecond)
 	assert.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
 }
 

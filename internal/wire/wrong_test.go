@@ -177,7 +177,6 @@ func TestAWrappedServerThatAnswersWrongly(t *testing.T) {
 					ReadTimeout: time.Second,
 				})
 				r := newWrappedRig(t, client)
-				r.slack = patient
 				l := r.listen("released:a")
 				v := r.ask(acquire("a", "me"), within(patient)).result()
 				if v.Verdict == wire.Granted {
