@@ -51,7 +51,7 @@ func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	for flags, says := range map[string]string{
 		"--try":     by + "without --try, redlock waits for it",
 		"--wait=0":  by + "with a longer --wait, redlock waits for it",
-		"--wait=3s": `(redlock: waiting [^\n]*\n)?` + by + `gave up after 3s \(--wait\)`,
+		"--wait=2s": `(redlock: waiting [^\n]*\n)?` + by + `gave up after 2s \(--wait\)`,
 	} {
 		got := redlock(t, masters, "run", flags, "name", "--", "echo", "must not run")
 		got.fails(t, 75)
@@ -101,7 +101,7 @@ func TestRunWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
 	stopAll(masters[:3])
-	for _, flag := range []string{"--try", "--wait=3s"} {
+	for _, flag := range []string{"--try", "--wait=2s"} {
 		got := redlock(t, masters, "run", flag, "name", "--", "echo", "must not run")
 		got.fails(t, 69, "no majority of the masters answered", "connection refused", "redlock status")
 	}
@@ -147,7 +147,7 @@ func TestAWaitSaysWhyTheMastersRefuse(t *testing.T) {
 	well := redisproc.ForTest(t, 3)
 	wait := func(servers ...*redisproc.Server) result {
 		got := redlock(t, nil, "run", "--without-restart-guard", "--masters", strings.Join(redisproc.URLs(servers), ","),
-			"--wait", "4s", "x", "--", "true")
+			"--wait", "3s", "x", "--", "true")
 		assert.NotContains(t, got.stderr, "free")
 		return got
 	}

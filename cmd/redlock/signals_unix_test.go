@@ -175,7 +175,7 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 		"first the loss":   false,
 		"first the signal": true,
 	}, func(t *testing.T, signalFirst bool) {
-		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "3s"},
+		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "2s"},
 			as(background, "bg")+as(direct, "direct"), "bg", "direct")
 		if signalFirst {
 			l.signal(syscall.SIGTERM)

@@ -179,7 +179,7 @@ func TestACommandWhoseLockWasLostWhileSuspendedIsEnded(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	s := jobShell(t, masters)
 	// It forks nothing: a shell that is stopped while it does so may hang until it is resumed, under any parent.
-	s.types("redlock run --ttl 6s name -- bash -c 'while :; do echo ti''ck; read -t 0.005; done'\n")
+	s.types("redlock run --ttl 4s name -- bash -c 'while :; do echo ti''ck; read -t 0.005; done'\n")
 	s.expect(`tick\r\n`)
 	s.types("\x1a")
 	s.expect(`Stopped`)

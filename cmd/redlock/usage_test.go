@@ -110,10 +110,10 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	host := addr(redlocktest.Start(t, 1)[0])
 	forms := [][]string{
-		{"status", "x"},
-		{"run", "-v", "--try", "x", "--", "true"},
-		{"status", "--json"},
-		{"run", "-v", "--wait", "100ms", "x", "--", "true"},
+		{"status", "--node-timeout", "500ms", "x"},
+		{"run", "--node-timeout", "500ms", "-v", "--try", "x", "--", "true"},
+		{"status", "--node-timeout", "500ms", "--json"},
+		{"run", "--node-timeout", "500ms", "-v", "--wait", "100ms", "x", "--", "true"},
 	}
 	for i, url := range []string{
 		"redis://:s3cret@" + host, "redis://user:s3cret@" + host, "redis://user:s3cret@127.0.0.1:1",
