@@ -16,8 +16,8 @@ import (
 // Do returns the errors of fn and of [Lock.Unlock], joined. A lock that was lost under fn is an error that matches
 // [ErrLost], even if fn returned nil: another holder may have run at the same time. If fn returns its context's cause,
 // the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is held.
-// An [ErrNoQuorum] may be of the acquisition or of Unlock; in the second case fn has run, under the lock to its end. So
-// let fn record that it ran.
+// An [ErrNoQuorum] that fn did not return is of the acquisition or of Unlock. In the second case fn has run, and the
+// lock was held until it returned. So let fn record that it ran.
 func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) error {
 	return l.do(ctx, mutexOf(name), fn, opts)
 }

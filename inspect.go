@@ -22,7 +22,8 @@ type Holding struct {
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int
 	// Fence is the last fencing token of the name, if a majority of the masters report the same one; otherwise 0. It is
-	// also 0 if no holder has a majority, although the masters keep the counter of a free name.
+	// also 0 if no holder has a majority, although the masters keep the counter of a free name. Of a reentrant lock it is
+	// the owner's token; 0 if the owner has none.
 	Fence uint64
 	// Holders are the holders that have a majority of the masters, sorted by token. Readers, permits of a semaphore and
 	// the holds of a reentrant owner may be several. It is empty if no holder has a majority.
