@@ -176,8 +176,8 @@ func (r *round) Vote(index int, v wire.Vote) {
 	r.count(index, &v)
 }
 
-// count counts a vote and acts on the result. The handler acts on it with the mutex held, so that no grant
-// reserves a node after a later vote has ended the reservation.
+// count counts a vote and acts on the result. The handler acts on it with the mutex held, so that no grant reserves
+// a node after a later vote has ended the reservation.
 func (r *round) count(index int, v *wire.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
