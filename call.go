@@ -20,23 +20,24 @@ type call struct {
 	ctx    context.Context
 	cfg    *config
 	target kind.Target
-	try    bool
 	id     uint64
 	origin *wire.Origin // marks the requests for the Vote hook; nil: there is none
 	began  time.Time
-	ended  bool  // it is counted as ended
 	lock   *Lock // the lock that was acquired; nil: none
 
-	waiter        waitqueue.Waiter // its place in the queue
-	backoff       contention.Backoff
-	failures      quorum.PermanentFailures
-	attempts      int   // so far
-	deniedByFirst bool  // the first master denied the last attempt, so that no other was asked
-	likelySlots   []int // the free slots of a semaphore, by the latest probe
-	intent        intent
+	waiter      waitqueue.Waiter // its place in the queue
+	backoff     contention.Backoff
+	failures    quorum.PermanentFailures
+	likelySlots []int // the free slots of a semaphore, by the latest probe
+	intent      intent
 	// reason is why the call waits: the error of the last attempt in its queue, or the holder that a probe found; nil:
 	// unknown.
 	reason error
+
+	attempts      int32 // so far
+	try           bool
+	ended         bool // it is counted as ended
+	deniedByFirst bool // the first master denied the last attempt, so that no other was asked
 }
 
 // attemptResult is the result of an attempt.
@@ -239,7 +240,7 @@ func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
 func (c *call) pause(delay time.Duration) error {
 	if t := c.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(c.ctx, WaitingEvent{
-			Event: c.event(), Attempts: c.attempts, Delay: delay, Err: c.reason,
+			Event: c.event(), Attempts: int(c.attempts), Delay: delay, Err: c.reason,
 		})
 	}
 	c.waiter.Pause(delay)

@@ -42,7 +42,7 @@ func (c *call) report(o Outcome, now time.Time, e AcquireEndEvent) {
 	c.locker.activity.end(c.target.Kind, o, took)
 	if t := c.cfg.trace; t != nil && t.AcquireEnd != nil {
 		e.Event, e.Call = c.event(), c.callType()
-		e.Attempts, e.Outcome, e.Took = c.attempts, o, took
+		e.Attempts, e.Outcome, e.Took = int(c.attempts), o, took
 		t.AcquireEnd(c.ctx, e)
 	}
 }

@@ -73,7 +73,7 @@ func (e *DeniedError) Votes() (votes []wire.Vote) {
 	e.round.withTally(func(t *tally) {
 		for _, v := range t.votes {
 			if v.Verdict.Answered() {
-				votes = append(votes, v.Vote)
+				votes = append(votes, v)
 			}
 		}
 	})

@@ -10,7 +10,9 @@ import (
 type Tally struct{ tally }
 
 // NewTally returns a tally of so many nodes, of which need decide.
-func NewTally(nodes, need int) *Tally { return &Tally{tally{votes: make([]ballot, nodes), need: need}} }
+func NewTally(nodes, need int) *Tally {
+	return &Tally{tally{votes: make([]wire.Vote, nodes), need: need}}
+}
 
 // Add counts a vote and returns what it makes: "open", "won" or "lost".
 func (t *Tally) Add(index int, v wire.Vote) string {
@@ -22,7 +24,7 @@ func (t *Tally) Add(index int, v wire.Vote) string {
 func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t.denied, t.unanswered }
 
 // VoteOf returns the vote that counts for the node at index.
-func (t *Tally) VoteOf(index int) wire.Vote { return t.votes[index].Vote }
+func (t *Tally) VoteOf(index int) wire.Vote { return t.votes[index] }
 
 func (t *Tally) Decided() bool      { return t.conclusive() }
 func (t *Tally) FenceDecided() bool { return t.fenceConclusive() }

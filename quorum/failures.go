@@ -19,7 +19,7 @@ func (f *PermanentFailures) record(t *tally, index int) {
 	f.set(t, index)
 	if len(t.duplicates) > 0 { // addDuplicate may have turned the other node's vote into ErrSameServer
 		for i := range t.votes {
-			if t.votes[i].cast {
+			if t.hasVoted(i) {
 				f.set(t, i)
 			}
 		}

@@ -72,7 +72,7 @@ func (f *fake) Submit(c *wire.Call) {
 		return
 	}
 	if v := script(c.Op.Name); v != nil {
-		c.Voter.Vote(c.Index, *v)
+		c.Voter.Vote(int(c.Index), *v)
 	}
 }
 
@@ -116,7 +116,7 @@ func (f *fake) vote(t testing.TB, op string, v *wire.Vote) {
 	calls := f.asked(op)
 	require.NotEmpty(t, calls, "%s was not asked to %s", f.name, op)
 	c := calls[len(calls)-1]
-	c.Voter.Vote(c.Index, *v)
+	c.Voter.Vote(int(c.Index), *v)
 }
 
 // ops are operations without arguments: the fakes look only at their names.

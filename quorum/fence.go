@@ -78,7 +78,7 @@ func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 			}
 			known.count++
 			if v.Number == known.fence {
-				known.agree[i] = v.Vote
+				known.agree[i] = v
 			}
 		}
 	})

@@ -136,7 +136,7 @@ func TestNoExtensionMovesTheDeadlineOfALostLease(t *testing.T) {
 		for i, v := range []*wire.Vote{healed(), granted()} {
 			for _, f := range fakes {
 				c := f.asked("extend")[i]
-				c.Voter.Vote(c.Index, *v)
+				c.Voter.Vote(int(c.Index), *v)
 			}
 		}
 		require.ErrorIs(t, first(), quorum.ErrGone)

@@ -50,7 +50,7 @@ func (q *Quorum) read(
 	r.withTally(func(t *tally) {
 		answered, free = t.answered(), t.state() == won
 		for i := range answers {
-			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i].Vote, Voted: t.votes[i].cast}
+			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.hasVoted(i)}
 		}
 	})
 	if free && h.listener != nil {

@@ -108,7 +108,7 @@ func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
 	case present:
 		c.Durable, c.HasKeys = true, true
 	case unclear:
-		c.Durable, c.OnlyIfWritten = true, written
+		c.Durable, c.Written = true, written
 	case absent: // it is asked once: its answer counts for the majority
 	}
 	return nil

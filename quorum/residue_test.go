@@ -97,10 +97,10 @@ func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
 			assert.Equal(t, first, delivery.FirstAsked)
 			if tt.known {
 				assert.True(t, delivery.HasKeys)
-				assert.Nil(t, delivery.OnlyIfWritten)
+				assert.Nil(t, delivery.Written)
 			} else {
 				assert.False(t, delivery.HasKeys, "a probe may yet leave it")
-				assert.Same(t, probe.Written, delivery.OnlyIfWritten)
+				assert.Same(t, probe.Written, delivery.Written)
 			}
 		})
 	}

@@ -12,7 +12,6 @@ import (
 // decide the round.
 type round struct {
 	wire.Request
-	timeout time.Duration // from Asked to Deadline
 	handler handler
 	q       *Quorum
 	calls   []wire.Call
@@ -75,23 +74,23 @@ func allocateRound(nodes, need int) *round {
 		m := new(struct {
 			round
 			calls [5]wire.Call
-			votes [5]ballot
+			votes [5]wire.Vote
 		})
 		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
 	case nodes <= 9:
 		m := new(struct {
 			round
 			calls [9]wire.Call
-			votes [9]ballot
+			votes [9]wire.Vote
 		})
 		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
 	default:
-		return new(round).init(make([]wire.Call, nodes), make([]ballot, nodes), need)
+		return new(round).init(make([]wire.Call, nodes), make([]wire.Vote, nodes), need)
 	}
 }
 
 // init sets the memory of a round, and returns the round.
-func (r *round) init(calls []wire.Call, votes []ballot, need int) *round {
+func (r *round) init(calls []wire.Call, votes []wire.Vote, need int) *round {
 	r.calls, r.decider.tally = calls, tally{votes: votes, need: need}
 	return r
 }
@@ -106,16 +105,17 @@ func (q *Quorum) ask(req *wire.Request, timeout time.Duration, h handler) *round
 // newRound makes a round and sets its Asked and Deadline. The caller may set decider.first before start.
 func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := allocateRound(len(q.nodes), q.need)
-	r.Request, r.timeout, r.handler, r.q = *req, timeout, h, q
-	r.stamp(&r.Request)
+	r.Request, r.handler, r.q = *req, h, q
+	r.Voter = r
+	r.stamp(&r.Request, timeout)
 	r.decider.first = NoFirst
 	return r
 }
 
 // stamp sets the times of a request that is sent now.
-func (r *round) stamp(req *wire.Request) {
+func (r *round) stamp(req *wire.Request, timeout time.Duration) {
 	req.Asked = r.q.cfg.Clock.Now()
-	req.Deadline = req.Asked.Add(r.timeout)
+	req.Deadline = req.Asked.Add(timeout)
 }
 
 // start asks the first node, or all nodes.
@@ -130,7 +130,7 @@ func (r *round) start() {
 // submitRest asks all nodes but the first one, which may still use the request that it got.
 func (r *round) submitRest() {
 	later := r.Request
-	r.stamp(&later)
+	r.stamp(&later, r.Deadline.Sub(r.Asked))
 	r.submitFrom(0, &later)
 }
 
@@ -156,7 +156,7 @@ func (r *round) submitFrom(index int, req *wire.Request) {
 // would have to grow for each round.
 func (r *round) submit(index int, req *wire.Request) {
 	c := &r.calls[index]
-	c.Request, c.Voter, c.Index = req, r, index
+	c.Request, c.Index = req, int32(index)
 	if v := r.handler.prepare(index, c); v != nil {
 		r.Vote(index, *v)
 		return

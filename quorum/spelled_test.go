@@ -144,7 +144,7 @@ func TestAReleaseIsAnnouncedForAGrantThatIsNotCountedYet(t *testing.T) {
 		out := asking{ctx: ctx, ops: spelled{}, first: quorum.NoFirst}.acquire(t, q)
 		calls := fakes[1].asked("acquire")
 		require.NotEmpty(t, calls)
-		go calls[0].Voter.Vote(calls[0].Index, *granted())
+		go calls[0].Voter.Vote(int(calls[0].Index), *granted())
 		synctest.Wait()
 		fakes[0].vote(t, "acquire", granted())
 		fakes[2].vote(t, "acquire", denied())
@@ -227,7 +227,7 @@ func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
 	lease.Release(false, nil)
 	acquire, release := fakes[2].asked("acquire")[0], fakes[2].asked("release")[0]
 	require.NotNil(t, acquire.Written)
-	assert.Same(t, acquire.Written, release.OnlyIfWritten)
+	assert.Same(t, acquire.Written, release.Written)
 }
 
 // The release must outlive every request that may still reach the node.

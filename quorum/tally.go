@@ -13,7 +13,7 @@ const (
 
 // tally counts the votes of one round. It is plain arithmetic: no lock, no clock, no goroutine.
 type tally struct {
-	votes []ballot // by node
+	votes []wire.Vote // by node; the zero Vote before the node has voted
 	need  int
 
 	granted, denied, unanswered int // unanswered: failed or unknown
@@ -21,15 +21,9 @@ type tally struct {
 	duplicates [][2]int // pairs of nodes that are one server
 }
 
-// ballot is the vote of one node; Unknown before the node has voted.
-type ballot struct {
-	wire.Vote
-	cast bool
-}
-
 // add counts a vote. A server that has voted already is not counted again.
 func (t *tally) add(index int, v *wire.Vote) {
-	t.votes[index] = ballot{*v, true}
+	t.votes[index] = *v
 	if other := t.duplicateOf(index); other >= 0 {
 		t.addDuplicate(index, other)
 	}
@@ -39,7 +33,7 @@ func (t *tally) add(index int, v *wire.Vote) {
 // addDuplicate makes only one of the two votes of one server count. The vote at index is not counted yet.
 func (t *tally) addDuplicate(index, other int) {
 	t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
-	v, before := &t.votes[index].Vote, &t.votes[other].Vote
+	v, before := &t.votes[index], &t.votes[other]
 	if !overrules(*v, *before) {
 		v.Verdict, v.Err = wire.Failed, ErrSameServer
 		return
@@ -120,10 +114,16 @@ func (t *tally) majorityAgrees() bool { return t.granted >= t.need || t.denied >
 func (t *tally) denial() (longest wire.Vote) {
 	for _, v := range t.votes {
 		if v.Verdict == wire.Denied && (longest.Verdict != wire.Denied || v.Wait > longest.Wait) {
-			longest = v.Vote
+			longest = v
 		}
 	}
 	return longest
+}
+
+// hasVoted reports whether a node has voted. A vote whose verdict is Unknown has an Err.
+func (t *tally) hasVoted(index int) bool {
+	v := &t.votes[index]
+	return v.Verdict != wire.Unknown || v.Err != nil
 }
 
 // complete reports whether every node has voted.

@@ -52,7 +52,7 @@ func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 		case h.cohort.mayReuseLease(l, w.Policy, now):
 			means = WithLease
 			h.state = notHeld
-			w.from, w.slot, w.cohort = l, int(h.slot), h.cohort.passed()
+			w.from, w.slot, w.cohort = l, h.slot, h.cohort.passed()
 			q.remove(w, given)
 			q.advance()
 		case q.slots == nil && h.cohort.mayKeep(l, w.Policy, now):

@@ -191,7 +191,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	}
 	watched, handedOver := w == q.watcher, w.state == given
 	q.remove(w, gone)
-	*h = Hold{queue: q, cohort: c, slot: int32(w.slot), state: held}
+	*h = Hold{queue: q, cohort: c, slot: w.slot, state: held}
 	q.kind, q.holder = w.Kind, w.Holder
 	if !handedOver {
 		q.holds++

@@ -16,12 +16,12 @@ type Waiter struct {
 	// Queues.mu guards the fields below.
 	state     state
 	turn      bool      // it has one of queue.turns; a caller that asks out of turn has none
+	slot      int32     // of a semaphore: the slot that it asks for or inherits; 0: none
 	seen      uint64    // queue.news when its last attempt began; 0: it has not asked yet, or must ask once more
 	waitUntil time.Time // yielding, pausing: when that is over
 	err       error     // of a TryLock that failed
 	from      Lock      // given: the lock whose lease it was given
 	cohort    cohort    // the cohort that its next lock continues; zero: none
-	slot      int       // of a semaphore: the slot that it asks for or inherits; 0: none
 	links     links     // in queue.callers
 }
 
@@ -112,7 +112,7 @@ func (w *Waiter) Leave() {
 		if w.from != nil {
 			q.all.after(w.from.Release)
 		} else if w.slot > 0 {
-			q.slots.giveBack(w.slot)
+			q.slots.giveBack(int(w.slot))
 		}
 		q.remove(w, gone)
 		q.advance()
@@ -194,13 +194,13 @@ func (w *Waiter) Reason() (why error) {
 // ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if there
 // are none. It returns 0 if callers of this process hold or ask for all of them.
 func (w *Waiter) ChooseSlot(candidates []int) int {
-	w.handle(func(q *queue) { w.slot = q.slots.choose(candidates) })
-	return w.slot
+	w.handle(func(q *queue) { w.slot = int32(q.slots.choose(candidates)) })
+	return int(w.slot)
 }
 
 // RefuseSlot records that the waiter did not get the slot of its last ChooseSlot.
 func (w *Waiter) RefuseSlot() {
-	w.handle(func(q *queue) { q.slots.refuse(w.slot); w.slot = 0 })
+	w.handle(func(q *queue) { q.slots.refuse(int(w.slot)); w.slot = 0 })
 }
 
 func (w *Waiter) handle(f func(q *queue)) { w.queue.all.handle(func() { f(w.queue) }) }

@@ -73,7 +73,7 @@ func (f *inflight) load(
 		case c.flight.voted && !c.Durable, c.expired(now): // dropped: no caller waits for it
 		case err == nil:
 			c.flight.sent = now
-			if c.Written != nil {
+			if !c.Durable && c.Written != nil {
 				c.Written.Store(true)
 			}
 			f.written = append(f.written, c)

@@ -214,7 +214,7 @@ func (tk *ticket) Vote(index int, v wire.Vote) {
 		tk.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Index, tk.call.Op.Name, n, v)
 		return
 	}
-	if index != tk.call.Index {
+	if index != int(tk.call.Index) {
 		tk.t.Errorf("call %d got the vote of %d", tk.call.Index, index)
 	}
 	tk.at, tk.vote = tk.clock.Now(), v
@@ -232,7 +232,7 @@ func (r *rig) ask(op *wire.Op, adjust ...func(*wire.Call)) *ticket {
 	tk := &ticket{t: r.t, call: c, delivered: make(chan struct{}), clock: r.clock, slack: r.slack}
 	c.Voter = tk
 	r.mu.Lock()
-	c.Index = len(r.asked)
+	c.Index = int32(len(r.asked))
 	r.asked = append(r.asked, tk)
 	r.mu.Unlock()
 	r.node.Submit(c)

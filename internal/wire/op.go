@@ -103,18 +103,28 @@ func (s *Script) size(keys []string, args []any) int {
 	return n
 }
 
-// newOp returns an operation with room for a command of that size. A short one is in the same allocation.
-func newOp(name string, read func(reply any) Vote, size int) *Op {
-	const short = 256
-	if size > short {
-		return &Op{Name: name, read: read, out: make([]byte, 0, size)}
+// newOp returns an operation with room for a command of that size. The room of most commands is in the same allocation:
+// of a SET, or of a script with few arguments.
+func newOp(name string, read func(reply any) Vote, size int) (o *Op) {
+	const short, medium = 184, 280 // with the Op, they fill the allocator's size classes of 288 and 384 bytes
+	switch {
+	case size <= short:
+		m := new(struct {
+			Op
+			room [short]byte
+		})
+		o, m.out = &m.Op, m.room[:0]
+	case size <= medium:
+		m := new(struct {
+			Op
+			room [medium]byte
+		})
+		o, m.out = &m.Op, m.room[:0]
+	default:
+		o = &Op{out: make([]byte, 0, size)}
 	}
-	o := new(struct {
-		Op
-		room [short]byte
-	})
-	o.Op = Op{Name: name, read: read, out: o.room[:0]}
-	return &o.Op
+	o.Name, o.read = name, read
+	return o
 }
 
 const evalsha = "$7\r\nevalsha\r\n"

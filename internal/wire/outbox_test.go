@@ -59,7 +59,7 @@ func TestARefusedLaneDoesNotWaitForANeedlessCall(t *testing.T) {
 	t.Parallel()
 	var o outbox
 	calls := releases(2)
-	calls[0].OnlyIfWritten = new(atomic.Bool)
+	calls[0].Written = new(atomic.Bool)
 	o.refuse(errOOM, epoch, calls...)
 	now := epoch.Add(repeatAfter)
 	require.Equal(t, calls[:1], o.take(now))
@@ -158,7 +158,7 @@ func TestAReasonWhoseCallsHaveExpiredIsOver(t *testing.T) {
 // What has its vote is dropped when it has nothing to undo any more.
 func TestWhichOwedCallsAreDropped(t *testing.T) {
 	t.Parallel()
-	needless := func(c *Call) { c.OnlyIfWritten = new(atomic.Bool) }
+	needless := func(c *Call) { c.Written = new(atomic.Bool) }
 	for name, tt := range map[string]struct {
 		call *Call
 		kept bool

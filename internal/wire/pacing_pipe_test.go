@@ -148,7 +148,8 @@ func TestNoMoreBatchesGoToASilentFarMaster(t *testing.T) {
 		for _, tk := range r.acquireMany(100, far/20) {
 			assert.NotEqual(t, wire.Granted, tk.result().Verdict)
 			if tk.vote.Verdict == wire.Unknown {
-				r.ask(release(fmt.Sprint("name-", tk.call.Index-2), token(tk.call.Index-2)), durably)
+				n := int(tk.call.Index) - 2
+				r.ask(release(fmt.Sprint("name-", n), token(n)), durably)
 			}
 		}
 		r.m.Thaw()

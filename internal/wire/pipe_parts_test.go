@@ -198,7 +198,7 @@ func TestTheStatsOfAPipe(t *testing.T) {
 		return s
 	}
 	assert.Equal(t, Stats{}, statsOf())
-	needless := anyCall(durable, voted, func(c *Call) { c.OnlyIfWritten = new(atomic.Bool) })
+	needless := anyCall(durable, voted, func(c *Call) { c.Written = new(atomic.Bool) })
 	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
 	p.state.health.fail(errBroken, at(9))
 	p.state.rights.handshake(link.ScriptRight{Err: errBroken}, at(9))

@@ -9,6 +9,8 @@ import (
 // memory. It must not change once one of them was submitted.
 type Request struct {
 	Op *Op
+	// Voter receives the vote of each call, together with the call's Index.
+	Voter Voter
 	// Asked is the time of the request, and Deadline the time at which the votes are due.
 	Asked, Deadline time.Time
 	// Connect is the most by which a vote may be later than the deadline: by the time for which the request waited for
@@ -17,9 +19,6 @@ type Request struct {
 
 	// Window is how long the server must have been up for its grant to count. If it is 0, the uptime does not matter.
 	Window time.Duration
-	// RequireTrusted makes a node skip a server that is known to have come up within the window. Fencing uses it: a
-	// grant that does not count would still raise the counter.
-	RequireTrusted bool
 	// Canceled, if not nil, makes a node drop the request if it is true before the request was written.
 	Canceled *atomic.Bool
 	// Ended, if not nil, makes a node drop the request if it returns true just before the request is written. The node
@@ -39,6 +38,12 @@ type Request struct {
 	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
 	// counts as a grant: an earlier sending removed the key.
 	Keeps bool
+
+	// Of a request that is not durable:
+
+	// RequireTrusted makes a node skip a server that is known to have come up within the window. Fencing uses it: a
+	// grant that does not count would still raise the counter.
+	RequireTrusted bool
 }
 
 // Voter receives the votes on the requests that name it.
@@ -51,14 +56,11 @@ type Voter interface {
 // so that one slice can hold the calls of a round.
 type Call struct {
 	*Request
-	// Voter receives the vote, together with Index.
-	Voter Voter
-	Index int
-	// Written, if not nil, is set to true immediately before the request is written.
+	// Written, if not nil, tells whether a request that sets the keys was written. A node sets it immediately before it
+	// writes such a request. A durable request undoes what was written: while Written is false, there is nothing to
+	// undo, so the node drops the request if it cannot send it at once, and does not count it as unconfirmed.
 	Written *atomic.Bool
-	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
-	// the request if it cannot send it at once, and does not count it as unconfirmed.
-	OnlyIfWritten *atomic.Bool
+	Index   int32 // of the node in the round
 	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
 	// connections. It is for releases, which may be repeated. Otherwise the node sends the request at most once, and not
 	// after its deadline.
@@ -66,7 +68,8 @@ type Call struct {
 	// HasKeys means that the master had the keys that the request removes when it was asked. A KeyTTL later they have
 	// certainly expired. The node then gives the request up, whatever the master does.
 	HasKeys bool
-	flight  flight
+
+	flight flight
 }
 
 // flight is how far a call has come. The pipe's mutex guards it.
@@ -113,12 +116,12 @@ func (c *Call) claimVote() bool {
 // deliver passes a vote to the voter. It must be called without the pipe's mutex.
 func (c *Call) deliver(v Vote, now time.Time) {
 	v.Took = max(0, now.Sub(c.Asked)) // now may have been read before the call was made
-	c.Voter.Vote(c.Index, v)
+	c.Voter.Vote(int(c.Index), v)
 }
 
 // nothingToUndo reports whether what the call undoes was never written.
 func (c *Call) nothingToUndo() bool {
-	return c.OnlyIfWritten != nil && !c.OnlyIfWritten.Load()
+	return c.Durable && c.Written != nil && !c.Written.Load()
 }
 
 // expired reports whether the call has its vote and the keys that it removes have certainly expired.

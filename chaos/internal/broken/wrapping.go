@@ -55,10 +55,12 @@ type master struct {
 
 func (m *master) Submit(c *wire.Call) {
 	if m.w.grant != nil && m.w.grant(m.index, c) {
-		c.Voter.Vote(c.Index, wire.Vote{Verdict: wire.Granted})
+		c.Voter.Vote(int(c.Index), wire.Vote{Verdict: wire.Granted})
 		return
 	}
-	c.Voter = &voter{Voter: c.Voter, call: c, master: m, request: m.w.requests.sent(c)}
+	own := *c.Request // the other nodes share it
+	own.Voter = &voter{Voter: c.Voter, call: c, master: m, request: m.w.requests.sent(c)}
+	c.Request = &own
 	m.Node.Submit(c)
 }
 
