@@ -27,7 +27,7 @@ func (q *Quorum) Acquire(
 	r := q.newRound(&wire.Request{
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout, h)
-	r.decider.first = first
+	r.decider.first = int32(first)
 	// The hint needs r.Asked, so the Op is set here.
 	r.Op, l.begun = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
 	kept := false

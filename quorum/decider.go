@@ -8,8 +8,8 @@ const NoFirst = -1
 // decider finds the vote that decides a round. It is plain arithmetic: no lock, no clock, no goroutine.
 type decider struct {
 	tally tally
-	first int  // the node that is asked before the others, or NoFirst
-	done  bool // the round is decided
+	first int32 // the node that is asked before the others, or NoFirst
+	done  bool  // the round is decided
 }
 
 // add counts a vote. decides reports whether the votes decide the round if the first node does not. add reports whether
@@ -19,7 +19,7 @@ func (d *decider) add(index int, v *wire.Vote, decides func(*tally) bool) (decid
 	switch {
 	case d.done:
 		return false, false
-	case d.first == index:
+	case int(d.first) == index:
 		// A denial by the first node decides. A grant or a failure does not: the others can be a majority without it.
 		d.done = v.Verdict == wire.Denied || len(d.tally.votes) == 1
 		return d.done, !d.done

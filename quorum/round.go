@@ -121,7 +121,7 @@ func (r *round) stamp(req *wire.Request, timeout time.Duration) {
 // start asks the first node, or all nodes.
 func (r *round) start() {
 	if first := r.decider.first; first != NoFirst {
-		r.submit(first, &r.Request)
+		r.submit(int(first), &r.Request)
 		return
 	}
 	r.submitFrom(0, &r.Request)
@@ -146,7 +146,7 @@ func (r *round) submitFrom(index int, req *wire.Request) {
 	for index < len(r.calls) {
 		i := index
 		index++ // before submit, which may panic
-		if i != r.decider.first {
+		if i != int(r.decider.first) {
 			r.submit(i, req)
 		}
 	}
@@ -156,7 +156,7 @@ func (r *round) submitFrom(index int, req *wire.Request) {
 // would have to grow for each round.
 func (r *round) submit(index int, req *wire.Request) {
 	c := &r.calls[index]
-	c.Request, c.Index = req, int32(index)
+	c.Request, c.Index = req, uint16(index)
 	if v := r.handler.prepare(index, c); v != nil {
 		r.Vote(index, *v)
 		return

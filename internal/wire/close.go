@@ -52,7 +52,7 @@ func (co *core) endClose(now time.Time) (fx effects, unconfirmed int) {
 	co.shut(&fx)
 	for c := range co.allCalls() {
 		v := unsent(node.ErrClosed)
-		if !c.flight.sent.IsZero() {
+		if c.sent {
 			v = unknown(node.ErrClosed)
 		}
 		if c.claimVote() {

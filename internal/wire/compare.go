@@ -23,7 +23,7 @@ func (o *Op) isQuestion() bool { return o == askRole || o == askServer }
 func (s *settlement) learnServer(c *Call, r link.Reply) {
 	text, _ := r.Value.(string)
 	id := resp.ParseInfo(text)["run_id"]
-	s.state.servers.see(link.Observation{RunID: id, Asked: c.flight.sent, Answered: s.now})
+	s.state.servers.see(link.Observation{RunID: id, Asked: c.sentAt(), Answered: s.now})
 	if id != "" && id != s.server.RunID {
 		changed := *s.server
 		changed.RunID, changed.Up = id, s.now

@@ -120,7 +120,7 @@ func (co *core) tick(now time.Time) (fx effects) {
 	co.judge(expired, now, &fx)
 	for c := range co.orphans() {
 		if at := c.due(); at.After(now) {
-			if !c.flight.voted {
+			if !c.voted {
 				next = earliest(next, at)
 			}
 		} else if c.claimVote() {

@@ -221,7 +221,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	s := &co.state
 	if n := min(len(replies), len(s.calls.written)); n > 0 {
 		co.conn.silentSince = now
-		s.pacing.rtt.measure(now.Sub(s.calls.written[n-1].flight.sent), now)
+		s.pacing.rtt.measure(now.Sub(s.calls.written[n-1].sentAt()), now)
 	}
 	out := settlement{state: s, server: l.Server(), now: now, deliveries: scratch}
 	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))

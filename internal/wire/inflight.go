@@ -40,7 +40,7 @@ func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
 // retry puts calls at the head of the queue, in order, after those that were written before.
 func (f *inflight) retry(calls []*Call) {
 	first := 0
-	for len(calls) > 0 && first < len(f.queue) && !f.queue[first].flight.sent.IsZero() {
+	for len(calls) > 0 && first < len(f.queue) && f.queue[first].sent {
 		first++
 	}
 	f.queue, f.votedAhead = slices.Insert(f.queue, first, calls...), 0
@@ -59,7 +59,7 @@ func (f *inflight) load(
 			break
 		}
 		err := c.dropReason(server, bar, now)
-		if err == nil && !c.flight.voted {
+		if err == nil && !c.voted {
 			if recheck := rights.dueRecheck(c.Op, now); recheck != nil {
 				f.written = append(f.written, recheck)
 			}
@@ -70,9 +70,9 @@ func (f *inflight) load(
 		}
 		taken++
 		switch {
-		case c.flight.voted && !c.Durable, c.expired(now): // dropped: no caller waits for it
+		case c.voted && !c.Durable, c.expired(now): // dropped: no caller waits for it
 		case err == nil:
-			c.flight.sent = now
+			c.setSent(now)
 			if !c.Durable && c.Written != nil {
 				c.Written.Store(true)
 			}
@@ -132,7 +132,7 @@ func (f *inflight) expire(
 		due, err = (*Call).dueUnsent, errNotConnected
 	}
 	// While a master is down, all releases of locks that it has stay here, and all but the latest have their votes.
-	for f.votedAhead < len(f.queue) && f.queue[f.votedAhead].flight.voted {
+	for f.votedAhead < len(f.queue) && f.queue[f.votedAhead].voted {
 		f.votedAhead++
 	}
 	waiting, next := expireCalls(f.queue[f.votedAhead:], due, now, next)
@@ -153,8 +153,8 @@ var errNotConnected = fmt.Errorf("connecting: %w", node.ErrTimeout)
 // returns when the next vote is due; the zero time if none is.
 func (f *inflight) connected(now time.Time) (next time.Time) {
 	for _, c := range f.queue {
-		c.postpone(max(0, now.Sub(c.Asked)-c.flight.grace))
-		if !c.flight.voted {
+		c.postpone(max(0, now.Sub(c.Asked)-c.grace))
+		if !c.voted {
 			next = earliest(next, c.due())
 		}
 	}
@@ -185,9 +185,9 @@ func expireCalls(
 ) (expired []*Call, _ time.Time) {
 	for _, c := range calls {
 		switch at := due(c); {
-		case c.flight.voted:
+		case c.voted:
 		case !at.After(now):
-			c.flight.voted = true
+			c.voted = true
 			expired = append(expired, c)
 		default:
 			next = earliest(next, at)
@@ -242,14 +242,14 @@ func (f *inflight) inFlight() (n int) {
 // ask puts a question of the node itself ahead of the last n written calls, and returns it with them.
 func (f *inflight) ask(o *Op, n int, now time.Time) (batch []*Call) {
 	first := len(f.written) - n
-	question := &Call{Request: &Request{Op: o, Asked: now}, flight: flight{voted: true, sent: now}}
+	question := &Call{Request: &Request{Op: o, Asked: now}, voted: true, sent: true}
 	f.written = slices.Insert(f.written, first, question)
 	return f.written[first:]
 }
 
 // ping records that a PING is being written.
 func (f *inflight) ping(now time.Time) {
-	f.written = append(f.written, &Call{Request: &Request{Op: ping, Asked: now}, flight: flight{voted: true, sent: now}})
+	f.written = append(f.written, &Call{Request: &Request{Op: ping, Asked: now}, voted: true, sent: true})
 }
 
 // pinging reports whether a PING is being written or waits for its reply.

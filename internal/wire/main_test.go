@@ -232,7 +232,7 @@ func (r *rig) ask(op *wire.Op, adjust ...func(*wire.Call)) *ticket {
 	tk := &ticket{t: r.t, call: c, delivered: make(chan struct{}), clock: r.clock, slack: r.slack}
 	c.Voter = tk
 	r.mu.Lock()
-	c.Index = int32(len(r.asked))
+	c.Index = uint16(len(r.asked))
 	r.asked = append(r.asked, tk)
 	r.mu.Unlock()
 	r.node.Submit(c)

@@ -281,7 +281,7 @@ func (l *lane) dropFirst() {
 // isMoot reports whether the call has its vote and nothing left to undo: its keys have certainly expired, or were never
 // set.
 func (c *Call) isMoot(now time.Time) bool {
-	return c.expired(now) || c.flight.voted && c.nothingToUndo()
+	return c.expired(now) || c.voted && c.nothingToUndo()
 }
 
 // next returns when the next call is due; the zero time if none is.

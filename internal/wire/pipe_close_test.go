@@ -132,8 +132,8 @@ func TestTheVotesOfOpenCallsAtTheEndOfAPipe(t *testing.T) {
 	t.Parallel()
 	p := newCore()
 	queued, written, orphan := anyCall(), anyCall(durable), anyCall(durable)
-	written.flight.sent = at(9)
-	orphan.flight.sent = at(9)
+	written.setSent(at(9))
+	orphan.setSent(at(9))
 	p.state.calls.queue, p.state.calls.written = []*Call{queued, anyCall(voted)}, []*Call{written}
 	p.state.outbox.orphan(orphan)
 	fx, unconfirmed := p.endClose(at(9.5))

@@ -290,7 +290,7 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 		p := newCore(l)
 		p.state.calls = inflight{written: releases(2), queue: releases(1)}
 		for _, c := range p.state.calls.written {
-			c.flight.sent = at(9)
+			c.setSent(at(9))
 		}
 		p.state.pacing.lastSent = at(9)
 		p.state.pacing.rtt.measure(8*time.Millisecond, at(9))

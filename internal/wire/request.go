@@ -60,7 +60,7 @@ type Call struct {
 	// writes such a request. A durable request undoes what was written: while Written is false, there is nothing to
 	// undo, so the node drops the request if it cannot send it at once, and does not count it as unconfirmed.
 	Written *atomic.Bool
-	Index   int32 // of the node in the round
+	Index   uint16 // of the node in the round
 	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
 	// connections. It is for releases, which may be repeated. Otherwise the node sends the request at most once, and not
 	// after its deadline.
@@ -69,17 +69,15 @@ type Call struct {
 	// certainly expired. The node then gives the request up, whatever the master does.
 	HasKeys bool
 
-	flight flight
-}
+	// How far the call has come. The pipe's mutex guards these fields.
 
-// flight is how far a call has come. The pipe's mutex guards it.
-type flight struct {
-	voted    bool          // the call has its vote, or a goroutine is about to deliver it; see claimVote
-	asText   bool          // send the text of the script, not its digest
-	repeated bool          // the call was sent before, and may have been executed then
-	grace    time.Duration // how much later than at its Deadline the vote is due
-	sent     time.Time     // when the call was last written and so may have reached the master; zero: never
-	resent   *resent       // nil: the call need not be sent again; most need not
+	voted     bool          // the call has its vote, or a goroutine is about to deliver it; see claimVote
+	asText    bool          // send the text of the script, not its digest
+	repeated  bool          // the call was sent before, and may have been executed then
+	sent      bool          // the call was written and so may have reached the master
+	sentAfter time.Duration // from Asked to when the call was last written
+	grace     time.Duration // how much later than at its Deadline the vote is due
+	resent    *resent       // nil: the call need not be sent again; most need not
 }
 
 // resent has the times that matter for a durable call that is sent again.
@@ -90,26 +88,32 @@ type resent struct {
 
 // bytes returns the call as it is written to a connection.
 func (c *Call) bytes() []byte {
-	if c.flight.asText {
+	if c.asText {
 		return c.Op.text()
 	}
 	return c.Op.out
 }
 
+// setSent records that the call is written now.
+func (c *Call) setSent(now time.Time) { c.sent, c.sentAfter = true, now.Sub(c.Asked) }
+
+// sentAt returns when the call was last written.
+func (c *Call) sentAt() time.Time { return c.Asked.Add(c.sentAfter) }
+
 // due returns when the vote is due. It is later than the call's Deadline if the call had to wait for a connection.
-func (c *Call) due() time.Time { return c.Deadline.Add(c.flight.grace) }
+func (c *Call) due() time.Time { return c.Deadline.Add(c.grace) }
 
 // dueUnsent returns when the vote is due if no connection is made by then.
 func (c *Call) dueUnsent() time.Time { return later(c.due(), c.Asked.Add(c.Connect)) }
 
 // postpone makes the vote due later by d, as far as Connect allows.
-func (c *Call) postpone(d time.Duration) { c.flight.grace = min(c.flight.grace+d, c.Connect) }
+func (c *Call) postpone(d time.Duration) { c.grace = min(c.grace+d, c.Connect) }
 
 // claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to
 // deliver.
 func (c *Call) claimVote() bool {
-	first := !c.flight.voted
-	c.flight.voted = true
+	first := !c.voted
+	c.voted = true
 	return first
 }
 
@@ -127,7 +131,7 @@ func (c *Call) nothingToUndo() bool {
 // expired reports whether the call has its vote and the keys that it removes have certainly expired.
 func (c *Call) expired(now time.Time) bool {
 	at := c.expiresAt()
-	return c.flight.voted && !at.IsZero() && !now.Before(at)
+	return c.voted && !at.IsZero() && !now.Before(at)
 }
 
 // expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown. The
@@ -136,8 +140,8 @@ func (c *Call) expiresAt() time.Time {
 	switch {
 	case c.HasKeys:
 		return c.Asked.Add(c.KeyTTL)
-	case c.flight.resent != nil:
-		return c.flight.resent.expiresAt
+	case c.resent != nil:
+		return c.resent.expiresAt
 	default:
 		return time.Time{}
 	}
@@ -161,8 +165,8 @@ func (c *Call) confirmed(now time.Time) time.Time {
 
 // ensureResent returns the call's resent, and allocates it if there is none.
 func (c *Call) ensureResent() *resent {
-	if c.flight.resent == nil {
-		c.flight.resent = new(resent)
+	if c.resent == nil {
+		c.resent = new(resent)
 	}
-	return c.flight.resent
+	return c.resent
 }

@@ -58,7 +58,7 @@ func (rs rights) dueRecheck(op *Op, now time.Time) *Call {
 	}
 	m.inFlight = &Call{
 		Request: &Request{Op: m.recheck, Asked: now, Deadline: now},
-		flight:  flight{voted: true, asText: m.text, sent: now},
+		voted:   true, asText: m.text, sent: true,
 	}
 	return m.inFlight
 }
@@ -97,7 +97,7 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *node.RightErr
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
 	m := &missingRight{
-		err: &node.RightError{Err: err}, recheck: anyScript, text: c.flight.asText, at: now, retryAt: now.Add(rightsInterval),
+		err: &node.RightError{Err: err}, recheck: anyScript, text: c.asText, at: now, retryAt: now.Add(rightsInterval),
 	}
 	var scope *Script
 	if inScript {

@@ -27,7 +27,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 	other := Command("acquire", nil, "set", "b", "me").UndoneBy(NewScript("return 2"))
 	free := Command("count", nil, "incr", "n")
 	keep := NewScript("return 3").Op("keep", nil, []string{"a"})
-	text := func(c *Call) { c.flight.asText = true }
+	text := func(c *Call) { c.asText = true }
 	for name, c := range map[string]struct {
 		call                      *Call
 		err                       error
@@ -146,7 +146,7 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 	assert.True(t, report.Over)
 	require.NoError(t, rs.refused(anAcquire, at(9.9)))
 
-	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), noCommand, at(10)))
+	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.asText = true }), noCommand, at(10)))
 	assert.Nil(t, rs.handshake(link.ScriptRight{Allowed: true}, at(10)), "it says nothing about EVAL")
 	assert.Error(t, rs.refused(anAcquire, at(10)))
 	assert.Equal(t, [][]any{{"evalsha", link.NoScript, "0"}}, resp.Commands(anyScript.out))
@@ -170,7 +170,7 @@ func TestARecheckWithItsTextThatIsAnsweredByNOSCRIPT(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{"EVAL": noCommand, "a command in a script": noInScript} {
 		var rs rights
-		require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), refusal, at(9)), name)
+		require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.asText = true }), refusal, at(9)), name)
 		for _, due := range []float64{10, 11} {
 			recheck := rs.dueRecheck(anAcquire, at(due))
 			require.NotNil(t, recheck, name)

@@ -116,12 +116,12 @@ func (s *settlement) noReply(c *Call, r link.Reply) {
 		return
 	}
 	if r.Result == link.InDoubt && !s.lost {
-		s.lost, s.lostSince = true, c.flight.sent
+		s.lost, s.lostSince = true, c.sentAt()
 	}
 	switch {
 	case s.settleRecheck(c, r):
 	case c.Durable && r.Result == link.InDoubt:
-		c.flight.repeated = true
+		c.repeated = true
 		s.unanswered = append(s.unanswered, c)
 	case c.Durable:
 		s.retry = append(s.retry, c)
@@ -157,9 +157,9 @@ func (s *settlement) reply(c *Call, r link.Reply) {
 			return
 		}
 		s.accept(c, v)
-	case c.Op.script != nil && !c.flight.asText && replyerr.HasPrefix(r.Err, "NOSCRIPT"):
-		c.flight.asText = true
-		c.postpone(s.now.Sub(c.flight.sent))
+	case c.Op.script != nil && !c.asText && replyerr.HasPrefix(r.Err, "NOSCRIPT"):
+		c.asText = true
+		c.postpone(s.now.Sub(c.sentAt()))
 		if c.Canceled != nil && c.Canceled.Load() {
 			s.vote(c, unsent(node.ErrDropped))
 			return
@@ -178,10 +178,10 @@ func (s *settlement) mistrust(c *Call, v Vote, err error) {
 		s.vote(c, v)
 		return
 	}
-	c.flight.repeated = true
+	c.repeated = true
 	s.unanswered = append(s.unanswered, c)
 	if !s.lost {
-		s.lost, s.lostSince = true, c.flight.sent
+		s.lost, s.lostSince = true, c.sentAt()
 	}
 }
 
@@ -191,7 +191,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if v.Verdict == Granted {
 		s.restored(s.state.rights.executed(c))
 	}
-	if c.flight.repeated && v.Verdict == Denied && !c.Keeps {
+	if c.repeated && v.Verdict == Denied && !c.Keeps {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
 	bar := s.state.bar(s.server)
@@ -230,7 +230,7 @@ func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
 		err = bar
 	}
 	if err == nil && c.Window > 0 {
-		err = server.Trusted(c.Window, c.flight.sent)
+		err = server.Trusted(c.Window, c.sentAt())
 	}
 	if err != nil {
 		v.Verdict, v.Guarded, v.Err = Unknown, true, err

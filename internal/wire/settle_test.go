@@ -17,7 +17,7 @@ import (
 // ended.
 func settled(s *state, calls []*Call, err error, replies ...link.Reply) (settlement, int) {
 	for _, c := range calls {
-		c.flight.sent = at(9)
+		c.setSent(at(9))
 	}
 	out := settlement{state: s, server: aServer, now: at(10)}
 	n := out.settleAll(calls, replies, err)
@@ -32,7 +32,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 	noScript := link.Reply{Err: resp.Error("NOSCRIPT No matching script.")}
 	notSent := link.Reply{Result: link.NotSent, Err: errBroken}
 	inDoubt := link.Reply{Result: link.InDoubt, Err: errBroken}
-	repeated := func(c *Call) { c.flight.repeated = true }
+	repeated := func(c *Call) { c.repeated = true }
 	keeps := func(c *Call) { c.Keeps = true }
 	pings := func(c *Call) { voted(c); c.Op = ping }
 	var yes, no atomic.Bool
@@ -108,7 +108,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 				assert.Equal(t, *c.want, got)
 			}
 			assert.Equal(t, c.retry, len(out.retry) == 1)
-			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.flight.repeated)
+			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.repeated)
 			assert.Equal(t, c.ended, out.ended)
 			assert.Equal(t, c.reply.Result == link.Answered && !c.unanswered && !c.strange, out.answered)
 			assert.Equal(t, c.reply.Result == link.InDoubt || c.unanswered, out.lost)
@@ -138,7 +138,7 @@ func TestSettlementOfABatch(t *testing.T) {
 
 	calls = batch()
 	for i, c := range calls {
-		c.flight.sent = at(9 + float64(i))
+		c.setSent(at(9 + float64(i)))
 	}
 	out = settlement{state: new(state), server: aServer, now: at(12)}
 	out.settleAll(calls, nil, errBroken)
@@ -244,7 +244,7 @@ func TestARefusedReleaseThatOvertookItsAcquireIsNotGivenUpEarly(t *testing.T) {
 func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*Call{
-		"the text":  anyCall(func(c *Call) { c.Op, c.flight.asText = aRelease, true }),
+		"the text":  anyCall(func(c *Call) { c.Op, c.asText = aRelease, true }),
 		"a command": anyCall(),
 	} {
 		out, _ := settled(new(state), []*Call{c}, nil, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")})

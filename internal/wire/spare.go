@@ -134,7 +134,7 @@ func (co *core) nextSpareTask(now time.Time) (t task, fx effects) {
 	sp.state.on(spareSend)
 	sp.lane, sp.sent = co.state.outbox.takeSpare(now)
 	for _, c := range sp.sent {
-		c.flight.sent = now
+		c.setSent(now)
 		sp.link.Put(c.bytes())
 	}
 	co.batches.count(len(sp.sent))

@@ -97,12 +97,12 @@ func TestASpareSendsOrphans(t *testing.T) {
 	next, _ := p.nextSpareTask(at(9))
 	assert.Equal(t, doConnect, next.do)
 	p.spareConnected(fakeLink{}, nil, 15*time.Second, at(9))
-	next, _ = p.nextSpareTask(at(9))
+	next, _ = p.nextSpareTask(at(9.5))
 	assert.Equal(t, doFlush, next.do)
 	assert.Equal(t, 2, next.calls)
 	assert.Equal(t, time.Minute, next.maxSilence)
 	for _, c := range calls {
-		assert.Equal(t, at(9), c.flight.sent)
+		assert.Equal(t, at(9.5), c.sentAt())
 	}
 	assert.Equal(t, batches{1, 2}, p.batches)
 	p.settleSpare(fakeLink{}, 2, slices.Repeat([]link.Reply{{Value: int64(1)}}, 2), nil, at(9))

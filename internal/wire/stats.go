@@ -104,7 +104,7 @@ func (co *core) stats(s *Stats) {
 func (co *core) unconfirmed() int {
 	n := co.state.outbox.count()
 	for c := range co.allCalls() {
-		if c.Durable && c.flight.voted && !c.nothingToUndo() {
+		if c.Durable && c.voted && !c.nothingToUndo() {
 			n++
 		}
 	}
