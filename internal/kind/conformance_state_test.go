@@ -227,7 +227,9 @@ func (s *server) ask(t *testing.T, op *wire.Op) wire.Vote {
 	t.Helper()
 	now := time.Now()
 	votes := make(ballot, 1)
-	request := &wire.Request{Op: op, Asked: now, Connect: 20 * time.Second, Deadline: now.Add(40 * time.Second), Voter: votes}
+	request := &wire.Request{
+		Op: op, Voter: votes, Asked: now, Connect: 20 * time.Second, Deadline: now.Add(40 * time.Second),
+	}
 	s.node.Submit(&wire.Call{Request: request})
 	return <-votes
 }

@@ -129,7 +129,9 @@ func (s *subject) round(d time.Duration) time.Duration { return d.Round(s.unit) 
 func (s *subject) ask(op *wire.Op) wire.Vote {
 	now := time.Now()
 	votes := make(ballot, 1)
-	request := &wire.Request{Op: op, Asked: now, Connect: 20 * time.Second, Deadline: now.Add(40 * time.Second), Voter: votes}
+	request := &wire.Request{
+		Op: op, Voter: votes, Asked: now, Connect: 20 * time.Second, Deadline: now.Add(40 * time.Second),
+	}
 	s.node.Submit(&wire.Call{Request: request})
 	return <-votes
 }
