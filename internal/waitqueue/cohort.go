@@ -13,9 +13,9 @@ import "time"
 // the lock, a cooldown follows, in which this process does not ask for more than its share of it.
 const (
 	minBudget       = 20 * time.Millisecond
-	maxPasses       = 10_000 // bounds how far the result of an earlier holder's extension is passed on
+	maxPasses       = 10_000 // bounds the chain of locks along which the result of an extension is passed on
 	minCooldown     = time.Millisecond
-	maxCooldownEach = 50 * time.Millisecond  // of a cooldown, for each wave; see cooldownFor
+	maxCooldownWave = 50 * time.Millisecond  // for each wave; see cooldownFor
 	maxCooldown     = 150 * time.Millisecond // for all waves; two long rounds may exceed it
 )
 
@@ -37,8 +37,8 @@ type cohort struct {
 // matters to a process with many locks.
 var epoch = time.Now()
 
-// granted returns the cohort after the masters granted a request: the next part of this cohort, or a new one if this is
-// the zero cohort.
+// granted returns the cohort of a lock that the masters granted: this one, with the shorter round, or a new one if this
+// is the zero cohort.
 func (c cohort) granted(asked, now time.Time) cohort {
 	round := now.Sub(asked)
 	if c == (cohort{}) {
@@ -68,7 +68,7 @@ func (c cohort) budget(ttl time.Duration) time.Duration {
 // that the cohort had, within bounds. waves is how often the whole width must become free until each other process has
 // had a place: their number divided by the width, rounded up, and at least 1.
 func (c cohort) cooldownFor(now time.Time, waves int) time.Duration {
-	return max(minCooldown, 2*c.round, min(time.Duration(waves)*min(c.age(now), maxCooldownEach), maxCooldown))
+	return max(minCooldown, 2*c.round, min(time.Duration(waves)*min(c.age(now), maxCooldownWave), maxCooldown))
 }
 
 // mayKeep reports whether this process may pass a lock to a waiter before other processes can have it.

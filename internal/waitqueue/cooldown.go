@@ -12,7 +12,15 @@ type cooldown struct {
 	until  time.Time
 }
 
-// cooldowns has the cooldowns of the locks whose queues are gone.
+// beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
+func (q *queue) beginCooldown(c cohort, now time.Time) {
+	waves := max(1, (q.cooldown.others+q.width-1)/q.width)
+	if until := now.Add(c.cooldownFor(now, waves)); until.After(q.cooldown.until) {
+		q.cooldown.until = until
+	}
+}
+
+// cooldowns keeps the cooldown of a lock when its queue is removed, for the lock's next queue.
 type cooldowns struct {
 	byKey   map[queueKey]cooldown
 	sweepAt time.Time // sweep does nothing before

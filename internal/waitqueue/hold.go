@@ -43,7 +43,8 @@ const (
 )
 
 // HandOver returns how the lock, which is neither lost nor released, goes to the next holder. It gives its lease to the
-// next waiter if the policies allow that. After ByMessage and Silently the caller must release the lock next.
+// first waiter that is not asking the masters, if the policies allow that. After ByMessage and Silently the caller must
+// release the lock next.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	h.handle(func(q *queue) {
 		w := q.firstIdle()
@@ -63,6 +64,15 @@ func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	return means
 }
 
+// firstIdle returns the first caller that is not busy with the masters, to give it a lease; nil if there is none.
+func (q *queue) firstIdle() *Waiter {
+	w := q.callers.first
+	for w != nil && (w.state == asking || w.state == probing) {
+		w = w.links.next
+	}
+	return w
+}
+
 // Lost records that the lock was lost and is about to be released. A TryLock then waits for the release instead of
 // reporting that the lock is held.
 func (h *Hold) Lost() {
@@ -74,8 +84,8 @@ func (h *Hold) Lost() {
 	})
 }
 
-// Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
-// next waiter's request must follow it. Within its share, this process does not wait for the message of the release.
+// Released records that the release of the lock was submitted to the masters, and gives the turn to the next waiter,
+// whose request must follow the release. Within its share, this process does not wait for the message of the release.
 // Beyond the share, the message decides which process is first.
 func (h *Hold) Released(now time.Time, silent bool) {
 	h.handle(func(q *queue) {
@@ -105,7 +115,7 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 			q = live
 		}
 		if q.subscription != nil {
-			subscribers-- // the queue's own one
+			subscribers-- // the queue's own one; a queue of the same name, such as the readers', counts as a process
 		}
 		if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
 			q.beginCooldown(h.cohort, released)

@@ -24,12 +24,12 @@ type queue struct {
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
 	limit int // how many may have it: at first the width; 1 after a failed attempt; raised by grow
-	holds int // how many locks of this process hold it; above the width only of a reentrant lock
+	holds int // how many locks are acquired and not released; above the width only of a reentrant lock
 	lost  int // how many of these were lost, and are about to be released
 
 	waits, yields, tries int32 // how many callers wait, how many yield, and how many TryLocks are among those that wait
 
-	news   uint64 // the number, from 1, of the latest news: a release, its message, or a grant after a failure
+	news   uint64 // the number of the latest news, from 1
 	urgent uint64 // the number of the latest urgent news
 	reason error  // why the last attempt failed; nil: none has since the last grant
 	denied bool   // the last attempt was denied, so a release message can help
@@ -44,7 +44,7 @@ type queue struct {
 	subscription Subscription // for the releases of the lock; nil: none
 }
 
-// count adds n to the counts of the callers that are in the state of w.
+// count adds n to those of q.waits, q.yields and q.tries in which w counts.
 func (q *queue) count(w *Waiter, n int32) {
 	if w.state == yielding {
 		q.yields += n
@@ -112,12 +112,13 @@ func (q *queue) giveTurn(w *Waiter) {
 		w.ask()
 	default:
 		q.breakSilence()
-		q.askOrYield(w, q.holds+q.turns)
+		q.askOrYield(w, q.holds+q.turns) // turns includes this one
 	}
 }
 
 // askOutOfTurn makes a caller ask without a turn, beyond the width of the queue; see Request.asksOutOfTurn. It does not
-// yield while this process has the lock already: a further hold of the owner takes nothing from others.
+// yield while this process has the lock: its owner has it, and a further hold takes nothing from others, or the masters
+// deny the attempt.
 func (q *queue) askOutOfTurn(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()
@@ -126,36 +127,19 @@ func (q *queue) askOutOfTurn(w *Waiter) {
 	}
 }
 
-// tryError returns the error with which a TryLock fails at once: this process holds all of the lock, or a caller
-// watches after an attempt that failed. nil: the TryLock waits for its turn, or for such an error.
-func (q *queue) tryError(w *Waiter) error {
-	switch {
-	case q.heldHere():
-		return q.heldError(w.Names)
-	case q.watcher != nil:
-		return q.reason
+// clean removes what a queue without callers no longer needs, and the queue if it is not needed itself.
+func (q *queue) clean() {
+	if q.subscription != nil {
+		q.all.after(q.subscription.Stop)
 	}
-	return nil
-}
-
-// heldHere reports whether this process holds all of the lock. A lost lock that is about to be released does not
-// count: a TryLock waits for its release.
-func (q *queue) heldHere() bool { return q.holds-q.lost >= q.width }
-
-// failTryLocks makes every TryLock fail that waits for its turn.
-func (q *queue) failTryLocks(err error) {
-	for w := q.callers.first; q.tries > 0; {
-		next := w.links.next
-		if w.Try && w.state == waiting {
-			w.err = err
-			q.remove(w, gone)
-		}
-		w = next
+	q.subscription, q.reason = nil, nil
+	if q.holds > 0 {
+		return
 	}
+	delete(q.all.byKey, q.key) // no effect if the queue was removed before: Published may come after the last Released
+	q.all.cooldowns.set(q.key, q.cooldown, q.all.Now)
+	q.endSilence()
 }
-
-// heldError returns the error that says that this process holds the lock.
-func (q *queue) heldError(names []string) error { return q.all.HeldError(names[0], q.kind, q.holder) }
 
 // remove removes a caller from the queue, with its turn, and changes its state.
 func (q *queue) remove(w *Waiter, s state) {
@@ -175,17 +159,8 @@ func (q *queue) endTurn(w *Waiter) {
 	}
 }
 
-// firstIdle returns the first caller that is not busy with the masters; nil if there is none.
-func (q *queue) firstIdle() *Waiter {
-	w := q.callers.first
-	for w != nil && (w.state == asking || w.state == probing) {
-		w = w.links.next
-	}
-	return w
-}
-
-// granted records that a caller has the lock, from the masters or from the holder before.
-func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
+// acquired records that a caller has the lock: the masters granted it, or the caller inherited it.
+func (q *queue) acquired(w *Waiter, h *Hold, c cohort) {
 	if w.state != asking && w.state != given {
 		panic(fmt.Sprintf("waitqueue: a lock in state %v", w.state))
 	}
@@ -199,7 +174,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	}
 	w.from, w.slot = nil, 0
 	if w.Owner != "" {
-		q.cooldown.until = time.Time{} // the owner's further holds do not yield
+		q.cooldown.until = time.Time{} // only the cooldown after its own release counts
 		q.ownersHold([]string{w.Owner})
 	}
 	if q.tries > 0 && q.heldHere() {
@@ -208,8 +183,8 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) {
 	q.advance()
 }
 
-// grow records that the masters granted the lock. If they grant it to one reader, they grant it to all. If a
-// caller that did not watch gets a slot, one more caller may ask: others may be free.
+// grow records a grant of the masters, and decides how many more callers may ask. A grant to one reader means that all
+// may. A caller that did not watch found a free slot by itself, so there may be more; a watcher was woken for one slot.
 func (q *queue) grow(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)
@@ -230,7 +205,7 @@ func (q *queue) ownersHold(owners []string) {
 		switch {
 		case !slices.Contains(owners, w.Owner):
 		case w.state == asking, w.state == probing:
-			w.seen = 0
+			w.seen = 0 // Failed, or advance after Pause, then makes it ask
 		default:
 			w.ask()
 		}
@@ -244,18 +219,4 @@ func (q *queue) onMessage() {
 			q.advance()
 		}
 	})
-}
-
-// clean removes what a queue without callers no longer needs, and the queue if it is not needed itself.
-func (q *queue) clean() {
-	if q.subscription != nil {
-		q.all.after(q.subscription.Stop)
-	}
-	q.subscription, q.reason = nil, nil
-	if q.holds > 0 {
-		return
-	}
-	delete(q.all.byKey, q.key) // no effect if the queue was removed before: Published may come after the last Released
-	q.all.cooldowns.set(q.key, q.cooldown, q.all.Now)
-	q.endSilence()
 }

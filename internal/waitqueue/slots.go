@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
-// the same slot. Of several candidates it takes a random unused one. Without candidates it takes the slot that this
-// process released last; if there is none, the first unused one from home on. So two processes seldom ask for one.
+// slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one queue never ask for the
+// same slot. Of several candidates it takes a random unused one. Without candidates it takes the slot that this process
+// released last; if there is none, the first unused one from home on. So two processes seldom ask for the same one.
 type slots struct {
 	total  int
-	home   *int         // the slot with which the search begins, modulo total; 0: any. All semaphores share it
+	home   *int         // where the search begins, modulo total; 0: anywhere. All semaphores of the process share it
 	used   map[int]bool // the slots that this process holds or asks for
 	recent []int        // slots that this process released and does not use, the last one at the end
 }
@@ -27,22 +27,18 @@ func (s *slots) choose(candidates []int) int {
 
 // find returns the slot that choose chooses.
 func (s *slots) find(candidates []int) int {
-	n, first := s.total, *s.home-1 // how many slots or candidates, and the index of the first one to try
-	switch last := len(s.recent) - 1; {
-	case len(candidates) > 0:
-		n = len(candidates)
-		first = rand.IntN(n)
-	case last >= 0:
+	if last := len(s.recent) - 1; last >= 0 && len(candidates) == 0 {
 		return s.recent[last]
-	case first < 0:
+	}
+	n, first, slotAt := s.total, *s.home-1, func(i int) int { return i + 1 }
+	if len(candidates) > 0 {
+		n, first, slotAt = len(candidates), -1, func(i int) int { return candidates[i] }
+	}
+	if first < 0 {
 		first = rand.IntN(n)
 	}
 	for i := range n {
-		slot := (first+i)%n + 1
-		if len(candidates) > 0 {
-			slot = candidates[slot-1]
-		}
-		if !s.used[slot] {
+		if slot := slotAt((first + i) % n); !s.used[slot] {
 			return slot
 		}
 	}

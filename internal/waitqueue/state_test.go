@@ -38,7 +38,7 @@ func TestALockOfACallerThatDidNotAsk(t *testing.T) {
 	t.Parallel()
 	q := &queue{all: New(Config{}), width: 1}
 	assert.PanicsWithValue(t, "waitqueue: a lock in state waiting", func() {
-		q.granted(&Waiter{queue: q, state: waiting}, &Hold{}, cohort{})
+		q.acquired(&Waiter{queue: q, state: waiting}, &Hold{}, cohort{})
 	})
 }
 

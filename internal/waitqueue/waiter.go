@@ -11,7 +11,7 @@ type Waiter struct {
 	Request
 
 	queue *queue
-	wake  chan struct{} // of size 1: the state has changed; nil until the caller has to wait
+	wake  chan struct{} // of size 1: the state has changed; nil until the caller has to wait. Made with mu locked
 
 	// Queues.mu guards the fields below.
 	state     state
@@ -57,7 +57,7 @@ func (w *Waiter) Next() (next Instruction) {
 				w.ask()
 			}
 		}
-		switch w.state {
+		switch w.state { // in the other states: Wait
 		case asking:
 			next.Action = Ask
 		case probing:
@@ -82,26 +82,6 @@ func (w *Waiter) Next() (next Instruction) {
 // to wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
-// become changes the state of the caller, and wakes the caller. It panics if s cannot follow the state.
-func (w *Waiter) become(s state) {
-	if !slices.Contains(successors[w.state], s) {
-		panic(fmt.Sprintf("waitqueue: %v follows %v", s, w.state))
-	}
-	w.queue.count(w, -1)
-	w.state = s
-	w.queue.count(w, 1)
-	select {
-	case w.wake <- struct{}{}: // never if it is nil
-	default:
-	}
-}
-
-// ask makes the caller ask.
-func (w *Waiter) ask() {
-	w.become(asking)
-	w.seen = w.queue.news
-}
-
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or must Fail.
 func (w *Waiter) Leave() {
@@ -121,13 +101,13 @@ func (w *Waiter) Leave() {
 
 // Failed puts a waiter, which is no TryLock, back into the line after an attempt that failed with err. The TryLocks in
 // the line fail with err, too, since they must not overtake the waiter. denied reports whether masters denied the
-// attempt. Failed publishes a release that was silent, also after a denial: that may come from a contender that
-// got no majority either, and then waiters in other processes would get no message.
+// attempt. Failed publishes a silent release, even after a denial: the contender that caused it may not have got a
+// majority either, and then would publish nothing.
 func (w *Waiter) Failed(err error, denied bool) {
 	w.handle(func(q *queue) {
 		w.cohort = cohort{}
 		w.become(waiting)
-		if w.turn || q.watcher == nil { // if there is a watcher, only attempts with a turn decide how it waits
+		if w.turn || q.watcher == nil { // an attempt out of turn does not decide how the watcher waits
 			q.reason, q.denied = err, denied
 		}
 		q.endTurn(w)
@@ -153,12 +133,12 @@ func (w *Waiter) Pause(d time.Duration) {
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
 // from its queue. The TryLocks that wait fail if this process has all of the lock. Granted initializes hold.
 func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
-	w.handle(func(q *queue) { q.granted(w, hold, w.cohort.granted(asked, now)) })
+	w.handle(func(q *queue) { q.acquired(w, hold, w.cohort.granted(asked, now)) })
 }
 
 // Inherited is Granted for a lock that took the lease of another one, whose cohort continues.
 func (w *Waiter) Inherited(hold *Hold) {
-	w.handle(func(q *queue) { q.granted(w, hold, w.cohort) })
+	w.handle(func(q *queue) { q.acquired(w, hold, w.cohort) })
 }
 
 // OwnersHold makes the callers of some owners of the reentrant lock ask the masters, since the owners may hold it.
@@ -193,14 +173,34 @@ func (w *Waiter) Reason() (why error) {
 
 // ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if there
 // are none. It returns 0 if callers of this process hold or ask for all of them.
-func (w *Waiter) ChooseSlot(candidates []int) int {
-	w.handle(func(q *queue) { w.slot = int32(q.slots.choose(candidates)) })
-	return int(w.slot)
+func (w *Waiter) ChooseSlot(candidates []int) (slot int) {
+	w.handle(func(q *queue) { slot = q.slots.choose(candidates); w.slot = int32(slot) })
+	return slot
 }
 
 // RefuseSlot records that the waiter did not get the slot of its last ChooseSlot.
 func (w *Waiter) RefuseSlot() {
 	w.handle(func(q *queue) { q.slots.refuse(int(w.slot)); w.slot = 0 })
+}
+
+// become changes the state of the caller, and wakes the caller. It panics if s cannot follow the state.
+func (w *Waiter) become(s state) {
+	if !slices.Contains(successors[w.state], s) {
+		panic(fmt.Sprintf("waitqueue: %v follows %v", s, w.state))
+	}
+	w.queue.count(w, -1)
+	w.state = s
+	w.queue.count(w, 1)
+	select {
+	case w.wake <- struct{}{}: // never if it is nil
+	default:
+	}
+}
+
+// ask makes the caller ask.
+func (w *Waiter) ask() {
+	w.become(asking)
+	w.seen = w.queue.news
 }
 
 func (w *Waiter) handle(f func(q *queue)) { w.queue.all.handle(func() { f(w.queue) }) }

@@ -2,10 +2,10 @@
 // There is one queue for each lock.
 //
 // A lock has a width: how many callers may hold it at the same time. A mutex has 1, a semaphore its slots, readers
-// [Unbounded]. At first, as many callers may ask the masters as the width has room for after the holds of this process.
-// After a failed attempt only the first caller in line asks. It watches: it probes who holds the lock, and waits for a
-// release, or for the back-off, before it asks again. Each grant to a caller that did not watch lets one more caller
-// ask; a grant to a reader lets all readers ask.
+// [Unbounded]. At first, as many callers may ask the masters as the width less the holds of this process. After a
+// failed attempt only the first caller in line asks, apart from those that ask out of turn. It watches: it probes who
+// holds the lock, and waits for a release, or for the back-off, before it asks again. Each grant to a caller that did
+// not watch lets one more caller ask; a grant to a reader lets all readers ask.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. An event changes the
 // state of some waiters or a count of the [queue]; queue.advance then restores what must always be true. The policy in
@@ -28,7 +28,7 @@ type Queues struct {
 	byKey     map[queueKey]*queue
 	cooldowns cooldowns
 	home      int      // where the search for a free slot of a semaphore begins
-	effects   []func() // of the event that is handled, to run without mu: they ask the masters, or call hooks
+	effects   []func() // what the current event leaves to do without mu: ask the masters, call hooks
 }
 
 // Config is what Queues needs from its user. The functions are called with the mutex of Queues locked: they must return
@@ -74,7 +74,7 @@ type Request struct {
 }
 
 // asksOutOfTurn reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may
-// hold it already, perhaps in another process; after a caller of another owner it would wait for its own release. The
+// hold it already, perhaps in another process; behind a caller of another owner it would wait for its own release. The
 // TryLock of a reader overtakes no other caller, since readers do not exclude each other.
 func (r *Request) asksOutOfTurn() bool { return r.Owner != "" || (r.Try && r.Width == Unbounded) }
 
@@ -125,7 +125,7 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	if q := qs.byKey[key]; q != nil {
 		return q
 	}
-	q := &queue{all: qs, key: key, width: int(key.width), news: 1, urgent: 1} // 0 is older than all news
+	q := &queue{all: qs, key: key, width: int(key.width), news: 1, urgent: 1} // Waiter.seen is 0 at first
 	q.limit = q.width
 	if key.slotted {
 		q.slots = &slots{total: q.width, home: &qs.home, used: map[int]bool{}}
