@@ -312,7 +312,7 @@ func (c *call) leave(lock *Lock) {
 
 // gaveUp returns the error of a caller whose context ended while it waited.
 func (c *call) gaveUp() error {
-	waited := c.cfg.clock.Now().Sub(c.began).Round(time.Millisecond)
+	waited := max(time.Millisecond, c.cfg.clock.Now().Sub(c.began).Round(time.Millisecond))
 	if c.reason == nil { // no attempt of this call has ended, but others in its queue may have
 		c.reason = c.waiter.Reason()
 	}

@@ -251,6 +251,9 @@ func (l *Lock) extended(err error) {
 	default:
 		l.recordExtension(err)
 	}
+	if errors.Is(err, quorum.ErrEnded) { // an Unlock is no failure, and a loss has an event of its own
+		return
+	}
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
 		t.Extended(l.base, ExtendedEvent{Event: l.event(), Until: l.Until(), Err: err})
 	}

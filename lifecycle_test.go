@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/kind/kindtest"
 	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -190,6 +191,57 @@ func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
 	lk, err := l.Lock(ctx, "x")
 	require.NoError(t, err, "the name is free")
 	require.NoError(t, lk.Unlock(t.Context()))
+}
+
+// An extension that an Unlock overtakes has neither succeeded nor failed.
+func TestAnExtensionThatAnUnlockOvertakesHasNoEvent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.Start(t, 3)
+		var extended []error
+		l, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTrace(&redlock.Trace{
+			Extended: func(_ context.Context, e redlock.ExtendedEvent) { extended = append(extended, e.Err) },
+		}))
+		require.NoError(t, err)
+		defer l.Close()
+		lk, err := l.Lock(t.Context(), "x")
+		require.NoError(t, err)
+		require.NoError(t, lk.Extend(t.Context()))
+		each := func(do func(*redlocktest.Master)) {
+			for _, m := range masters {
+				do(m)
+			}
+		}
+		each((*redlocktest.Master).Freeze)
+		extension, unlock := make(chan error, 1), make(chan error, 1)
+		go func() { extension <- lk.Extend(t.Context()) }()
+		synctest.Wait()
+		go func() { unlock <- lk.Unlock(t.Context()) }()
+		synctest.Wait()
+		each((*redlocktest.Master).Thaw)
+		require.NoError(t, <-unlock)
+		require.ErrorIs(t, <-extension, redlock.ErrReleased)
+		assert.Equal(t, []error{nil}, extended)
+		s := l.Stats()
+		assert.EqualValues(t, 1, s.Extended)
+		assert.Zero(t, s.ExtensionFailures)
+	})
+}
+
+// A time below half a millisecond is not 0.
+func TestErrorsSayNoTimeOfZero(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := redlocktest.NewLocker(t, 1)
+		_, err := l.Lock(t.Context(), "x")
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Microsecond)
+		defer cancel()
+		_, err = l.Lock(ctx, "x")
+		require.ErrorContains(t, err, "gave up after 1ms")
+		err = &node.RestartError{Left: 400 * time.Microsecond}
+		assert.ErrorContains(t, err, "may vote in 1ms")
+	})
 }
 
 // A lock that ends while its failed extension is recorded does not silence the next lock that cannot be extended.

@@ -31,7 +31,7 @@ type Trace struct {
 	// AcquireEnd is called when a call that acquires a lock ends, with or without the lock.
 	AcquireEnd func(context.Context, AcquireEndEvent)
 	// Extended is called when an extension, by the keepalive or by [Lock.Extend], succeeded or failed. It may come after
-	// HoldEnd.
+	// HoldEnd. It is not called if the lock had ended before the extension did, as by an Unlock.
 	Extended func(context.Context, ExtendedEvent)
 	// HoldEnd is called when a lock ends: immediately before it is released or handed over, or when it is lost or its
 	// Locker is closed.

@@ -46,7 +46,7 @@ type RestartError struct {
 
 func (e *RestartError) Error() string {
 	return fmt.Sprintf("restarted a moment ago and may have forgotten locks: it may vote in %v",
-		e.Left.Round(time.Millisecond))
+		max(time.Millisecond, e.Left.Round(time.Millisecond)))
 }
 
 // IdentityError reports that a server does not identify itself, so that a restart would go unnoticed.

@@ -10,6 +10,7 @@ package redlockotel
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -78,6 +79,9 @@ func New(opts ...Option) (*Telemetry, error) {
 		label: func(string) string { return "" },
 	}
 	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("redlockotel: a nil Option")
+		}
 		o(&c)
 	}
 	t := &Telemetry{label: c.label, tracer: c.tracers.Tracer(scope), meter: c.meters.Meter(scope)}

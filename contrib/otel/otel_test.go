@@ -78,6 +78,12 @@ func TestTheMetricsReportEveryNumber(t *testing.T) {
 	o.assertMetrics(t)
 }
 
+func TestANilOption(t *testing.T) {
+	t.Parallel()
+	_, err := redlockotel.New(nil)
+	require.EqualError(t, err, "redlockotel: a nil Option")
+}
+
 // span is what is compared of a span. Times count from the beginning of the test.
 type span struct {
 	name       string
