@@ -12,6 +12,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,7 +55,7 @@ type Finding struct {
 	// Fix says what to do, usually as a command to type.
 	Fix string
 	// Commands has the commands in Fix that can be typed as they are: commands of Redis, for each of Nodes, in capitals,
-	// and commands of a shell. It is empty if there are none.
+	// and commands of a shell. They may need rights that the user of the Locker lacks. It is empty if there are none.
 	Commands []string
 }
 
@@ -110,6 +111,9 @@ func WithSpan(d time.Duration) Option { return func(s *settings) { s.span = d } 
 func Examine(ctx context.Context, locker *redlock.Locker, opts ...Option) (Report, error) {
 	s := settings{span: fullSpan}
 	for _, o := range opts {
+		if o == nil {
+			return Report{}, errors.New("doctor: a nil Option")
+		}
 		o(&s)
 	}
 	if s.span <= 0 {

@@ -30,6 +30,7 @@ type Seen struct {
 	Rate                            float64         // of its clock, against this host's
 	Trips                           []time.Duration // of a hundred round trips; the others took 1 ms
 	Config                          map[string]string
+	Unknown                         []string // the questions that it does not know
 }
 
 // Judge returns the findings about masters of which only this is known, and about a host whose wall clock gained
@@ -42,6 +43,9 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 	for _, s := range all {
 		m := &master{
 			name: s.Name, zone: s.Zone, config: s.Config, info: resp.ParseInfo(s.Info), remote: s.Remote, local: s.Local,
+		}
+		for _, question := range s.Unknown {
+			m.refused = append(m.refused, refusal{question, resp.Error("ERR unknown command")})
 		}
 		for i := range samplesPerSpan {
 			at := time.Duration(i) * fullSpan / samplesPerSpan

@@ -48,6 +48,8 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 	secure := redisproc.ForTLSTest(t, 1, cert, key, authority)[0]
 	locked := redisproc.ForTest(t, 1, "--requirepass", "right")[0]
 	plain := redisproc.ForTest(t, 1)[0]
+	unselected := redisproc.ForTest(t, 1, "--rename-command", "SELECT", "gone")[0]
+	unauthorized := redisproc.ForTest(t, 1, "--rename-command", "AUTH", "gone")[0]
 	full := redisproc.ForTest(t, 1, "--maxclients", "4")[0]
 	occupy(t, full, 4)
 	busy := redisproc.ForTest(t, 1, "--busy-reply-threshold", "1")[0]
@@ -64,12 +66,18 @@ func TestWhyAMasterDoesNotAnswer(t *testing.T) {
 		"redis://app:secret@" + plain.Addr(): {why: "WRONGPASS", fix: "put the right user and password into the URL"},
 		locked.URL():                         {why: "NOAUTH", fix: "put the user and the password into the URL"},
 		plain.URL() + "/99":                  {why: "DB index is out of range", fix: "leave /N out of the URL"},
-		"rediss://" + plain.Addr():           {why: "TLS", fix: "write redis:// instead of rediss://"},
-		"redis://" + secure.TLSAddr():        {fix: "write rediss:// instead of redis://"},
-		"rediss://" + secure.TLSAddr():       {why: "certificate", fix: "--tls-ca"},
-		"redis://" + other:                   {why: "not a Redis server", fix: "correct host and port"},
-		"redis://127.0.0.1:1":                {why: "connection refused", fix: "start it"},
-		"redis://no-such-host.invalid":       {why: "no such host", fix: "correct the host"},
+		unselected.URL() + "/1": {
+			why: "ERR unknown command 'select'", fix: "remove the rename-command of SELECT from its redis.conf",
+		},
+		"redis://app:secret@" + unauthorized.Addr(): {
+			why: "ERR unknown command 'auth'", fix: "remove the rename-command of AUTH from its redis.conf",
+		},
+		"rediss://" + plain.Addr():     {why: "TLS", fix: "write redis:// instead of rediss://"},
+		"redis://" + secure.TLSAddr():  {fix: "write rediss:// instead of redis://"},
+		"rediss://" + secure.TLSAddr(): {why: "certificate", fix: "--tls-ca"},
+		"redis://" + other:             {why: "not a Redis server", fix: "correct host and port"},
+		"redis://127.0.0.1:1":          {why: "connection refused", fix: "start it"},
+		"redis://no-such-host.invalid": {why: "no such host", fix: "correct the host"},
 		user(t, plain, "other", rights) + "/1": {
 			why: "run the 'select' command", commands: "ACL SETUSER other +select",
 		},

@@ -112,10 +112,16 @@ var fixes = []struct{ part, fix string }{
 // forbidden matches the name of a command in an error reply that says that the user may not run it.
 var forbidden = regexp.MustCompile(`NOPERM .* '([a-z|]+)' command`)
 
+// unknownName matches the name of a command in an error reply that says that the server does not know it.
+var unknownName = regexp.MustCompile("nknown command ['`]?([A-Za-z]+)")
+
 // fixFor returns what to do about an error; "" if the text is not known.
 func (m *master) fixFor(text string) string {
 	if command := forbidden.FindStringSubmatch(text); command != nil {
 		return m.grant(nil, "+"+command[1])
+	}
+	if command := unknownName.FindStringSubmatch(text); command != nil {
+		return renamed([]refusal{{question: command[1]}})
 	}
 	for _, f := range fixes {
 		if strings.Contains(text, f.part) {

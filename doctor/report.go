@@ -37,7 +37,7 @@ func (r rule) groups(e *exam) (all [][]hit) {
 		i := -1
 		if len(h.nodes) == 1 {
 			i = slices.IndexFunc(all, func(g []hit) bool {
-				return len(g[0].nodes) == 1 && g[0].fix == h.fix && g[0].severity == h.severity && g[0].noFile == h.noFile
+				return len(g[0].nodes) == 1 && g[0].fix == h.fix && g[0].severity == h.severity && g[0].limits == h.limits
 			})
 		}
 		if i < 0 {
@@ -64,15 +64,37 @@ func (r rule) finding(hits []hit) Finding {
 		observed = fmt.Sprintf("%s: %s", hits[0].nodes[0], observed)
 	}
 	f.Why = fitted(strings.TrimSuffix(observed, "."), ". "+r.why)
-	fix := cmp.Or(hits[0].fix, r.fix)
-	if hits[0].noFile {
-		fix = strings.ReplaceAll(fix, "`CONFIG REWRITE`", "set it in the flags of the server, too")
-	}
+	fix := hits[0].limits.adapt(cmp.Or(hits[0].fix, r.fix))
 	for _, c := range command.FindAllStringSubmatch(fix, -1) {
 		f.Commands = append(f.Commands, c[1])
 	}
 	f.Fix = fitted(command.ReplaceAllString(fix, "$1"), "")
 	return f
+}
+
+// configCommand and aclCommand match those commands in the text of a fix.
+var configCommand, aclCommand = regexp.MustCompile("`(CONFIG [^`]*)`"), regexp.MustCompile("`(ACL [^`]*)`")
+
+// adapt returns the fix without the commands that the server does not know.
+func (l limits) adapt(fix string) string {
+	file := "in redis.conf: "
+	if l.noFile {
+		file = "in its flags, or the settings of the service: "
+	}
+	if l.noACL {
+		fix = aclCommand.ReplaceAllString(fix, "$1")
+		fix = strings.ReplaceAll(fix, "ACL SETUSER ", file+"user ")
+	}
+	switch {
+	case l.noConfig:
+		fix = configCommand.ReplaceAllString(fix, "$1")
+		fix = strings.Replace(fix, "CONFIG SET ", file, 1)
+		fix = strings.NewReplacer("CONFIG SET ", "", "CONFIG REWRITE", "restart it",
+			"afterwards CONFIG RESETSTAT", "a restart resets the count").Replace(fix)
+	case l.noFile:
+		fix = strings.ReplaceAll(fix, "`CONFIG REWRITE`", "set it in the flags of the server, too")
+	}
+	return fix
 }
 
 const (

@@ -203,3 +203,34 @@ func TestAServerWithoutAConfigurationFile(t *testing.T) {
 	assert.Equal(t, []string{"CONFIG SET maxmemory-policy noeviction"}, found[1].Commands)
 	assert.Contains(t, found[1].Fix, "; set it in the flags of the server, too")
 }
+
+// The fixes of a server that does not know CONFIG or ACL have no commands of these.
+func TestAServerWithoutConfigAndACL(t *testing.T) {
+	t.Parallel()
+	idle := sound + "maxmemory:100\nmaxmemory_policy:allkeys-lru\nevicted_keys:1\ncmdstat_keys:calls=1,usec=1\n" +
+		"errorstat_NOPERM:count=1\nconfig_file:"
+	for file, where := range map[string]string{
+		"/etc/redis.conf": "in redis.conf: ", "": "in its flags, or the settings of the service: ",
+	} {
+		report := judge(0, doctor.Seen{
+			Name: "a", Info: idle + file, Unknown: []string{"CONFIG GET maxmemory", "ACL WHOAMI"},
+		})
+		fixes := map[doctor.ID]string{}
+		for _, f := range report.Findings {
+			fits(t, f)
+			assert.Empty(t, f.Commands, f.Title)
+			fixes[f.ID] = f.Fix
+		}
+		const policy = "maxmemory-policy noeviction; restart it"
+		assert.Equal(t, where+policy, fixes[doctor.EvictsLocks])
+		assert.Equal(t, where+policy+"; a restart resets the count", fixes[doctor.EvictedKeys])
+		assert.Equal(t, "use SCAN; forbid it: "+where+"user USER -keys; a restart resets the count", fixes[doctor.UsesKeys])
+		assert.Contains(t, fixes[doctor.RefusedCommands], "; a restart resets the count")
+	}
+}
+
+func TestANilOption(t *testing.T) {
+	t.Parallel()
+	_, err := doctor.Examine(t.Context(), nil, nil)
+	require.EqualError(t, err, "doctor: a nil Option")
+}

@@ -220,7 +220,12 @@ func (m *master) grant(refused []refusal, right string) string {
 		}
 	}
 	save := "ACL SAVE, or CONFIG REWRITE without an aclfile"
-	if file, known := m.config["aclfile"]; known {
+	switch file, known := m.config["aclfile"]; {
+	case m.lacks("ACL"):
+		save = "restart it"
+	case m.lacks("CONFIG"):
+		save = "ACL SAVE, or without an aclfile the same in redis.conf"
+	case known:
 		save = ifSo(file == "", "`CONFIG REWRITE`") + ifSo(file != "", "`ACL SAVE`")
 	}
 	command := fmt.Sprintf("ACL SETUSER %s %s", m.userName(), strings.Join(rights, " "))
@@ -234,6 +239,13 @@ func (m *master) grant(refused []refusal, right string) string {
 func renamed(refused []refusal) string {
 	return fmt.Sprintf("remove the rename-command of %s from its redis.conf and restart it, or use a server that has it",
 		strings.ToUpper(strings.Join(questions(refused), ", ")))
+}
+
+// lacks reports whether the server is known not to know a command.
+func (m *master) lacks(command string) bool {
+	return command == "ACL" && m.trial.noACL || slices.ContainsFunc(m.refused, func(r refusal) bool {
+		return strings.HasPrefix(r.question, command+" ") && reasonFor(r.err) == unknownCommand
+	})
 }
 
 // noChannel reports whether the user is known to have no right to any channel that begins with "redlock:".

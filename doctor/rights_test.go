@@ -152,6 +152,46 @@ func TestRightsAndTheirFixes(t *testing.T) {
 	})
 }
 
+// The commands of the fix are those that the server knows. It knows its users from its flags.
+func TestFixesWithoutACommand(t *testing.T) {
+	t.Parallel()
+	type testCase struct {
+		args       string // of the server
+		title, fix string
+	}
+	testmain.Each(t, map[string]testCase{
+		"no CONFIG": {
+			"--maxmemory-policy allkeys-lru --rename-command CONFIG gone", "would evict locks",
+			"in its flags, or the settings of the service: maxmemory-policy noeviction; restart it",
+		},
+		"no ACL": {
+			"--rename-command ACL gone --user app on >secret ~* &* +@all -type", "a right is missing",
+			"in its flags, or the settings of the service: user app +type; then restart it",
+		},
+		"no ACL, no key": {
+			"--rename-command ACL gone --user app on >secret ~redlock:* &* +@all", "the right to names is unknown",
+			"otherwise in its flags, or the settings of the service: user app ~*; then restart it",
+		},
+		"a right, and no CONFIG": {
+			"--rename-command CONFIG gone --user app on >secret ~* &* +@all -type", "a right is missing",
+			"ACL SETUSER app +type; then ACL SAVE, or without an aclfile the same in redis.conf",
+		},
+	}, func(t *testing.T, c testCase) {
+		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
+		url := server.URL()
+		if strings.Contains(c.args, "--user app") {
+			url = strings.Replace(url, "redis://", "redis://app:secret@", 1)
+		}
+		found := one(t, examine(t, []string{url}), c.title)
+		assert.Contains(t, found.Fix, c.fix)
+		var commands []string
+		if strings.HasPrefix(c.fix, "ACL") {
+			commands = []string{"ACL SETUSER app +type"}
+		}
+		assert.ElementsMatch(t, commands, found.Commands)
+	})
+}
+
 // No right helps against a proxy that does not know a command.
 func TestAProxyWithoutSubscriptions(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,13 @@ type hit struct {
 	observed string   // what was observed, without a period
 	fix      string
 	severity Severity // 0: that of the rule
-	noFile   bool     // the master has no configuration file: CONFIG REWRITE would fail
+	limits   limits   // of the master
+}
+
+// limits say which commands of a fix cannot be typed.
+type limits struct {
+	noFile          bool // there is no configuration file: CONFIG REWRITE would fail
+	noConfig, noACL bool // the server does not know CONFIG, or ACL, as after rename-command
 }
 
 // rules returns all rules, in the order of docs/doctor.md.
@@ -50,9 +56,8 @@ func eachFix(see func(e *exam, m *master) (observed, fix string)) func(*exam) []
 			}
 			if observed, fix := see(e, m); observed != "" {
 				file, known := m.info["config_file"]
-				hits = append(hits, hit{
-					nodes: []string{m.name}, observed: observed, fix: fix, noFile: known && file == "",
-				})
+				l := limits{known && file == "", m.lacks("CONFIG"), m.lacks("ACL")}
+				hits = append(hits, hit{nodes: []string{m.name}, observed: observed, fix: fix, limits: l})
 			}
 		}
 		return hits

@@ -26,6 +26,7 @@ type trial struct {
 	messages []refusal // refused PUBLISH, SUBSCRIBE
 	channels *[]string // the patterns of channels that the user may use; nil: unknown
 	keys     *[]string // the patterns of keys that the user may use; nil: unknown
+	noACL    bool      // the server does not know ACL
 	names    error     // why the user may not use a key that does not begin with "redlock:"
 	failure  error     // of the connection
 }
@@ -50,7 +51,7 @@ func (o *observer) runTrial(ttl time.Duration) (t trial) {
 		t.messages = append(t.messages, refusal{"subscribe", err})
 	}
 	forbidden := func(r refusal) bool { return reasonFor(r.err) == forbiddenChannel }
-	if t.names != nil || slices.ContainsFunc(t.messages, forbidden) {
+	if t.names != nil || len(t.commands) > 0 || slices.ContainsFunc(t.messages, forbidden) {
 		_, _ = o.over(func(a *asker) error { return t.askPatterns(a, o.m.user) }) // unknown without an answer
 	}
 	return t
@@ -105,6 +106,7 @@ func (t *trial) askPatterns(a *asker, user string) error {
 	if err != nil && !replyerr.Is(err) {
 		return err
 	}
+	t.noACL = err != nil && reasonFor(err) == unknownCommand
 	fields, _ := reply.([]any)
 	selectors := false
 	for i := 0; i+1 < len(fields); i += 2 {
