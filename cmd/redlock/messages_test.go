@@ -157,16 +157,17 @@ uploads: held by two (semaphore, slot 2 of 8), 0.085ms left, 2 of 4 votes, token
 uploads: the last fencing token was 77
 uploads: and 5 others
   a:1  semaphore  one 9.0s left, two 0.085ms left
-  a:2  semaphore  one 9.0s left, two 0.085ms left, 3 no end  last fence 78
+  a:2  semaphore  one 9.0s left, two 0.085ms left, 3 no end (token `+three.Token+`)  last fence 78
   a:3  semaphore  one 9.0s left, two 0.085ms left and 5 more
   a:4  free
 
 nested: held by me (reentrant, depth 2), 1m left, 2 of 1 votes, token me:0123456789abcdef0123456789abcdef
-  a:1  reentrant  one 9.0s left, two 0.085ms left, 3 no end and 1 more
+  a:1  reentrant  one 9.0s left (token `+one.Token+`), two 0.085ms left (token `+two.Token+`), 3 no end (token `+
+		three.Token+`) and 1 more
 
 free: free
 
 changing: free or changing hands, no token has a majority
-  a:1  mutex  one 9.0s left
+  a:1  mutex  one 9.0s left (token `+one.Token+`)
 `, out.String())
 }

@@ -57,10 +57,15 @@ func excludes(holding redlock.Holding, outer []string, f *runFlags) bool {
 	case f.slots > 0 && holding.Kind == "semaphore":
 		most = holding.Slots - 1
 	}
-	for _, h := range holding.Holders {
+	return holds(holding.Holders, outer) > most
+}
+
+// holds counts the holders whose tokens are in outer.
+func holds(holders []redlock.Holder, outer []string) (n int) {
+	for _, h := range holders {
 		if slices.Contains(outer, h.Token) {
-			most--
+			n++
 		}
 	}
-	return most < 0
+	return n
 }

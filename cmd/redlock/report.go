@@ -71,6 +71,7 @@ type voteReport struct {
 type holdReport struct {
 	Owner  string  `json:"owner"`
 	Token  string  `json:"token"`
+	Slot   int     `json:"slot,omitempty"` // of a semaphore, from 1
 	LeftMS float64 `json:"left_ms"`
 }
 
@@ -152,7 +153,7 @@ func reportLock(h redlock.Holding, err error) lockReport {
 			v.Owner, v.LeftMS = rawOwner(n.Token), leftMS(n.Left)
 		}
 		for _, who := range n.Holders {
-			v.Holders = append(v.Holders, holdReport{rawOwner(who.Token), who.Token, leftMS(who.Left)})
+			v.Holders = append(v.Holders, holdReport{rawOwner(who.Token), who.Token, who.Slot, leftMS(who.Left)})
 		}
 		r.Nodes = append(r.Nodes, v)
 	}

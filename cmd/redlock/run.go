@@ -235,6 +235,7 @@ func (r *runner) once() (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	r.signals.catchStop()
 	r.log.Info("locked", "name", lock.Name(), "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
 	h := holder{locker: r.locker, lock: lock, flags: r.flags, signals: r.signals, log: r.log}
 	err = h.run(r.path, r.flags.command)

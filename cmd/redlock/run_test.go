@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,6 +217,29 @@ func TestARunDoesNotWaitForItselfAfterAnOutage(t *testing.T) {
 	assert.Contains(t, p.stderr.String(), "is held by the redlock that started this command and waits for it")
 }
 
+// A list of masters that a shell has read from a file begins with its byte order mark.
+func TestAListOfMastersWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	list := "REDLOCK_MASTERS=\ufeff" + joined(redlocktest.Start(t, 3))
+	p := launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, list) }, "status")
+	assert.Equal(t, 0, p.wait(), p.stderr.String())
+	assert.Contains(t, p.stdout.String(), "3 of 3 may vote")
+}
+
+// A reader inside a reader waits for a writer that waits for the outer reader. It says so.
+func TestAReaderSaysThatAWriterWaitsForItsOuterReader(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	writers := filepath.Join(t.TempDir(), "writers")
+	run := binary + " run --masters " + joined(masters)
+	p := launch(t, masters, "run", "--shared", "name", "--", "sh", "-c", "(unset REDLOCK_TOKEN; exec "+run+
+		" -v name -- true) 2>"+writers+" & until grep -qs waiting "+writers+"; do sleep 0.01; done; exec "+run+
+		" --shared name -- true")
+	p.await("an exclusive waiter is ahead, and it waits for the redlock that started this command; held by", &p.stderr)
+	p.signal(syscall.SIGTERM)
+	assert.Equal(t, 128+15, p.wait())
+}
+
 func TestNamesThatBeginWithADash(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
@@ -256,6 +281,7 @@ func TestMastersFiles(t *testing.T) {
 	}
 	testmain.Each(t, map[string]testCase{
 		"a byte order mark":           {mark + up[0] + "\r\n" + up[1] + "\r\n" + up[2] + "\r\n", 0, all},
+		"joined files":                {mark + up[0] + "\n" + mark + up[1] + "," + mark + up[2] + "\n" + mark, 0, all},
 		"a mark before a comment":     {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, all},
 		"comments behind":             {up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, all},
 		"comments and blank lines":    {"# first\n\n  # second\r\n" + strings.Join(up, "\r\n") + "\r\n", 0, all},

@@ -15,8 +15,7 @@ import (
 
 // commandSignals returns the signals that are for the command: all that a Go program can catch, except those that tell
 // about this process itself: its children, its broken pipes, its use of the terminal, and the preemption of its
-// goroutines. On a terminal, SIGTSTP is for this process: see terminal. (A Go program that has caught it once cannot
-// stop itself with it any more.)
+// goroutines. SIGTSTP comes later: see catchStop.
 func commandSignals() (all []os.Signal) {
 	last := syscall.Signal(31)
 	if runtime.GOOS == "linux" {
@@ -24,10 +23,7 @@ func commandSignals() (all []os.Signal) {
 	}
 	own := []syscall.Signal{
 		unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGPIPE, unix.SIGTTIN, unix.SIGTTOU, unix.SIGURG,
-	}
-	if term := openTerminal(nil); term != nil {
-		term.close()
-		own = append(own, unix.SIGTSTP)
+		unix.SIGTSTP,
 	}
 	for s := syscall.Signal(1); s <= last; s++ {
 		if !slices.Contains(own, s) {
@@ -35,6 +31,17 @@ func commandSignals() (all []os.Signal) {
 		}
 	}
 	return all
+}
+
+// catchStop catches SIGTSTP, too, for the command. Before, while redlock waits for the lock, it stops this process; on
+// a terminal it always does: see terminal. (A Go program that has caught it once cannot stop itself with it any more: a
+// later wait of redlock lead takes no notice of it.)
+func (s *caught) catchStop() {
+	if term := openTerminal(nil); term != nil {
+		term.close()
+		return
+	}
+	signal.Notify(s.c, unix.SIGTSTP)
 }
 
 // endsWait reports whether a signal ends the wait for a lock: whether its default effect ends a process.

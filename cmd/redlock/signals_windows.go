@@ -9,6 +9,8 @@ import (
 // commandSignals returns the signals that are for the command.
 func commandSignals() []os.Signal { return endSignals }
 
+func (*caught) catchStop() {}
+
 // endsWait reports whether a signal ends the wait for a lock.
 func endsWait(os.Signal) bool { return true }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
@@ -263,11 +264,38 @@ func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 		fails(t, 75, `"a hash" is held by an unknown holder (hash), without an end;`)
 }
 
+// What a minority of the masters keeps without an end can be released by what status shows.
+func TestStatusShowsTheTokenOfAMinority(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	const token = "it's a $token"
+	for _, m := range masters[:2] {
+		c := client(t, m)
+		require.NoError(t, c.Set(t.Context(), "left", token, 0).Err())
+		require.NoError(t, c.Close())
+	}
+	const word = `'it'\''s a $token'`
+	got := redlock(t, masters, "status", "left")
+	assert.Contains(t, row(t, got.stdout, addr(masters[0])), ` "it's a $token" no end (token `+word+")")
+	p := launchWith(t, masters, func(c *exec.Cmd) {
+		c.Path, c.Args = "/bin/sh", []string{"sh", "-c", binary + " release left " + word}
+	})
+	assert.Equal(t, 70, p.wait(), "a majority does not have it")
+	assert.True(t, free(t, masters, "left"))
+}
+
 func TestSlotsLimitHowManyRun(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	hold(t, masters, "encoder", "--slots", "2")
 	hold(t, masters, "encoder", "--slots", "2")
+	for _, m := range masters {
+		c := client(t, m)
+		require.Eventually(t, func() bool { return c.ZCard(t.Context(), "encoder").Val() == 2 }, patience, time.Millisecond)
+		require.NoError(t, c.Close())
+	}
+	assert.Regexp(t, `"nodes":\[({"node":"[^{]*"holders":\[({[^{}]*"slot":[12],[^{}]*},?){2}\]},?){3}\]`,
+		strings.Join(strings.Fields(redlock(t, masters, "status", "--json", "encoder").stdout), ""))
 	seen(t, masters, "encoder", `\(semaphore, slot [12] of 2\).*\n.*\(semaphore, slot [12] of 2\)`)
 	redlock(t, masters, "run", "--try", "--slots", "2", "encoder", "--", "true").fails(t, 75)
 	redlock(t, masters, "run", "--slots", "3", "encoder", "--", "true").

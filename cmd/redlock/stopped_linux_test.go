@@ -169,6 +169,24 @@ func TestASupervisorThatIsStoppedAtTheStartIsResumed(t *testing.T) {
 	assert.Equal(t, 7, l.wait())
 }
 
+// SIGTSTP stops a redlock that waits, with or without a terminal.
+func TestARunThatWaitsCanBeStopped(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	_, end := hold(t, masters, "name")
+	p := launchWith(t, masters, ownGroup, "run", "name", "--", "echo", "my turn") // the kernel stops no orphaned group
+	p.await("redlock: waiting", &p.stderr)
+	p.signal(syscall.SIGTSTP)
+	require.Eventually(t, func() bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		return strings.Contains(string(stat), ") T ")
+	}, patience, time.Millisecond)
+	end()
+	p.signal(syscall.SIGCONT)
+	assert.Equal(t, 0, p.wait())
+	assert.Equal(t, "my turn\n", p.stdout.String())
+}
+
 // A command that is stopped keeps its lock, and is resumed by the signal that redlock forwards.
 func TestAStoppedCommandKeepsItsLock(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -67,7 +68,7 @@ func (r lockReport) print(to io.Writer) {
 	for _, h := range r.Holders {
 		token := ""
 		if h.Token != "" {
-			token = ", token " + quote(h.Token)
+			token = ", token " + shellWord(h.Token)
 		}
 		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes%s\n",
 			quote(r.Name), owner(h.Token), r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes), token)
@@ -86,9 +87,9 @@ func (r lockReport) print(to io.Writer) {
 		case n.Kind == "":
 			fmt.Fprintf(t, "  %s\tfree\n", n.Node)
 		case n.Fence == 0:
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, inline(n.Kind), n.holders())
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, inline(n.Kind), r.holdersOn(n))
 		default:
-			fmt.Fprintf(t, "  %s\t%s\t%s\tlast fence %d\n", n.Node, inline(n.Kind), n.holders(), n.Fence)
+			fmt.Fprintf(t, "  %s\t%s\t%s\tlast fence %d\n", n.Node, inline(n.Kind), r.holdersOn(n), n.Fence)
 		}
 	}
 	_ = t.Flush()
@@ -109,10 +110,16 @@ func (r lockReport) properties(h holderReport) string {
 // maxShownHolders is how many holders fit into a master's row. The lines above the rows and the JSON have more of them.
 const maxShownHolders = 3
 
-func (n voteReport) holders() string {
+// holdersOn returns the holders on a master. The lines above have the tokens of those with a majority.
+func (r lockReport) holdersOn(n voteReport) string {
 	var all []string
 	for _, h := range n.Holders {
-		all = append(all, owner(h.Token)+" "+remaining(h.LeftMS))
+		text := owner(h.Token) + " " + remaining(h.LeftMS)
+		above := func(one holderReport) bool { return one.Token == h.Token }
+		if h.Token != "" && !slices.ContainsFunc(r.Holders, above) {
+			text += " (token " + shellWord(h.Token) + ")"
+		}
+		all = append(all, text)
 	}
 	if more := len(all) + n.Others - maxShownHolders; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:min(len(all), maxShownHolders)], ", "), more)

@@ -91,8 +91,8 @@ func readText(file string) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
-// split returns the URLs of a list with commas, or with white space as in a file of them. A comma within a password is
-// written %2C.
+// split returns the URLs of a list with commas, or with white space as in a file of them. Byte order marks separate
+// URLs, too, as where files were joined. A comma within a password is written %2C.
 func split(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '\ufeff' || unicode.IsSpace(r) })
 }

@@ -34,7 +34,9 @@ func showWait(locker *redlock.Locker, name string, shared bool, why *refusals) (
 	fd := int(os.Stderr.Fd())
 	ctx, cancel := context.WithCancel(context.Background())
 	var showing sync.WaitGroup
-	w := watcher{locker: locker, name: name, shared: shared, why: why, since: time.Now()}
+	w := watcher{
+		locker: locker, name: name, shared: shared, outer: outerTokens()[name], why: why, since: time.Now(),
+	}
 	showing.Go(func() {
 		if !term.IsTerminal(fd) {
 			if text, ok := w.lineAfter(ctx, reportAfter); ok {
@@ -69,6 +71,7 @@ type watcher struct {
 
 	name   string
 	shared bool
+	outer  []string // the tokens of the locks on this name under which this process runs
 	since  time.Time
 
 	token       string    // the holder that the line names
@@ -150,7 +153,11 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 		return head + "free, or between two holders"
 	}
 	if w.shared && holding.Kind == "reader" { // the waiter would share the lock with them
-		head += "an exclusive waiter is ahead; "
+		head += "an exclusive waiter is ahead"
+		if holds(holding.Holders, w.outer) > 0 { // they may wait for each other without end, unless one gives up
+			head += ", and it waits for the redlock that started this command"
+		}
+		head += "; "
 	}
 	return head + "held by " + w.describeHolder(now, holding) + ", " + describeEnd(holding.Holders)
 }

@@ -59,6 +59,21 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
+// shellWord returns s as a word that a shell takes as it is. Bytes that are no text need bash, zsh or ksh.
+func shellWord(s string) string {
+	switch {
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		text := strconv.Quote(s)
+		return "$'" + strings.ReplaceAll(text[1:len(text)-1], "'", `\'`) + "'"
+	case strings.ContainsAny(s, "$`\\\"!"):
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	case s == "" || strings.ContainsAny(s, " '|&;<>()*?[]{}#~^"):
+		return `"` + s + `"`
+	default:
+		return s
+	}
+}
+
 // shortDuration returns d with about two digits that matter: 0.085ms, 0.4ms, 12ms, 1.5s, 12s, 3m5s, 26h, 12d3h.
 func shortDuration(d time.Duration) string {
 	const day = 24 * time.Hour

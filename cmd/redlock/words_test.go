@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -134,6 +135,36 @@ func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
 		sight{1, readers(by("a:1", 8)), nil, "an exclusive waiter is ahead; held by a:1, 8.0s left unless it is extended"},
 		sight{2, writer, nil, "held by w:1, 8.0s left unless it is extended"},
 	)
+	shows(t, watcher{shared: true, outer: []string{"a:1"}}, // it runs under that reader
+		sight{
+			1, readers(by("a:1", 8)), nil, "an exclusive waiter is ahead, and it waits for the redlock that started this " +
+				"command; held by a:1, 8.0s left unless it is extended",
+		},
+		sight{2, readers(by("b:1", 8)), nil, "an exclusive waiter is ahead; held by b:1, 8.0s left unless it is extended"},
+	)
+}
+
+// A shell reads the word of a token as that token.
+func TestTokensAreWordsOfAShell(t *testing.T) {
+	t.Parallel()
+	words := map[string]string{
+		"web-3:8812:c7e712f4b461a02e99cf9ca0c613db0c": "web-3:8812:c7e712f4b461a02e99cf9ca0c613db0c",
+		"grün:a+b/c=@%,": "grün:a+b/c=@%,", "": `""`, "a b": `"a b"`, "it's;a&b": `"it's;a&b"`, "*": `"*"`,
+		"a$b": "'a$b'", "`a`": "'`a`'", `a\b`: `'a\b'`, `a"b`: `'a"b'`, "a'$b!": `'a'\''$b!'`,
+		"\x1b[2J'": `$'\x1b[2J\''`, "a\xff\\\"": `$'a\xff\\\"'`,
+	}
+	for token, word := range words {
+		assert.Equal(t, word, shellWord(token))
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	for token, word := range words {
+		got, err := exec.Command(bash, "-c", "printf %s "+word).Output()
+		require.NoError(t, err)
+		assert.Equal(t, token, string(got), word)
+	}
 }
 
 func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
