@@ -36,7 +36,7 @@ type call struct {
 
 	attempts      int32 // so far
 	try           bool
-	ended         bool // it is counted as ended
+	reported      bool // report was called
 	deniedByFirst bool // the first master denied the last attempt, so that no other was asked
 }
 
@@ -48,7 +48,8 @@ type attemptResult struct {
 	final  bool                // the call must return err instead of trying again
 }
 
-// startCall makes a call and counts it. It calls no hook. The caller does, after it has deferred the end of the call.
+// startCall makes a call and counts it. It calls no hook: the caller first defers the end of the call, because a hook
+// may panic.
 func (l *Locker) startCall(ctx context.Context, cfg *config, t kind.Target, try bool) *call {
 	c := &call{
 		locker: l, ctx: ctx, cfg: cfg, target: t, try: try, id: l.activity.start(t.Kind), began: cfg.clock.Now(),
@@ -140,7 +141,7 @@ func (c *call) sleep(d time.Duration) error {
 	case <-elapsed:
 	case <-c.waiter.Woken():
 	case <-c.ctx.Done():
-		return c.gaveUp()
+		return c.gaveUpError()
 	case <-c.locker.ending:
 		return ErrClosed
 	}
@@ -169,8 +170,9 @@ func (c *call) attempt(slot int, oneFirst bool) attemptResult {
 	if oneFirst {
 		firstNode = l.quorum.FirstNode(c.target.Names[0])
 	}
-	claim, asked := c.claim(kind.NewToken(c.owner()), slot), c.cfg.clock.Now()
 	c.attempts++
+	claim := c.claim(kind.NewToken(c.owner()), slot)
+	asked := c.cfg.clock.Now()
 	lease, err := l.quorum.Acquire(c.ctx, claim.Ops(), &c.cfg.terms, firstNode, &c.failures)
 	now := c.cfg.clock.Now()
 	c.noteAttempt(now.Sub(asked), err)
@@ -193,14 +195,14 @@ func (c *call) attemptFailed(err error) (o attemptResult) {
 		err = c.heldBy(o.denied)
 	}
 	ctxErr := c.ctx.Err()
-	if ctxErr == nil || !errors.Is(err, ctxErr) { // the masters may have answered just before ctx ended
+	if ctxErr == nil || !errors.Is(err, ctxErr) { // an answer of the masters, not the end of ctx
 		c.reason = err
 	}
 	switch {
 	case c.locker.isEnding():
 		o.err, o.final = ErrClosed, true
 	case ctxErr != nil:
-		o.err, o.final = c.gaveUp(), true
+		o.err, o.final = c.gaveUpError(), true
 	default:
 		o.err, o.final = err, errors.As(err, new(*quorum.PermanentError))
 	}
@@ -281,7 +283,7 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	from.transition(change{event: eventHandOver})
 	c.deliver(lock, c.cfg.clock.Now())
 	from.setSuccessor(lock)
-	// An extension that ended before setSuccessor reported the loss to from, which ignored it because it had ended.
+	// Before setSuccessor, an extension could report a loss only to from, which is no longer held and ignored it.
 	if lock.lease.Gone() {
 		lock.endAsGone()
 	}
@@ -310,8 +312,8 @@ func (c *call) leave(lock *Lock) {
 	c.waiter.Leave()
 }
 
-// gaveUp returns the error of a caller whose context ended while it waited.
-func (c *call) gaveUp() error {
+// gaveUpError returns the error of a caller whose context ended while it waited.
+func (c *call) gaveUpError() error {
 	waited := max(time.Millisecond, c.cfg.clock.Now().Sub(c.began).Round(time.Millisecond))
 	if c.reason == nil { // no attempt of this call has ended, but others in its queue may have
 		c.reason = c.waiter.Reason()

@@ -156,7 +156,8 @@ func (releasedError) Unwrap() error { return ErrReleased }
 type NodeError = quorum.NodeError
 
 // NodeErrors returns the [NodeError] of each master that failed, in the order of the masters, or nil if err contains
-// none. Every [ErrNoQuorum] contains one for each master that had failed when the operation ended. If err joins
+// none. Every [ErrNoQuorum] contains one for each master that had failed when the operation ended; one whose votes came
+// too late contains none. If err joins
 // the errors of several operations, NodeErrors returns those of one operation after the other. It looks through
 // everything that err wraps, for example by [fmt.Errorf] or [errors.Join]. It returns an error that err contains twice
 // only once, but two failures of one master are two errors.

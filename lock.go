@@ -30,7 +30,7 @@ type Lock struct {
 	phase      phase
 	successor  *Lock         // to which the lease was handed over
 	err        error         // nil while held
-	endedUntil time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
+	endedUntil time.Duration // what Until returns after the end, counted from locker.opened; 0 while held
 	rare       *rareState    // nil until something of it is needed
 }
 
@@ -83,7 +83,7 @@ func (l *Lock) Until() time.Time {
 	if ended == 0 {
 		return clock.Outside(l.cfg.clock, l.lease.Until())
 	}
-	now := l.cfg.clock.Now() // not opened, whose reading of the wall clock is old
+	now := l.cfg.clock.Now() // the result is opened plus ended, with a current reading of the wall clock
 	return clock.Outside(l.cfg.clock, now.Add(ended-now.Sub(l.locker.opened)))
 }
 
@@ -192,9 +192,9 @@ func (l *Lock) extensionFailure() error {
 // Unlock also returns ErrLost if a majority of the masters answers that it no longer has the token.
 //
 // Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock has ended nevertheless, and its release
-// is repeated in the background until the masters confirm it; but what a master without a vote has done for a minimum
-// hold, such as one that has restarted, does not count and is not repeated. A second Unlock returns [ErrReleased].
-// After the Locker was closed, every Unlock returns [ErrClosed].
+// is repeated in the background until the masters confirm it. With a minimum hold, the answer of a master without a
+// vote, such as one that has restarted, does not count, and the request to it is not repeated. A second Unlock returns
+// [ErrReleased]. After the Locker was closed, every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
 	t := l.cfg.trace
 	if t == nil || t.Unlocked == nil {
@@ -219,7 +219,7 @@ func (l *Lock) unlock() error {
 		return l.handOverOrRelease()
 	case phaseLingering, phaseCleared, phaseClosed:
 		return l.endError()
-	default:
+	default: // phaseUnlocked, phaseHandedOver, phaseReleased
 		return fmt.Errorf("%w: Unlock was called before", ErrReleased)
 	}
 }

@@ -19,13 +19,13 @@ const outageAfter = 1500 * time.Millisecond
 // outageForgotten is how long after retryBy an outage is over if no waiting call has tried again.
 const outageForgotten = time.Minute
 
-// outage says once, for all calls of a Locker, that no majority of the masters answers.
+// outage is a time in which no majority of the masters answers. The journal reports it once, for all calls of a Locker.
 type outage struct {
-	present atomic.Bool // an outage goes on; it began when an attempt of a waiting call found no majority
+	ongoing atomic.Bool // it began when an attempt of a waiting call found no majority
 
 	mu      sync.Mutex
 	reason  error       // of that attempt
-	retryBy time.Time   // when the last call tries again, at the latest
+	retryBy time.Time   // by when every call that found no majority has tried again
 	timer   clock.Timer // says it; nil: not set
 	said    bool
 }
@@ -69,11 +69,12 @@ func (l *Locker) noteOutage(took, retryMax time.Duration, err error) {
 	defer o.mu.Unlock()
 	now := l.cfg.clock.Now()
 	began := now.Add(-took)
-	fresh := !o.present.Swap(true) || began.Sub(o.retryBy) > outageForgotten // it begins another outage
+	fresh := !o.ongoing.Swap(true) || began.Sub(o.retryBy) > outageForgotten // it begins another outage
 	if by := now.Add(retryMax); fresh || by.After(o.retryBy) {
 		o.retryBy = by
 	}
-	if o.reason = err; fresh {
+	o.reason = err
+	if fresh {
 		o.timer = l.cfg.clock.AfterFunc(max(0, outageAfter-took), l.sayOutage)
 	}
 }
@@ -81,12 +82,12 @@ func (l *Locker) noteOutage(took, retryMax time.Duration, err error) {
 // endOutage records that a majority answered an attempt or a probe.
 func (l *Locker) endOutage() {
 	o := &l.outage
-	if !o.present.Load() {
+	if !o.ongoing.Load() {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.present.Store(false)
+	o.ongoing.Store(false)
 	o.timer.Stop()
 	if o.said {
 		l.journal.Log(slog.LevelInfo, "redlock: a majority of the masters answers again")
@@ -101,9 +102,9 @@ func (l *Locker) sayOutage() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case !o.present.Load() || l.isEnding():
+	case !o.ongoing.Load() || l.isEnding():
 	case waiting == 0:
-		o.present.Store(o.said) // an outage that was not written is over; one that was lasts until a majority answers
+		o.ongoing.Store(o.said) // an outage that was not reported is over; one that was lasts until a majority answers
 	default:
 		const message = "redlock: waiting, since no majority of the masters answers"
 		if leftOut, ok := l.journal.MayRepeat(message); ok && l.cfg.outageLogger() != nil {

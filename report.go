@@ -8,7 +8,7 @@ import (
 
 // endWithoutLock ends a call whose caller gets no lock. If err is nil, a hook panicked.
 func (c *call) endWithoutLock(err error) {
-	if !c.ended {
+	if !c.reported {
 		c.report(c.outcomeOf(err), c.cfg.clock.Now(), AcquireEndEvent{Err: err})
 	}
 }
@@ -37,7 +37,7 @@ func (c *call) traceStart() {
 
 // report counts and traces the end of the call.
 func (c *call) report(o Outcome, now time.Time, e AcquireEndEvent) {
-	c.ended = true
+	c.reported = true
 	took := now.Sub(c.began)
 	c.locker.activity.end(c.target.Kind, o, took)
 	if t := c.cfg.trace; t != nil && t.AcquireEnd != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left;
-// with fencing, once a majority also agrees on a token. Unless first is NoFirst, it asks the node with that index
-// first, and the others only if that node does not deny. So contenders that ask the same node first do not split the
-// vote. All attempts of one caller share failures. The lease keeps terms, which must not change.
+// Acquire asks every node for the lock. It returns the lease once a majority has granted it and, with fencing, agrees
+// on a token. Some validity must be left then. Unless first is NoFirst, it asks the node with that index first, and the
+// others only if that node does not deny. So contenders that ask the same node first do not split the vote. The
+// attempts of one caller must pass the same failures. The lease keeps terms, which must not change.
 //
 // After a failure, the releases for every node that may have the keys have been submitted when Acquire returns. The
 // error is a *DeniedError, a *PermanentError if retrying cannot succeed, ErrNoQuorum wrapped with a *NodeError for each
@@ -28,8 +28,8 @@ func (q *Quorum) Acquire(
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout, h)
 	r.decider.first = int32(first)
-	// The hint needs r.Asked, so the Op is set here.
-	r.Op, l.begun = ops.Acquire(terms, q.hint(r.Asked, terms)), q.since(r.Asked)
+	r.Op = ops.Acquire(terms, q.hint(r.Asked, terms)) // it contains the hint, which is r.Asked
+	l.begun = q.since(r.Asked)
 	kept := false
 	defer func() {
 		if !kept { // also if the OnVote callback panics
@@ -90,7 +90,7 @@ func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 func (l *Lease) conclude(ctx context.Context, r *round, failures *PermanentFailures) error {
 	r.mu.Lock()
 	t, byFirst := &r.decider.tally, r.decider.deniedByFirst()
-	s, held, denial := t.state(), t.held(), t.denial()
+	s, held, denial := t.state(), t.heldByOther(), t.denial()
 	r.mu.Unlock()
 	switch {
 	case s == won:

@@ -146,7 +146,7 @@ func TestGrantsAfterTheValidityFailTheAcquire(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
-			assert.ErrorContains(t, o.err, "the validity was used up")
+			assert.ErrorContains(t, o.err, "the validity is used up")
 			for _, f := range fakes {
 				assert.Len(t, f.asked("release"), 1)
 			}

@@ -23,7 +23,7 @@ var (
 	// ErrSameServer is the error of a node that is the same server as another node. The server has one vote.
 	ErrSameServer = errors.New("this is the same server as another of the masters: give every master its own address")
 	// ErrTooLate is the reason of an ErrNoQuorum although a majority granted.
-	ErrTooLate = errors.New("the votes arrived when the validity was used up")
+	ErrTooLate = errors.New("the votes arrived too late")
 )
 
 // NodeError is one master's failure to answer one operation.

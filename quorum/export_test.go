@@ -29,7 +29,7 @@ func (t *Tally) VoteOf(index int) wire.Vote { return t.votes[index] }
 func (t *Tally) Decided() bool      { return t.conclusive() }
 func (t *Tally) FenceDecided() bool { return t.fenceConclusive() }
 func (t *Tally) Denial() wire.Vote  { return t.denial() }
-func (t *Tally) Held() bool         { return t.held() }
+func (t *Tally) Held() bool         { return t.heldByOther() }
 func (t *Tally) Answered() bool     { return t.answered() }
 func (t *Tally) Gone() bool         { return t.gone() }
 func (t *Tally) Clear() bool        { return t.majorityAgrees() }

@@ -2,7 +2,7 @@ package quorum
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/redlock-go/redlock/internal/wire"
 )
@@ -18,8 +18,9 @@ import (
 // tokens rests on the hint if masters have restarted without their counters; docs/fencing.md has the bound.
 const maxFenceDelay = 3
 
-var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
-	"more than three node timeouts after the acquire began")
+var errOldHint = fmt.Errorf(
+	"%w for a fencing token: more than three node timeouts after the acquire began", ErrTooLate,
+)
 
 // settleFence decides the fencing token of a lease that a majority has granted. If a majority returned the same number,
 // that is the token. Otherwise the token is the largest number returned, and is written back to the other nodes. A node
@@ -38,10 +39,9 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		var s state
 		var maxSeen int64
 		r.withTally(func(t *tally) { s, maxSeen = t.state(), t.maxSeen() })
-		switch {
-		case s == won:
+		if s == won {
 			known.settled = true
-		case !known.next(acquire, l.ops.Overlaps(), maxSeen):
+		} else if !known.next(acquire, l.ops.Overlaps(), maxSeen) {
 			return noQuorum(r.errors())
 		}
 		if err := l.checkValidity(); err != nil {
@@ -57,13 +57,12 @@ type knownGrants struct {
 	fence   int64       // the fencing token to agree on
 	settled bool        // a majority has it
 	count   int         // how many grants there are
-	agree   []wire.Vote // by node, the grants that carry fence; the zero Vote: the node must be asked
+	agree   []wire.Vote // by node, its grant if that carries fence; otherwise the zero Vote
 	skip    []bool      // by node, whether it must not be asked for the write-back
 }
 
-// readGrants reads the grants. If leases overlap, a node whose counter is larger than the token grants the write-back,
-// too. That is safe only if the node granted the lease with at most the token, so only nodes whose grant has arrived
-// are asked.
+// readGrants reads the grants. If leases overlap, a node with a larger counter grants the write-back, too. That is
+// right only if its grant had at most the token, so a node whose grant has not arrived is not asked.
 func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 	acquire.withTally(func(t *tally) {
 		if known.fence, known.settled = t.majorityFence(); known.settled {
@@ -93,7 +92,7 @@ func (known *knownGrants) next(acquire *round, overlaps bool, maxSeen int64) boo
 		*known = readGrants(acquire, true)
 		return known.settled || known.count > before
 	}
-	if maxSeen <= known.fence {
+	if maxSeen <= known.fence { // no counter is too large: nodes failed, or lack the key
 		return false
 	}
 	known.fence = maxSeen

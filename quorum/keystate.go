@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/wire"
+	"github.com/redlock-go/redlock/node"
 )
 
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
@@ -90,4 +91,84 @@ func (s *keyState) dropped() {
 	if s.keys == unsent {
 		s.keys = absent
 	}
+}
+
+// keysOn returns whether a node has the keys of the lease.
+func (l *Lease) keysOn(index int) presence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.states[index].current()
+}
+
+// beginCall prepares a call that sets the keys of the lease on a node. change updates the node's keyState.
+func (l *Lease) beginCall(index int, c *wire.Call, change func(*keyState)) {
+	s := &l.states[index]
+	c.Written = &s.written
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(s)
+}
+
+// recordVote records a vote with change, and returns the vote that counts. asked is when the node was asked. A vote
+// that restored the keys of a reserved node extends the reservation here. A grant does so in reserve, after the tally
+// has looked for duplicates.
+func (l *Lease) recordVote(
+	index int, v wire.Vote, asked time.Time, change func(*keyState, wire.Vote),
+) wire.Vote {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.states[index]
+	v = l.countReserved(s, v)
+	change(s, v)
+	if v.Healed && l.reserved(s) {
+		l.extendReservation(s, asked)
+	}
+	if v.Unsent && l.released.Load() {
+		s.dropped()
+	}
+	return v
+}
+
+// countReserved makes the vote of a restarted server count if the node is reserved for the lease. A guarded vote of a
+// server that does not identify itself stays guarded, since it may be the same server as another. It must be called
+// with l.mu held.
+func (l *Lease) countReserved(s *keyState, v wire.Vote) wire.Vote {
+	_, restarted := v.Err.(*node.RestartError) //nolint:errorlint // it is not wrapped
+	if v.Guarded && restarted && l.reserved(s) {
+		v.Verdict, v.Guarded, v.Err = wire.Granted, false, nil
+	}
+	return v
+}
+
+// reserve reserves a node for the lease after a vote that counted and granted. If the vote shows that two nodes are one
+// server, reserve ends the reservations of both: once an operator corrects an address, a server that never had the keys
+// answers there.
+func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) {
+	granted := t.votes[index].Verdict == wire.Granted
+	if !granted && len(duplicates) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if granted {
+		l.extendReservation(&l.states[index], c.Asked)
+	}
+	for _, pair := range duplicates {
+		for _, i := range pair {
+			l.states[i].reservedUntil = 0
+			if l.states[i].keys == present {
+				l.states[i].keys = guarded
+			}
+		}
+	}
+}
+
+// extendReservation reserves a node until a validity after asked. It must be called with l.mu held.
+func (l *Lease) extendReservation(s *keyState, asked time.Time) {
+	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+l.terms.validity())
+}
+
+// reserved reports whether a node is reserved for the lease. It must be called with l.mu held.
+func (l *Lease) reserved(s *keyState) bool {
+	return l.q.since(l.q.cfg.Clock.Now()) < s.reservedUntil
 }

@@ -14,7 +14,7 @@ type Ops interface {
 	// fencing tokens always differ.
 	Overlaps() bool
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token. It is at least asked, in
-	// microseconds since 1970. asked is when the stopwatch of the acquire started, on the wall clock; without fencing it
+	// microseconds since 1970. asked is the start of the acquire, on the wall clock; without fencing it
 	// has no meaning.
 	Acquire(t *Terms, asked time.Time) *wire.Op
 	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
@@ -24,7 +24,7 @@ type Ops interface {
 	// restores it and reports this with a healed vote.
 	Extend(t *Terms, fence int64) *wire.Op
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
-	// announce is false for a silent release, and for that of a failed acquire that kept nobody out.
+	// announce is false for a silent release, and after a failed acquire that kept no other client out.
 	Release(announce bool) *wire.Op
 	// Keep replaces the token by one that no lease has, and that expires after rest, and publishes a release message, as
 	// Release does. If the node has the other token already, Keep does nothing.

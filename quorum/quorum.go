@@ -54,7 +54,8 @@ type Config struct {
 	// OnVote, if set, is called with every vote on a call that was submitted to a node.
 	OnVote func(node string, op *wire.Op, v wire.Vote)
 	// OnHealth, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
-	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).
+	// when it begins or ceases to refuse releases (err is a *node.RefusalError), and when it refuses or ends subscriptions
+	// (err is a *node.SubscriptionError).
 	OnHealth func(node string, err error)
 	// OnDuplicate, if set, is called with two nodes that are one server, once for each such pair.
 	OnDuplicate func(node, other string)

@@ -25,10 +25,11 @@ type round struct {
 type handler interface {
 	// prepare completes the call to a node, but not its Request. If it returns a vote, the node is not asked.
 	prepare(index int, c *wire.Call) *wire.Vote
-	// voted records a node's vote on a call, and returns the vote that counts. It may come after the decision.
+	// voted records a node's vote on a call, and returns the vote that counts. It is called for every vote, also after
+	// the decision.
 	voted(index int, c *wire.Call, v wire.Vote) wire.Vote
-	// counted acts on a vote that was counted. The round's mutex is held. duplicates are the pairs of nodes that the vote
-	// has shown to be one server.
+	// counted acts on a vote once the tally has it, also after the decision. The round's mutex is held. duplicates are the
+	// pairs of nodes that the vote has shown to be one server.
 	counted(t *tally, index int, c *wire.Call, duplicates [][2]int)
 	// decides reports whether the votes decide the round. The votes of all nodes always do.
 	decides(t *tally) bool
@@ -36,7 +37,7 @@ type handler interface {
 	finish(r *round)
 }
 
-// byMajority is a handler of a round that a majority decides by granting or denying. Other handlers embed it.
+// byMajority has the defaults of a handler: a majority that grants or denies decides.
 type byMajority struct{}
 
 func (byMajority) prepare(int, *wire.Call) *wire.Vote               { return nil }
@@ -65,34 +66,6 @@ func (a awaited) wait(ctx context.Context, q *Quorum) error {
 	case <-q.cfg.Closing:
 		return ErrClosing
 	}
-}
-
-// allocateRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
-func allocateRound(nodes, need int) *round {
-	switch {
-	case nodes <= 5:
-		m := new(struct {
-			round
-			calls [5]wire.Call
-			votes [5]wire.Vote
-		})
-		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
-	case nodes <= 9:
-		m := new(struct {
-			round
-			calls [9]wire.Call
-			votes [9]wire.Vote
-		})
-		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
-	default:
-		return new(round).init(make([]wire.Call, nodes), make([]wire.Vote, nodes), need)
-	}
-}
-
-// init sets the memory of a round, and returns the round.
-func (r *round) init(calls []wire.Call, votes []wire.Vote, need int) *round {
-	r.calls, r.decider.tally = calls, tally{votes: votes, need: need}
-	return r
 }
 
 // ask starts a round that asks all nodes at once. It sets Asked and Deadline of the round.
@@ -127,16 +100,17 @@ func (r *round) start() {
 	r.submitFrom(0, &r.Request)
 }
 
-// submitRest asks all nodes but the first one, which may still use the request that it got.
+// submitRest asks all nodes but the first one, with new times. It copies the request, because the first node may still
+// use the old one.
 func (r *round) submitRest() {
 	later := r.Request
 	r.stamp(&later, r.Deadline.Sub(r.Asked))
 	r.submitFrom(0, &later)
 }
 
-// submitFrom asks the node at index and all later nodes, except the first one. It asks the later ones even if
-// submitting to one panics: a node that refuses a call votes at once, and the OnVote callback may panic. It calls
-// itself only after a panic: a call per node would grow the stack for each round.
+// submitFrom asks the node at index and all later nodes, except the first one. If a submit panics, the deferred call
+// asks the nodes after it: a node that refuses a call votes at once, and the OnVote callback may panic. One recursive
+// call for each node would be simpler, but would grow the stack in each round.
 func (r *round) submitFrom(index int, req *wire.Request) {
 	defer func() {
 		if index < len(r.calls) {
@@ -167,7 +141,7 @@ func (r *round) submit(index int, req *wire.Request) {
 // Vote records and counts a vote. A node calls it once for its call, or submit does with the vote of handler.prepare.
 func (r *round) Vote(index int, v wire.Vote) {
 	v = r.handler.voted(index, &r.calls[index], v)
-	fromPrepare := v.Unsent && v.Err == nil // a node gives each Unsent vote an Err
+	fromPrepare := v.Unsent && v.Err == nil // OnVote gets the nodes' votes only; a node's Unsent vote has an Err
 	if r.q.cfg.OnVote != nil && !fromPrepare {
 		defer r.count(index, &v) // also if the callback panics
 		r.q.cfg.OnVote(r.q.nodes[index].Name(), r.Op, v)
@@ -176,13 +150,13 @@ func (r *round) Vote(index int, v wire.Vote) {
 	r.count(index, &v)
 }
 
-// count counts a vote and acts on the result. The handler acts on it with the mutex held, so that no grant reserves
-// a node after a later vote has ended the reservation.
+// count counts a vote and acts on the result. handler.counted runs under the mutex, so that Lease.reserve sees grants
+// and duplicates in the order in which they were counted.
 func (r *round) count(index int, v *wire.Vote) {
 	r.mu.Lock()
-	known := len(r.decider.tally.duplicates)
+	before := len(r.decider.tally.duplicates)
 	decided, askRest := r.decider.add(index, v, r.handler.decides)
-	duplicates := r.decider.tally.duplicates[known:] // those that this vote has shown
+	duplicates := r.decider.tally.duplicates[before:] // those that this vote has shown
 	r.handler.counted(&r.decider.tally, index, &r.calls[index], duplicates)
 	r.mu.Unlock()
 
@@ -219,3 +193,31 @@ func (r *round) errors() error {
 
 // skipped returns the vote for a node to which nothing is sent.
 func skipped() *wire.Vote { return &wire.Vote{Verdict: wire.Failed, Unsent: true} }
+
+// allocateRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
+func allocateRound(nodes, need int) *round {
+	switch {
+	case nodes <= 5:
+		m := new(struct {
+			round
+			calls [5]wire.Call
+			votes [5]wire.Vote
+		})
+		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
+	case nodes <= 9:
+		m := new(struct {
+			round
+			calls [9]wire.Call
+			votes [9]wire.Vote
+		})
+		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
+	default:
+		return new(round).init(make([]wire.Call, nodes), make([]wire.Vote, nodes), need)
+	}
+}
+
+// init sets the memory of a round, and returns the round.
+func (r *round) init(calls []wire.Call, votes []wire.Vote, need int) *round {
+	r.calls, r.decider.tally = calls, tally{votes: votes, need: need}
+	return r
+}

@@ -221,6 +221,7 @@ func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
 			require.ErrorIs(t, got.err, tt.want)
 			if tt.want != nil {
 				assert.ErrorContains(t, got.err, "too late for a fencing token")
+				assert.ErrorIs(t, got.err, quorum.ErrTooLate, "a call does not take it for an outage")
 				for _, f := range fakes {
 					assert.Len(t, f.asked("release"), 1)
 				}

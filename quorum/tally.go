@@ -129,8 +129,8 @@ func (t *tally) hasVoted(index int) bool {
 // complete reports whether every node has voted.
 func (t *tally) complete() bool { return t.granted+t.denied+t.unanswered == len(t.votes) }
 
-// held reports whether a majority has answered and a node denied.
-func (t *tally) held() bool { return t.denied > 0 && t.answered() }
+// heldByOther reports whether a majority has answered and a node denied.
+func (t *tally) heldByOther() bool { return t.denied > 0 && t.answered() }
 
 // answered reports whether a majority has answered.
 func (t *tally) answered() bool { return t.granted+t.denied >= t.need }

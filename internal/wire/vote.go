@@ -53,7 +53,7 @@ type Vote struct {
 	// Guarded reports that the master granted, and that the grant does not count: its server was not trusted when the
 	// request was sent (see [link.Server.Trusted]), is no master, or is one of several. The verdict is Unknown.
 	Guarded bool
-	// Number is the number that the operation's script returned with a grant; 0 if it returns none.
+	// Number is the number that the operation's script returned with a grant, or with the denial of a raise; otherwise 0.
 	Number int64
 	// Wait is how long the current holder's key lives on if the verdict is Denied; 0 if the operation does not return
 	// it.
