@@ -102,7 +102,10 @@ var fixes = []struct{ part, fix string }{
 	{"unknown authority", "--tls-ca with the file of the authority that signed the certificate of the server"},
 	{"remote error: tls", "--tls-cert and --tls-key with a certificate that the server trusts; its log says more"},
 	{"certificate", "--tls-ca with the CA of the server, --tls-server-name; --tls-cert and --tls-key if it asks for them"},
-	{"ended the connection without", "if it asks for TLS, write rediss:// instead of redis://; otherwise see its log"},
+	{
+		"ended the connection without",
+		"if it asks for TLS, write rediss:// instead of redis://; otherwise see its log, and its maxclients",
+	},
 	{"reset by peer", "if it asks for TLS, write rediss:// instead of redis://; otherwise see its log"},
 	{"connection refused", "start it, or correct host and port in the URL"},
 	{"no such host", "correct the host in the URL"},

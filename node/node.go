@@ -64,7 +64,10 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 // goroutine of its own, as when it loads the slots of a Cluster or listens to a Sentinel. For the servers of a Cluster,
 // Wrap adds a hook to the client.
 //
-// A failover client has no address. The name of its node is "sentinel" without [node.WithName].
+// The options of the client must not have a Username without a Password: go-redis logs in as the default user then.
+//
+// A failover client has no address. The name of its node is "sentinel" without [node.WithName], or "cluster" if it is
+// a Cluster's client.
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -78,6 +81,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 			"set CredentialsProviderContext in the options of the client")
 	}
 	var label string
+	var ignored bool // go-redis does not log in as the user
 	switch c := client.(type) {
 	case nil:
 		return nil, errNoClient
@@ -85,17 +89,27 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		if c == nil {
 			return nil, errNoClient
 		}
-		if label = c.Options().Addr; label == failoverAddr {
+		o := c.Options()
+		if label = o.Addr; label == failoverAddr {
 			label = "sentinel"
 		}
+		ignored = o.Username != "" && o.Password == "" && o.CredentialsProvider == nil &&
+			o.CredentialsProviderContext == nil && o.StreamingCredentialsProvider == nil
 	case *redis.ClusterClient:
 		if c == nil {
 			return nil, errNoClient
 		}
-		label = strings.Join(c.Options().Addrs, "+")
+		o := c.Options()
+		label = cmp.Or(strings.Join(o.Addrs, "+"), "cluster")
+		ignored = o.Username != "" && o.Password == "" && o.CredentialsProvider == nil &&
+			o.CredentialsProviderContext == nil && o.StreamingCredentialsProvider == nil
 	default:
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
 			"give it a *redis.Client or a *redis.ClusterClient", client)
+	}
+	if ignored {
+		return nil, fmt.Errorf("redlock: master %s: the options of the client have a Username without a Password: "+
+			"go-redis would log in as the default user", cmp.Or(s.name, label))
 	}
 	return &Node{target.Target{Name: cmp.Or(s.name, label), Clock: s.clock, Server: client}}, nil
 }

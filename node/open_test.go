@@ -244,6 +244,28 @@ func TestWrapTakesAClientAsItIs(t *testing.T) {
 			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}}),
 			name:   "10.0.0.1:1+10.0.0.2:1",
 		},
+		"a failover client of a cluster": {
+			client: redis.NewFailoverClusterClient(&redis.FailoverOptions{
+				MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"},
+			}),
+			name: "cluster",
+		},
+		"a user without a password": {
+			client: redis.NewClient(&redis.Options{Addr: addr, Username: "bob"}), err: "Username without a Password",
+		},
+		"a cluster's user without a password": {
+			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, Username: "bob"}),
+			err:    "Username without a Password",
+		},
+		"a user with a password": {
+			client: redis.NewClient(&redis.Options{Addr: addr, Username: "bob", Password: "hunter2"}), name: addr,
+		},
+		"a user with a credentials provider": {
+			client: redis.NewClient(&redis.Options{
+				Addr: addr, Username: "bob", CredentialsProviderContext: noCredentials,
+			}),
+			name: addr,
+		},
 		"a ring": {
 			client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), err: "*redis.Ring",
 		},

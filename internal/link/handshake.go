@@ -226,15 +226,20 @@ func (s *session) greeting() (reply any, size int, err error) {
 
 // silence returns why a connection has ended without a reply. A write may have failed before.
 func (s *session) silence(err error) error {
-	var op *net.OpError
 	if replyerr.RejectsCertificate(err) || errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	if failed := s.writeErr.Load(); failed != nil {
 		err = *failed
 	}
+	return noAnswer(err)
+}
+
+// noAnswer returns errNoAnswer if err is that of an ended connection, and otherwise err.
+func noAnswer(err error) error {
+	var op *net.OpError
 	switch {
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errNoAnswer
 	case errors.As(err, &op) && !op.Timeout():
 		return fmt.Errorf("%w (%w)", errNoAnswer, op.Err)
@@ -245,7 +250,7 @@ func (s *session) silence(err error) error {
 
 // errNoAnswer is the error of a server that ended a new connection without a word.
 var errNoAnswer = errors.New("the server ended the connection without an answer: " +
-	"see its log, and check the scheme (rediss:// for TLS)")
+	"see its log, check the scheme (rediss:// for TLS), and its maxclients")
 
 // ended reports whether err is that of a connection that the other side ended, and not that of a malformed reply.
 func ended(err error) bool {

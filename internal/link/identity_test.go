@@ -100,9 +100,12 @@ func TestAServerWithoutIdentity(t *testing.T) {
 		"unknown": func(s *simnet.Master) {
 			s.Reply("ERR unknown command 'INFO', with args beginning with: 'server'", "INFO")
 		},
-		"no run_id":  func(s *simnet.Master) { s.Info("run_id", "") },
-		"no uptime":  func(s *simnet.Master) { s.Info("uptime_in_seconds", "") },
-		"odd uptime": func(s *simnet.Master) { s.Info("uptime_in_seconds", "long") },
+		"unsupported": func(s *simnet.Master) { s.Reply("ERR unsupported command", "INFO") },
+		"unavailable": func(s *simnet.Master) { s.Reply("ERR Command is not available: 'INFO'", "INFO") },
+		"not allowed": func(s *simnet.Master) { s.Reply("ERR command not allowed on this server", "INFO") },
+		"no run_id":   func(s *simnet.Master) { s.Info("run_id", "") },
+		"no uptime":   func(s *simnet.Master) { s.Info("uptime_in_seconds", "") },
+		"odd uptime":  func(s *simnet.Master) { s.Info("uptime_in_seconds", "long") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
@@ -111,6 +114,28 @@ func TestAServerWithoutIdentity(t *testing.T) {
 				require.ErrorAs(t, err, new(*node.IdentityError))
 				assert.Contains(t, err.Error(), "WithoutRestartGuard")
 				assert.True(t, node.Permanent(err))
+			})
+		})
+	}
+}
+
+// A proxy that does not reach its server for the moment refuses nothing for good.
+func TestAProxyThatDoesNotReachItsServer(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{
+		"ERR Connection refused",
+		"ERR server connection close",
+		"ERR handle response, backend conn reset",
+		"ERR operation not permitted",
+	} {
+		t.Run(reply, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
+				s.Reply(reply, "INFO")
+				err := refused(t, m)
+				require.ErrorContains(t, err, reply)
+				assert.False(t, node.Permanent(err))
+				s.Recover()
+				assert.NoError(t, seen(t, m).Trusted(guarded, time.Now()))
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,7 +172,9 @@ func Uptime(fields map[string]string) (time.Duration, error) {
 	}
 }
 
-// refusesInfo reports whether err is a reply that refuses INFO, rather than every command for the moment.
+// refusesInfo reports whether err is a reply that refuses INFO, rather than the connection, or every command for the
+// moment. Proxies have words of their own, such as "ERR Command is not available: 'INFO'".
 func refusesInfo(err error) bool {
-	return replyerr.HasPrefix(err, "NOPERM", "ERR unknown", "ERR section")
+	return replyerr.HasPrefix(err, "NOPERM", "ERR unknown", "ERR section") ||
+		replyerr.HasPrefix(err, "ERR") && strings.Contains(strings.ToLower(err.Error()), "command")
 }

@@ -166,7 +166,8 @@ func TestWhatArrivesOverASubscription(t *testing.T) {
 		"an answer to SUBSCRIBE":      {[]any{"subscribe", "a", int64(1)}, "a", "", true, nil},
 		"an answer to UNSUBSCRIBE":    {[]any{"unsubscribe", "a", int64(0)}, "", "", true, nil},
 		"an answer without a channel": {[]any{"unsubscribe", nil, int64(0)}, "", "", true, nil},
-		"a refusal":                   {resp.Error("NOPERM"), "", "", false, resp.Error("NOPERM")},
+		"a refusal":                   {resp.Error("NOPERM"), "", "", true, resp.Error("NOPERM")},
+		"a large message":             {resp.Oversized{}, "", "", false, nil},
 		"text":                        {"message", "", "", false, errNoEvent},
 		"a message without a text":    {[]any{"message", "a", nil}, "", "", false, errNoEvent},
 		"a message without a channel": {[]any{"message", nil, "x"}, "", "", false, errNoEvent},
@@ -182,6 +183,27 @@ func TestWhatArrivesOverASubscription(t *testing.T) {
 		assert.Equal(t, c.channel, channel, name)
 		assert.Equal(t, c.text, text, name)
 		assert.Equal(t, c.answer, answer, name)
+	}
+}
+
+// An error reply belongs to the oldest command without a reply.
+func TestWhichChannelOfASubscriptionIsRefused(t *testing.T) {
+	t.Parallel()
+	var o owed
+	for _, channel := range []string{"a", "b", "", "c"} {
+		o.add(channel)
+	}
+	for _, c := range []struct {
+		refusal error
+		channel string
+		err     error
+	}{
+		{nil, "", nil}, {errBroken, "b", errBroken}, {errBroken, "", nil}, {errBroken, "c", errBroken},
+		{nil, "", ErrUnasked}, {errBroken, "", errBroken},
+	} {
+		channel, err := o.settle(c.refusal)
+		assert.Equal(t, c.channel, channel)
+		assert.Equal(t, c.err, err)
 	}
 }
 

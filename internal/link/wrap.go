@@ -98,6 +98,9 @@ type wrapped struct {
 // open returns a Link over the client if the server answers.
 func (w *wrappedClient) open(ctx context.Context) (Link, error) {
 	identity, err := w.greet(ctx)
+	if HungUp(err) {
+		err = noAnswer(err)
+	}
 	if err != nil {
 		return nil, connectError(ctx, err)
 	}

@@ -120,6 +120,18 @@ func TestARefusedHandshakeIsNoReply(t *testing.T) {
 	})
 }
 
+// go-redis hides what a server answered to its first command, such as that it has too many clients.
+func TestAServerThatHangsUpOnAWrappedClient(t *testing.T) {
+	t.Parallel()
+	c := redis.NewClient(&redis.Options{Addr: said(t, ""), MaxRetries: -1})
+	t.Cleanup(func() { _ = c.Close() })
+	err := refused(t, wrapped(t, c))
+	require.ErrorContains(t, err, "without an answer")
+	require.ErrorContains(t, err, "maxclients")
+	assert.NotContains(t, err.Error(), "EOF")
+	assert.True(t, link.HungUp(err))
+}
+
 func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
 	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
 		m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")

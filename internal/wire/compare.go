@@ -15,9 +15,6 @@ import (
 // askServer is the question for the run id that goes ahead of a batch.
 var askServer = Command("server", func(any) Vote { return grant() }, "info", "server")
 
-// isQuestion reports whether the operation is a question of the node itself that goes ahead of a batch.
-func (o *Op) isQuestion() bool { return o == askRole || o == askServer }
-
 // learnServer reads the reply to askServer, which precedes the replies to the batch. A proxy may keep the connection
 // while it replaces the server.
 func (s *settlement) learnServer(c *Call, r link.Reply) {

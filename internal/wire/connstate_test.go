@@ -112,7 +112,7 @@ func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
 		"it carried an answer just now": {func(*core) {}, []link.Reply{{Value: int64(1)}}, false},
 		"only a PING was sent over it": {func(p *core) {
 			p.state.calls.written = nil
-			p.state.calls.ping(at(9))
+			p.state.calls.ask(ping, 0, at(9))
 		}, nil, false},
 		"its end was reported by a call": {func(*core) {}, []link.Reply{{Result: link.InDoubt, Err: errBroken}}, true},
 	} {

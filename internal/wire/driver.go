@@ -85,7 +85,7 @@ func (co *core) nextTask(now time.Time) (t task, fx effects) {
 		co.checkDrained(&fx) // close may have begun since the driver was started
 		return task{do: doConnect, patience: s.calls.patience()}, fx
 	case !verified:
-		s.calls.ping(now)
+		s.calls.ask(ping, 0, now)
 		co.beginWrite(now)
 		return task{do: doVerify, link: l}, fx
 	}

@@ -229,10 +229,10 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	return failed
 }
 
-// inFlight returns how many calls were written, without the questions of the node itself.
+// inFlight returns how many calls were written, without those of the node itself, which have no voter.
 func (f *inflight) inFlight() (n int) {
 	for _, c := range f.written {
-		if !c.Op.isQuestion() {
+		if c.Voter != nil {
 			n++
 		}
 	}
@@ -245,11 +245,6 @@ func (f *inflight) ask(o *Op, n int, now time.Time) (batch []*Call) {
 	question := &Call{Request: &Request{Op: o, Asked: now}, voted: true, sent: true}
 	f.written = slices.Insert(f.written, first, question)
 	return f.written[first:]
-}
-
-// ping records that a PING is being written.
-func (f *inflight) ping(now time.Time) {
-	f.written = append(f.written, &Call{Request: &Request{Op: ping, Asked: now}, voted: true, sent: true})
 }
 
 // pinging reports whether a PING is being written or waits for its reply.

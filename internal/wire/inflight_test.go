@@ -224,7 +224,7 @@ func TestInflightPings(t *testing.T) {
 	t.Parallel()
 	var f inflight
 	assert.False(t, f.pinging())
-	f.ping(at(9))
+	f.ask(ping, 0, at(9))
 	assert.True(t, f.pinging())
 	f.dropSettled(1)
 	assert.False(t, f.pinging())

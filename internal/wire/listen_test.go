@@ -253,3 +253,55 @@ func TestAListenerThatIsRefused(t *testing.T) {
 		r.eventually(2*time.Minute, "the subscription begins", func() bool { return l.notified.Load() == 1 })
 	})
 }
+
+// A master refuses one channel, and all UNSUBSCRIBE. The other waiters do not notice.
+func TestARefusedChannelLeavesTheOthers(t *testing.T) {
+	const noPerm = "NOPERM this user has no permissions to access one of the channels"
+	inWorlds(t, func(t *testing.T, r *rig) {
+		kept := r.subscribe("kept")
+		r.m.Reply(noPerm, "SUBSCRIBE", "UNSUBSCRIBE")
+		refused, other := r.listen(channel), r.listen("other")
+		time.Sleep(10 * time.Minute)
+		other.stop()
+		time.Sleep(10 * time.Minute)
+		assert.Less(t, r.m.Count("SUBSCRIBE"), 160)
+		require.Len(t, r.reported, 1)
+		require.ErrorAs(t, r.reported[0], new(*node.SubscriptionError))
+		assert.EqualValues(t, 1, kept.notified.Load(), "it was not subscribed again")
+		r.publish("kept")
+		time.Sleep(10 * time.Millisecond)
+		assert.EqualValues(t, 2, kept.notified.Load())
+		r.m.Recover()
+		r.eventually(2*time.Minute, "the subscription begins", func() bool { return refused.notified.Load() == 1 })
+		r.publish(channel)
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 2, refused.notified.Load())
+		assert.EqualValues(t, 2, kept.notified.Load())
+		assert.Zero(t, other.notified.Load())
+	})
+}
+
+// Of two channels that are subscribed at once, one is refused.
+func TestOneOfTwoChannelsIsRefused(t *testing.T) {
+	inWorlds(t, func(t *testing.T, r *rig) {
+		r.m.ReplyTimes(1, "NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
+		all := []*listener{r.listen("a"), r.listen("b")}
+		notified := func() int64 { return all[0].notified.Load() + all[1].notified.Load() }
+		r.eventually(50*time.Millisecond, "one subscription begins", func() bool { return notified() == 1 })
+		r.eventually(time.Second, "the other one begins", func() bool { return notified() == 2 })
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 2, notified())
+		assert.Equal(t, 3, r.m.Count("SUBSCRIBE"))
+	})
+}
+
+// Any client that may publish on one channel can send a message that is too large to keep.
+func TestALargeMessageDoesNotEndASubscription(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		l := r.subscribe(channel)
+		r.m.Redis().Publish(channel, strings.Repeat("x", 2<<20))
+		r.publish(channel)
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 2, l.notified.Load(), "it was not subscribed again")
+	})
+}

@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 )
 
 const (
-	// A listener replaces a connection that failed after resubscribeMin, then at doubling intervals up to
-	// resubscribeMax, each shortened by up to a half at random. Waiters poll meanwhile.
+	// A listener replaces a connection that failed, and asks again for refused channels, after resubscribeMin, then at
+	// doubling intervals up to resubscribeMax, each shortened by up to a half at random. Waiters poll meanwhile.
 	resubscribeMin = 200 * time.Millisecond
 	resubscribeMax = time.Minute
 	// subscribedFor is how long a subscription must have lasted for the next failure to be a first one.
@@ -64,7 +66,7 @@ func (ls *listener) listen(channel string, notify func(message string)) (stop fu
 	}
 	key := &notify
 	ls.wanted[channel][key] = struct{}{}
-	ls.signalChange()
+	signal(ls.changed)
 	if !ls.running {
 		ls.running = true
 		ls.spawn(ls.run)
@@ -79,14 +81,7 @@ func (ls *listener) remove(channel string, key *func(string)) {
 	if len(ls.wanted[channel]) == 0 {
 		delete(ls.wanted, channel)
 	}
-	ls.signalChange()
-}
-
-func (ls *listener) signalChange() {
-	select {
-	case ls.changed <- struct{}{}:
-	default:
-	}
+	signal(ls.changed)
 }
 
 // close makes the listener accept no more subscriptions. The node's context ends its goroutines.
@@ -103,15 +98,14 @@ func (ls *listener) run() error {
 		if ls.endIfIdle() {
 			return nil
 		}
-		if err == nil {
-			continue // a subscription was added after the last one had been removed
+		if err != nil { // nil: a subscription was added after the last one had been removed
+			ls.reportFailure(err)
+			ls.pause()
 		}
-		ls.reportFailure(err)
-		ls.pause()
 	}
 }
 
-// ended records the end of a subscription.
+// ended records the end of a connection.
 func (ls *listener) ended(began time.Time) {
 	if ls.clock.Now().Sub(began) >= subscribedFor {
 		ls.failures, ls.backoff, ls.reported = 0, 0, ""
@@ -130,7 +124,7 @@ func (ls *listener) reportFailure(err error) {
 	switch {
 	case replyerr.Is(err):
 		reason = reasonOf(err)
-	case errors.As(err, &unreachable), ls.failures < endedOften:
+	case errors.As(err, &unreachable), ls.failures < endedOften, ls.reported != "": // a server may refuse and then hang up
 		return
 	}
 	if reason != ls.reported {
@@ -146,22 +140,26 @@ func (e *connectFailure) Unwrap() error { return e.error }
 
 // pause waits before the next attempt, or until the master answers again.
 func (ls *listener) pause() {
-	ls.backoff = min(max(2*ls.backoff, resubscribeMin), resubscribeMax)
-	over := make(chan struct{})
-	timer := ls.clock.AfterFunc(shortened(ls.backoff), func() { close(over) })
-	defer timer.Stop()
 	select {
-	case <-over:
+	case <-ls.backOff():
 	case <-ls.retry:
 	case <-ls.ctx.Done():
 		ls.close()
 	}
 }
 
-// retryNow ends a pause, because the master answers again.
-func (ls *listener) retryNow() {
+// backOff returns a channel that is closed when the next attempt is due.
+func (ls *listener) backOff() <-chan struct{} {
+	ls.backoff = min(max(2*ls.backoff, resubscribeMin), resubscribeMax)
+	due := make(chan struct{})
+	ls.clock.AfterFunc(shortened(ls.backoff), func() { close(due) })
+	return due
+}
+
+// signal puts a value into a channel that has room for one, unless there is one.
+func signal(c chan struct{}) {
 	select {
-	case ls.retry <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -170,15 +168,18 @@ func (ls *listener) retryNow() {
 func (ls *listener) endIfIdle() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if len(ls.wanted) > 0 && !ls.closed {
-		return false
-	}
-	ls.running = false
-	return true
+	ls.running = len(ls.wanted) > 0 && !ls.closed
+	return !ls.running
+}
+
+// refusal is why a channel is not subscribed, or with the channel "", why reading ended.
+type refusal struct {
+	channel string
+	err     error
 }
 
 // serve keeps one connection subscribed to the wanted channels, until there are none or the connection fails, with an
-// error.
+// error. A channel that the master refuses stays among the subscribed ones until the next attempt is due.
 func (ls *listener) serve() error {
 	select {
 	case <-ls.retry: // from before this attempt
@@ -190,8 +191,9 @@ func (ls *listener) serve() error {
 	}
 	unwatch := context.AfterFunc(ls.ctx, sub.Close)
 	defer unwatch()
-	subscribed := make(map[string]bool)
-	broken := make(chan error, 1) // gets the error with which reading ended
+	subscribed := make(map[string]bool) // false: it is refused
+	refusals := make(chan refusal, 1)
+	var again <-chan struct{} // closed when the refused channels are due again
 	for reading := false; ; {
 		add, drop, idle := ls.diff(subscribed)
 		var err error
@@ -204,7 +206,8 @@ func (ls *listener) serve() error {
 		if idle || err != nil {
 			sub.Close()
 			if reading {
-				<-broken //nolint:errcheck // the subscription was closed here
+				for (<-refusals).channel != "" { // the last one is that the subscription was closed here
+				}
 			} else if err != nil {
 				err = &connectFailure{err} // a wrapped client connects with the first channel
 			}
@@ -213,16 +216,23 @@ func (ls *listener) serve() error {
 		if !reading {
 			reading = true
 			defer ls.ended(ls.clock.Now())
-			ls.spawn(func() error {
-				broken <- ls.read(sub)
-				return nil
-			})
+			ls.spawn(func() error { return ls.read(sub, refusals) })
 		}
 		select {
 		case <-ls.changed:
-		case err := <-broken:
-			sub.Close()
-			return err
+		case <-again:
+			maps.DeleteFunc(subscribed, func(_ string, accepted bool) bool { return !accepted })
+			again = nil
+		case r := <-refusals:
+			if r.channel == "" {
+				sub.Close()
+				return r.err
+			}
+			if again == nil {
+				again = ls.backOff()
+			}
+			subscribed[r.channel] = false
+			ls.reportFailure(r.err)
 		}
 	}
 }
@@ -233,7 +243,7 @@ func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle b
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for channel := range ls.wanted {
-		if !subscribed[channel] {
+		if _, asked := subscribed[channel]; !asked {
 			subscribed[channel] = true
 			add = append(add, channel)
 		}
@@ -247,30 +257,24 @@ func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle b
 	return add, drop, len(ls.wanted) == 0
 }
 
-// read passes on messages until the connection fails or is closed, with the error that it returns.
-func (ls *listener) read(sub link.Subscription) error {
+// read passes on messages and refusals until the connection fails or is closed.
+func (ls *listener) read(sub link.Subscription, refusals chan<- refusal) error {
 	for {
 		channel, text, err := sub.Receive()
-		if err != nil {
-			return err
+		if err == nil {
+			ls.notify(channel, text)
+		} else if refusals <- (refusal{channel, err}); channel == "" {
+			return nil
 		}
-		ls.notify(channel, text)
 	}
 }
 
 // notify calls the functions of a channel, without the mutex.
 func (ls *listener) notify(channel, message string) {
-	for _, f := range ls.functions(channel) {
-		f(message)
-	}
-}
-
-func (ls *listener) functions(channel string) []func(string) {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	all := make([]func(string), 0, len(ls.wanted[channel]))
-	for f := range ls.wanted[channel] {
-		all = append(all, *f)
+	all := slices.Collect(maps.Keys(ls.wanted[channel]))
+	ls.mu.Unlock()
+	for _, f := range all {
+		(*f)(message)
 	}
-	return all
 }

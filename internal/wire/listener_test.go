@@ -67,7 +67,7 @@ func TestAListenerClosesItsSubscriptions(t *testing.T) {
 				if connecting.Load() {
 					time.Sleep(subscribedFor + time.Second) // and then it waits again, for longer
 				}
-				ls.retryNow()
+				signal(ls.retry)
 				synctest.Wait()
 				mu.Lock()
 				assert.Len(t, made, before+1, "the master answers again")

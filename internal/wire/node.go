@@ -60,7 +60,7 @@ func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 	}
 	n.pipe.spawn, n.pipe.onHealth = spawn, func(err error) {
 		if err == nil {
-			n.listener.retryNow()
+			signal(n.listener.retry) // ends its pause
 		}
 		onHealth(err)
 	}

@@ -171,7 +171,7 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		"no call waits":            func(p *core) { p.state.calls.queue = nil },
 		"a suspect master":         func(p *core) { p.state.health.fail(errBroken, at(9)) },
 		"a batch is being written": func(p *core) { p.conn.writer = p.conn.link },
-		"a PING is outstanding":    func(p *core) { p.state.calls.written = nil; p.state.calls.ping(at(9)) },
+		"a PING is outstanding":    func(p *core) { p.state.calls.written = nil; p.state.calls.ask(ping, 0, at(9)) },
 		"a successor waits":        func(p *core) { p.conn.successor = fakeLink{} }, // so the connection is closed
 		"a closed pipe":            func(p *core) { p.closing.closed = true },
 	} {
@@ -198,11 +198,18 @@ func TestTheStatsOfAPipe(t *testing.T) {
 		return s
 	}
 	assert.Equal(t, Stats{}, statsOf())
+	asked := func(c *Call) { c.Voter = voterFunc(nil) }
 	needless := anyCall(durable, voted, func(c *Call) { c.Written = new(atomic.Bool) })
-	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
+	p.state.calls = inflight{
+		written: []*Call{anyCall(durable, asked), anyCall(durable, asked)},
+		queue:   []*Call{anyCall(durable, voted), anyCall(voted), needless},
+	}
 	p.state.health.fail(errBroken, at(9))
 	p.state.rights.handshake(link.ScriptRight{Err: errBroken}, at(9))
 	p.conn.server = aServer
+	for _, own := range []*Op{ping, askRole, askServer, anyScript} {
+		p.state.calls.ask(own, 0, at(9))
+	}
 	s := statsOf()
 	assert.Equal(t, errBroken, s.Suspect)
 	require.ErrorIs(t, s.Barred, errBroken)

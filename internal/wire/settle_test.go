@@ -161,7 +161,7 @@ func TestSettlementOfABatch(t *testing.T) {
 	assert.False(t, out.answered)
 
 	var s state
-	s.calls.ping(at(9))
+	s.calls.ask(ping, 0, at(9))
 	out, _ = settled(&s, s.calls.written, errBroken)
 	assert.True(t, out.ended && out.onlyPing, "nothing but the end, behind a PING")
 	assert.False(t, out.lost, "no call was sent")

@@ -39,10 +39,7 @@ func readStatus(reply any) Vote {
 		version = fmt.Sprintf("valkey %s", fields["valkey_version"])
 	}
 	return Vote{Verdict: Granted, Data: Status{
-		Role:    fields["role"],
-		Version: version,
-		Uptime:  uptime,
-		Loading: fields["loading"] == "1",
+		Role: fields["role"], Version: version, Uptime: uptime, Loading: fields["loading"] == "1",
 	}}
 }
 

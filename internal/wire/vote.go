@@ -24,16 +24,10 @@ const (
 )
 
 func (v Verdict) String() string {
-	switch v {
-	case Granted:
-		return "granted"
-	case Denied:
-		return "denied"
-	case Failed:
-		return "failed"
-	default:
-		return "unknown"
+	if v > Granted {
+		v = Unknown
 	}
+	return [...]string{"unknown", "failed", "denied", "granted"}[v]
 }
 
 // Answered reports whether the master executed the operation and replied.
