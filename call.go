@@ -92,7 +92,7 @@ func (c *call) run() (lock *Lock, err error) {
 		case waitqueue.Ask:
 			o := c.takeTurn(oneFirst)
 			oneFirst = false
-			if o.lock != nil || o.final || c.try {
+			if o.lock != nil || o.final || c.try { // a TryLock that failed just leaves
 				return o.lock, o.err
 			}
 			c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
@@ -115,8 +115,8 @@ func (c *call) join() {
 	})
 }
 
-// await waits until the queue's instruction is not Wait, and returns it. yielded reports whether the caller had to let
-// other processes ask first.
+// await waits until the queue's instruction is not Wait, and returns it. yielded reports whether it waited for a
+// limited time. Outside of a pause, that means that other processes could ask first.
 func (c *call) await() (next waitqueue.Instruction, yielded bool, err error) {
 	for {
 		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
@@ -181,7 +181,7 @@ func (c *call) attempt(slot int, oneFirst bool) attemptResult {
 	}
 	lock := c.newLock(claim, lease)
 	c.waiter.Granted(&lock.hold, asked, now)
-	if l.isEnding() {
+	if l.isEnding() { // before deliver, which would report the lock as acquired
 		lock.close()
 		return attemptResult{err: ErrClosed, final: true}
 	}
@@ -227,8 +227,7 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
 
 // probeAndPause plans the next attempt after one that failed with err, and waits for it. After a denial it probes who
-// holds the lock. oneFirst reports whether the next attempt asks one master first; after a denial by that master alone,
-// it may ask all at once.
+// holds the lock. oneFirst reports whether the next attempt asks one master first; see contention.Plan.
 func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
 	c.reason = cmp.Or(err, c.reason)
 	plan, err := c.probeAndPlan()
@@ -290,8 +289,8 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	return lock, nil
 }
 
-// deliver reports an acquired lock and starts its keepalive. Waiter.Granted or Waiter.Inherited must
-// come before it: once the keepalive runs, the lock may end at any moment.
+// deliver reports an acquired lock and starts its keepalive. Waiter.Granted or Waiter.Inherited must come before it:
+// once the keepalive runs, the lock may end at any moment.
 func (c *call) deliver(lock *Lock, now time.Time) {
 	lock.heldSince = max(1, now.Sub(c.locker.opened))
 	c.report(OutcomeAcquired, now, AcquireEndEvent{Fence: lock.Fence()})

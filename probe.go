@@ -81,8 +81,8 @@ func (c *call) ensureIntent() {
 	}
 }
 
-// noteHolder records which lock the call waits for. For a reentrant lock, noteHolder also makes the
-// callers whose owners hold the name ask the masters.
+// noteHolder records which lock the call waits for. For a reentrant lock, noteHolder also makes the callers whose
+// owners hold the name ask the masters.
 func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 	if c.target.Kind.Nested() {
 		c.waiter.OwnersHold(found.Owners())

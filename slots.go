@@ -14,7 +14,7 @@ import (
 // than two are rare.
 const maxAttemptsPerTurn = 5
 
-// searchSlot asks the masters for a slot. If that is taken, it asks for one that they report as free, and so on.
+// searchSlot asks the masters for a slot. If the slot is taken, it asks for one that they report as free, and so on.
 func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 	slot := c.waiter.ChooseSlot(c.takeLikelySlots())
 	if slot == 0 { // other callers of this Locker hold, or ask for, all of the likely ones
@@ -29,7 +29,8 @@ func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
 			return o
 		}
 		free, anyDiffers, err := c.slotsIn(o.denied.Votes())
-		if err == nil && anyDiffers && c.try { // the denial may not count all masters; a Lock probes next
+		// The denial may not count all masters, and a TryLock has no later probe: does a majority differ?
+		if err == nil && anyDiffers && c.try {
 			_, err = c.probe(false)
 		}
 		if errors.As(err, new(*SlotsError)) {

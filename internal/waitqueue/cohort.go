@@ -37,8 +37,7 @@ type cohort struct {
 // matters to a process with many locks.
 var epoch = time.Now()
 
-// granted returns the cohort of a lock that the masters granted: this one, with the shorter round, or a new one if this
-// is the zero cohort.
+// granted returns the cohort of a lock that the masters granted: this one with the shorter round; if zero, a new one.
 func (c cohort) granted(asked, now time.Time) cohort {
 	round := now.Sub(asked)
 	if c == (cohort{}) {

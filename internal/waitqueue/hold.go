@@ -43,8 +43,8 @@ const (
 )
 
 // HandOver returns how the lock, which is neither lost nor released, goes to the next holder. It gives its lease to the
-// first waiter that is not asking the masters, if the policies allow that. After ByMessage and Silently the caller must
-// release the lock next.
+// first waiter that is not busy with the masters, if the policies allow that. After ByMessage and Silently the caller
+// must release the lock next.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	h.handle(func(q *queue) {
 		w := q.firstIdle()
@@ -108,14 +108,16 @@ func (h *Hold) Released(now time.Time, silent bool) {
 }
 
 // Published records how many subscribers received the message of the lock's release. If other processes are among them,
-// this process yields what is beyond its share until the cooldown after the release is over.
+// this process yields what is beyond its share until the cooldown after the release is over. A caller that yields
+// already does not yield longer.
 func (h *Hold) Published(subscribers int, released time.Time) {
 	h.handle(func(q *queue) {
-		if live := q.all.byKey[q.key]; live != nil { // the queue may be gone, and another one made for the lock
+		// The queue may be gone, and another one made for the lock; if that is gone as well, its cooldown is overwritten.
+		if live := q.all.byKey[q.key]; live != nil {
 			q = live
 		}
 		if q.subscription != nil {
-			subscribers-- // the queue's own one; a queue of the same name, such as the readers', counts as a process
+			subscribers-- // this process; it counts as another one if only another of its queues is subscribed
 		}
 		if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
 			q.beginCooldown(h.cohort, released)

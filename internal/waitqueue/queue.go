@@ -24,7 +24,7 @@ type queue struct {
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
 	limit int // how many may have it: at first the width; 1 after a failed attempt; raised by grow
-	holds int // how many locks are acquired and not released; above the width only of a reentrant lock
+	holds int // how many locks are acquired and not released, or given to a waiter; above the width only if reentrant
 	lost  int // how many of these were lost, and are about to be released
 
 	waits, yields, tries int32 // how many callers wait, how many yield, and how many TryLocks are among those that wait
@@ -111,14 +111,13 @@ func (q *queue) giveTurn(w *Waiter) {
 		w.cohort = q.silence.cohort.passed()
 		w.ask()
 	default:
-		q.breakSilence()
+		q.breakSilence()                 // if there is one, w cannot follow it
 		q.askOrYield(w, q.holds+q.turns) // turns includes this one
 	}
 }
 
 // askOutOfTurn makes a caller ask without a turn, beyond the width of the queue; see Request.asksOutOfTurn. It does not
-// yield while this process has the lock: its owner has it, and a further hold takes nothing from others, or the masters
-// deny the attempt.
+// yield while this process has the lock: its owner has it and takes nothing from others, or the attempt is denied.
 func (q *queue) askOutOfTurn(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()

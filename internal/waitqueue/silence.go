@@ -1,7 +1,7 @@
 package waitqueue
 
-// silence is a release that is not published yet: the next caller of the queue may ask first. HandOver begins it. A
-// failed attempt, or the end of the queue, ends it. The zero value is none.
+// silence is a release that is not published yet: the next caller of the queue may ask first. HandOver begins it.
+// giveTurn breaks it if that caller may not follow it. A grant, a failed attempt or the end of the queue ends it.
 type silence struct {
 	lock   Lock
 	cohort cohort

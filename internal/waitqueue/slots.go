@@ -59,6 +59,6 @@ func (s *slots) release(slot int) {
 	delete(s.used, slot)
 	s.recent = append(s.recent, slot)
 	if *s.home == 0 {
-		*s.home = slot
+		*s.home = slot // this process got it, so probably no other one begins with it
 	}
 }

@@ -1,7 +1,7 @@
 package waitqueue
 
 // tryError returns the error with which a TryLock fails at once: this process holds all of the lock, or a caller
-// watches after an attempt that failed. nil: the TryLock waits for its turn, or for such an error.
+// watches after an attempt that failed. nil: it waits for its turn or such an error, also if a grant came since.
 func (q *queue) tryError(w *Waiter) error {
 	switch {
 	case q.heldHere():

@@ -10,7 +10,8 @@
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. An event changes the
 // state of some waiters or a count of the [queue]; queue.advance then restores what must always be true. The policy in
 // cohort.go decides how long a process passes a lock among its own callers; yield.go limits a process to its share
-// while other processes wait. The package never asks a master itself.
+// while other processes wait. A [Hold] is an acquired lock: HandOver decides how the next caller gets it. The package
+// never asks a master itself.
 package waitqueue
 
 import (

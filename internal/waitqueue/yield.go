@@ -28,10 +28,9 @@ func (q *queue) endYielding() {
 	}
 }
 
-// inShare reports whether this number of holds is within the share of this process. The width is divided equally among
-// this process and the others that wait, rounded down: of a mutex, none has a share. They count each other by their
-// subscriptions, so a process that is not subscribed has no share. Readers do not yield: intents of exclusive waiters
-// keep them out.
+// inShare reports whether so many holds are within the share of this process. The width is divided equally among it and
+// the others that wait, rounded down: of a mutex, none has a share. They count each other by their subscriptions, so a
+// process without one has no share. Readers do not yield: intents of exclusive waiters keep them out.
 func (q *queue) inShare(holds int) bool {
 	others := q.cooldown.others
 	return others == 0 || q.width == Unbounded || (q.subscription != nil && holds <= q.width/(1+others))
