@@ -45,7 +45,7 @@ type RestartError struct {
 }
 
 func (e *RestartError) Error() string {
-	return fmt.Sprintf("restarted a moment ago and may have forgotten locks: it may vote in %v",
+	return fmt.Sprintf("restarted within the restart window and may have forgotten locks: it may vote in %v",
 		max(time.Millisecond, e.Left.Round(time.Millisecond)))
 }
 

@@ -59,7 +59,7 @@ func TestStatusSaysWhyAMasterMayNotVote(t *testing.T) {
 	for i, want := range []string{
 		` no - - - - no: .*connection refused$`,
 		` no - - - - no: .*(time|answer)`,
-		` yes [\d.]+ms master [\d.]+ [\d.]+m?s in 1?\d(\.\d)?s: .*restart`,
+		` yes [\d.]+ms master [\d.]+ [\d.]+m?s in 1?\d(\.\d)?s: restarted within the restart .* have forgotten locks$`,
 		` yes [\d.]+ms master [\d.]+ 30d yes$`,
 		` yes [\d.]+ms master [\d.]+ 30d yes$`,
 	} {

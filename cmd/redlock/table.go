@@ -37,8 +37,8 @@ func mayVoteText(n redlock.NodeStatus) string {
 	switch {
 	case n.MayVote:
 		return "yes"
-	case n.VoteIn > 0:
-		return fmt.Sprintf("in %s: %s", shortDuration(n.VoteIn), reason(n.Err))
+	case n.VoteIn > 0: // the text of the error has the time, too
+		return "in " + shortDuration(n.VoteIn) + ": restarted within the restart window and may have forgotten locks"
 	default:
 		return "no: " + reason(n.Err)
 	}

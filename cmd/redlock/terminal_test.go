@@ -222,7 +222,7 @@ func TestWatchRefreshesTheMasters(t *testing.T) {
 	s.expect(`redlock: no majority of the masters may vote`)
 	masters[0].Start()
 	masters[1].Start()
-	s.expect(`restarted a moment ago`)
+	s.expect(`restarted within the restart window`)
 	s.types("\x03")
 	assert.Equal(t, 0, s.status())
 }

@@ -44,7 +44,7 @@ var troubles = []struct {
 	{"out of memory", false, "OOM", func(w *world, i int) {
 		w.Master(i).Reply("OOM command not allowed when used memory > 'maxmemory'.", "SET")
 	}},
-	{"just restarted", false, "restarted a moment ago", func(w *world, i int) { w.Master(i).Restart() }},
+	{"just restarted", false, "restarted within the restart window", func(w *world, i int) { w.Master(i).Restart() }},
 }
 
 // passwords are URLs that carry one.
