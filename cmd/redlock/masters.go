@@ -30,8 +30,8 @@ type masters struct {
 func (m *masters) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&m.urls, "masters", nil,
-		"`URLs` of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number; other users of "+
-			"this machine see them, so put passwords into a file or the variable [$"+mastersEnv+"]")
+		"`URLs` of the masters, separated by commas: redis://, rediss:// or unix://; one, or an odd number of at least "+
+			"three; other users of this machine see them, so put passwords into a file or the variable [$"+mastersEnv+"]")
 	settingFlag(cmd, mastersFile, "`file` with the URLs of the masters, separated by commas or white space; "+
 		"a # at the beginning of a line or after white space begins a comment")
 	tlsFlags(cmd)
@@ -44,7 +44,7 @@ func (m *masters) flags(cmd *cobra.Command) {
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
 	f.DurationVar(&m.maxTTL, maxTTL, 0,
-		"the longest TTL or minimum hold of any client of these masters, for which a restarted master does not vote "+
+		"the longest TTL or minimum hold of any client of these masters; a restarted master does not vote for that long "+
 			"(default: the TTL, or the minimum hold if that is longer) [$"+variable(maxTTL)+"]")
 	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")

@@ -23,20 +23,20 @@ begins with a dash comes after a -- of its own: run -- -x -- COMMAND.
 COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and
 with --fence the fencing token in REDLOCK_FENCE: a number that is larger for
 every later holder, for storage that refuses a smaller one. REDLOCK_MASTERS is
-not passed on, because it may have passwords; see --pass-masters. From these and
-REDLOCK_OUTER, an inner redlock recognizes a lock for which it would wait
-forever.
+not passed on, because it may have passwords; see --pass-masters. From the name,
+the token and REDLOCK_OUTER, an inner redlock recognizes a lock for which it
+would wait forever.
 
 The exit status is that of COMMAND, or 128+n if signal n ended COMMAND or the
 wait for the lock. COMMAND runs in a process group of its own; every signal that
 can be caught is forwarded to the group, except SIGCHLD, SIGPIPE, SIGTTIN,
-SIGTTOU, SIGURG, the SIGTSTP of a terminal, and a SIGINT or SIGHUP that redlock
-was started to ignore, as under nohup. When the lock is lost, or redlock is
-killed, COMMAND and what it started get SIGTERM, unless a SIGTERM was forwarded
-before, and SIGKILL after --grace. After a loss another holder may have the
-lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
-with --grace 0. The lock does not cover processes that COMMAND leaves in the
-background when it ends.
+SIGTTOU, SIGURG, the SIGTSTP of a terminal, and a SIGINT or SIGHUP that was
+ignored when redlock started, as under nohup. When the lock is lost, or redlock
+is killed, COMMAND and what it started get SIGTERM, unless a SIGTERM was
+forwarded before, and SIGKILL after --grace. After a loss another holder may
+have the lock, so a COMMAND that must not overlap should stop at the SIGTERM, or
+be run with --grace 0. The lock does not cover processes that COMMAND leaves in
+the background when it ends.
 
 Exit statuses of its own: 64 wrong usage (also if the holders of the semaphore
 have another number of slots, or if an outer redlock holds NAME), 69 no majority
@@ -51,7 +51,7 @@ const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --shared catalog -- ./read.sh   # with others that use --shared
   redlock run --fence report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --slots 3 encoder -- ./encode.sh   # at most three at a time
-  redlock run --try --min-hold 9s --max-ttl 10s report -- ./job.sh   # just once
+  redlock run --try --min-hold 10s report -- ./job.sh   # just once
   redlock run --try --quiet --skip-status 0 nightly -- ./job.sh   # in cron
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 

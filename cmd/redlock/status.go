@@ -15,10 +15,10 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-const statusHelp = `status without a name shows the masters: whether each answers, how fast, what it
-is, and whether it may vote now, or why not. With names it shows who holds them,
-for how long, with which token, and what each master says. The last fencing
-token of a name may be that of an earlier holder.
+const statusHelp = `status without a name shows the masters: whether each answers, how fast, its
+role and version, and whether it may vote now, or why not. With names it shows
+who holds them, for how long, with which token, and what each master says. The
+last fencing token of a name may be that of an earlier holder.
 
 With --json, durations are in milliseconds (fields that end in _ms), and -1
 means a key without a TTL. The exit status is 69 if no majority of the masters
