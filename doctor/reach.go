@@ -42,9 +42,10 @@ var reachRules = []rule{
 	},
 	{
 		id: SomeKeysSkipped, title: "not all keys were looked at", severity: Note,
-		when: fmt.Sprintf("more than %d keys, or %d pages of `SCAN`, or than could be read in the span", maxKeys, maxPages),
-		why:  "Locks without an end, or with a long TTL, may be among the others.",
-		fix:  "nothing; a master that has only locks has fewer keys",
+		when: fmt.Sprintf("more than %d keys, or %d pages of `SCAN`, or than could be read in the ten seconds (`WithSpan`)",
+			maxKeys, maxPages),
+		why: "Locks without an end, or with a long TTL, may be among the others.",
+		fix: "nothing; a master that has only locks has fewer keys",
 		check: each(func(_ *exam, m *master) string {
 			return ifSo(m.keys.more, fmt.Sprintf("%d keys were looked at", m.keys.seen))
 		}),
