@@ -113,10 +113,10 @@ func (e *Election) unknownTerm(h redlock.Holding, r reading) error {
 	return err
 }
 
-// Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. It yields a leader that
-// differs from the last one that it yielded, and a leader again whose term was reported too small. The terms grow, with
-// two exceptions: after masters lost their counters, a leader whose clock is behind may have a smaller term than an
-// earlier leader; and a leader may follow again on a candidate whose votes came too late.
+// Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. It yields each leader
+// that differs from the last, and one again if its term was reported too small. The terms grow, with two exceptions:
+// after masters lost their counters, a leader whose clock is behind may have a smaller term than an earlier leader; and
+// the old leader may be yielded again after a candidate whose votes came too late.
 //
 // Observe asks the masters four times a second, once for all observers of one Locker and name, so it may miss a leader
 // that leads for a shorter time. While no majority answers, or no majority reports the same term, Observe continues to
