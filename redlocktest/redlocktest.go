@@ -12,8 +12,9 @@ import (
 )
 
 // A Master is one in-process Redis master. Its methods may be called from any goroutine; after [StartVirtual], from any
-// goroutine of the bubble. A method has taken effect when it returns. A call that has nothing to change does nothing.
-// After the test has ended, every method except URL does nothing.
+// goroutine of the bubble. A method has taken effect when it returns, or, for Hold, Release and Wipe of a frozen
+// master, at the thaw. A call that has nothing to change does nothing. After the test has ended, every method except
+// URL does nothing.
 type Master struct {
 	t  testing.TB
 	in *embedded.Master
@@ -51,7 +52,7 @@ func NewLocker(t testing.TB, n int, opts ...redlock.Option) *redlock.Locker {
 // Locker and then the masters. It fails t immediately if n or an option is invalid: n must be 1, or odd and at least 3.
 //
 // Unless opts have a [redlock.WithMaxTTL], a call may have a TTL or minimum hold of up to a minute, even if those of
-// opts are shorter. A master that was stopped and started again does not vote for so long.
+// opts are shorter. A master that was stopped and started again does not vote for that time.
 func StartLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []*Master) {
 	t.Helper()
 	masters := Start(t, n)
