@@ -157,10 +157,9 @@ type NodeError = quorum.NodeError
 
 // NodeErrors returns the [NodeError] of each master that failed, in the order of the masters, or nil if err contains
 // none. Every [ErrNoQuorum] contains one for each master that had failed when the operation ended; one whose votes came
-// too late contains none. If err joins
-// the errors of several operations, NodeErrors returns those of one operation after the other. It looks through
-// everything that err wraps, for example by [fmt.Errorf] or [errors.Join]. It returns an error that err contains twice
-// only once, but two failures of one master are two errors.
+// too late contains none. If err joins the errors of several operations, NodeErrors returns those of one operation
+// after the other. It looks through everything that err wraps, for example by [fmt.Errorf] or [errors.Join]. It returns
+// an error that err contains twice only once, but two failures of one master are two errors.
 func NodeErrors(err error) []*NodeError {
 	var found []*NodeError
 	var walk func(error)

@@ -22,9 +22,8 @@ import (
 //
 //   - nil if a majority of the masters answered, and no majority lacked the token.
 //   - [ErrLost] if a majority does not have the token. The other masters have deleted it.
-//   - [ErrNoQuorum] if too few masters answered within the node timeout, and a second more for a connection where there
-//     is none (see [WithNodeTimeout]). The release continues in the background, until
-//     the Locker is closed.
+//   - [ErrNoQuorum] if too few masters answered within the node timeout, and for a connection where there is none (see
+//     [WithNodeTimeout]). The release continues in the background, until the Locker is closed.
 //   - ctx's error if ctx ends first. The release then continues, too.
 //
 // A holder that still runs has lost the lock. Its [Lock] notices that like any other loss: when it next extends the

@@ -6,16 +6,15 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Ops are the operations of one lock with one token. A node may execute each of them at any time after the acquire and
-// in any order: Raise, Extend, Release and Keep check the token before they change a key. The terms are those of the
-// lease.
+// Ops are the operations of one lock with one token. A node may execute them late and in any order. Raise, Release and
+// Keep change nothing where the token is missing. Extend restores it there, so the nodes repeat a release that a late
+// extension may follow. The terms are those of the lease.
 type Ops interface {
 	// Overlaps reports whether other leases of the name may be held meanwhile, as those of a semaphore's slots. Their
 	// fencing tokens always differ.
 	Overlaps() bool
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token. It is at least asked, in
-	// microseconds since 1970. asked is the start of the acquire, on the wall clock; without fencing it
-	// has no meaning.
+	// microseconds since 1970. asked is the start of the acquire, on the wall clock; without fencing it has no meaning.
 	Acquire(t *Terms, asked time.Time) *wire.Op
 	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
 	// fencing token is exactly fence, or, if Overlaps, at least fence.

@@ -148,6 +148,23 @@ func TestAMaxHoldThatIsTooShortIsNoOutage(t *testing.T) {
 	})
 }
 
+// Nor do grants that arrive too late for a fencing token, as after a pause of the process.
+func TestAFencingTokenThatIsTooLateIsNoOutage(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var log logbook
+		late := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Op == redlock.OpAcquire {
+				time.Sleep(2 * time.Second)
+			}
+		}}
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(late), redlock.WithFencing())
+		_, err := l.Lock(within(t, 10*time.Second), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		require.ErrorContains(t, err, "too late for a fencing token")
+		assert.Empty(t, log.lines(waitsForMajority))
+	})
+}
+
 // outlasts freezes a majority. A Lock waits for it and gives up after d.
 func (w *world) outlasts(t *testing.T, l *redlock.Locker, d time.Duration) {
 	t.Helper()
