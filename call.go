@@ -90,12 +90,12 @@ func (c *call) run() (lock *Lock, err error) {
 				return nil, err
 			}
 		case waitqueue.Ask:
-			o := c.takeTurn(oneFirst)
+			result := c.takeTurn(oneFirst)
 			oneFirst = false
-			if o.lock != nil || o.final || c.try { // a TryLock that failed just leaves
-				return o.lock, o.err
+			if result.lock != nil || result.final || c.try { // a TryLock that failed just leaves
+				return result.lock, result.err
 			}
-			c.waiter.Failed(o.err, errors.Is(o.err, ErrHeld))
+			c.waiter.Failed(result.err, errors.Is(result.err, ErrHeld))
 		}
 	}
 }
@@ -148,16 +148,39 @@ func (c *call) sleep(d time.Duration) error {
 	return nil
 }
 
+// probeAndPause plans the next attempt after one that failed with err, and waits for it. After a denial it probes who
+// holds the lock. oneFirst reports whether the next attempt asks one master first; see contention.Plan.
+func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
+	c.reason = cmp.Or(err, c.reason)
+	plan, err := c.probeAndPlan()
+	if err != nil {
+		return false, err
+	}
+	return plan.First, c.pause(plan.Delay)
+}
+
+// pause waits for the delay, or until the queue has another instruction; run then gets that instruction.
+func (c *call) pause(delay time.Duration) error {
+	if t := c.cfg.trace; t != nil && t.Waiting != nil {
+		t.Waiting(c.ctx, WaitingEvent{
+			Event: c.event(), Attempts: int(c.attempts), Delay: delay, Err: c.reason,
+		})
+	}
+	c.waiter.Pause(delay)
+	_, _, err := c.await()
+	return err
+}
+
 // takeTurn asks the masters for the lock: once, or for a semaphore once for each of a few slots. With oneFirst, one
 // master is asked before the others. All contenders ask the same one, so that they do not split the vote.
-func (c *call) takeTurn(oneFirst bool) (o attemptResult) {
+func (c *call) takeTurn(oneFirst bool) (result attemptResult) {
 	if c.target.Kind.Slotted() {
-		o = c.searchSlot(oneFirst)
+		result = c.searchSlot(oneFirst)
 	} else {
-		o = c.attempt(0, oneFirst)
+		result = c.attempt(0, oneFirst)
 	}
-	c.deniedByFirst = o.denied != nil && o.denied.ByFirst
-	return o
+	c.deniedByFirst = result.denied != nil && result.denied.ByFirst
+	return result
 }
 
 // attempt asks the masters once, with a new token, for a slot of a semaphore or for a lock of another kind.
@@ -190,9 +213,9 @@ func (c *call) attempt(slot int, oneFirst bool) attemptResult {
 }
 
 // attemptFailed records why an attempt failed, and returns its result.
-func (c *call) attemptFailed(err error) (o attemptResult) {
-	if errors.As(err, &o.denied) {
-		err = c.heldBy(o.denied)
+func (c *call) attemptFailed(err error) (result attemptResult) {
+	if errors.As(err, &result.denied) {
+		err = c.heldBy(result.denied)
 	}
 	ctxErr := c.ctx.Err()
 	if ctxErr == nil || !errors.Is(err, ctxErr) { // an answer of the masters, not the end of ctx
@@ -200,19 +223,19 @@ func (c *call) attemptFailed(err error) (o attemptResult) {
 	}
 	switch {
 	case c.locker.isEnding():
-		o.err, o.final = ErrClosed, true
+		result.err, result.final = ErrClosed, true
 	case ctxErr != nil:
-		o.err, o.final = c.gaveUpError(), true
+		result.err, result.final = c.gaveUpError(), true
 	default:
-		o.err, o.final = err, errors.As(err, new(*quorum.PermanentError))
+		result.err, result.final = err, errors.As(err, new(*quorum.PermanentError))
 	}
-	return o
+	return result
 }
 
 // heldBy returns the error of an attempt that was denied.
 func (c *call) heldBy(denied *quorum.DeniedError) *HeldError {
 	blocker, _ := denied.By.(kind.Blocker)
-	return &HeldError{Name: c.target.Names[blocker.Name], Kind: Kind(blocker.Kind), Retry: denied.Wait}
+	return &HeldError{Name: c.target.Names[blocker.NameIndex], Kind: Kind(blocker.Kind), Retry: denied.Wait}
 }
 
 // claim returns the claim of the call with a token. slot is 0 for every kind but a semaphore.
@@ -225,35 +248,6 @@ func (c *call) claim(token string, slot int) *kind.Claim {
 
 // owner returns the owner part of the lock's token.
 func (c *call) owner() string { return cmp.Or(c.target.Owner, c.cfg.owner) }
-
-// probeAndPause plans the next attempt after one that failed with err, and waits for it. After a denial it probes who
-// holds the lock. oneFirst reports whether the next attempt asks one master first; see contention.Plan.
-func (c *call) probeAndPause(err error) (oneFirst bool, _ error) {
-	c.reason = cmp.Or(err, c.reason)
-	plan, err := c.probeAndPlan()
-	if err != nil {
-		return false, err
-	}
-	return plan.First, c.pause(plan.Delay)
-}
-
-// pause waits for the delay, or until the queue has another instruction; run then gets that instruction.
-func (c *call) pause(delay time.Duration) error {
-	if t := c.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(c.ctx, WaitingEvent{
-			Event: c.event(), Attempts: int(c.attempts), Delay: delay, Err: c.reason,
-		})
-	}
-	c.waiter.Pause(delay)
-	_, _, err := c.await()
-	return err
-}
-
-// listener returns the Listener that the queue's waiters share; nil before the first of them was denied.
-func (c *call) listener() *quorum.Listener {
-	l, _ := c.waiter.Subscription().(*quorum.Listener)
-	return l
-}
 
 // newLock makes the Lock of a lease that was acquired, and records it in c.lock for leave.
 func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {

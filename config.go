@@ -29,7 +29,7 @@ type config struct {
 	nodeTimeout time.Duration // 0: a share of the TTL
 	drift       clock.Drift
 	guard       bool
-	maxTTL      time.Duration // the longest TTL or minimum hold; 0 until validated: then the larger of the Locker's
+	maxTTL      time.Duration // the longest TTL or minimum hold; 0 until validate sets the larger of the Locker's two
 	owner       string
 	logger      *slog.Logger
 	trace       *Trace
@@ -46,10 +46,10 @@ type config struct {
 }
 
 const (
-	defaultTTL  = 10 * time.Second
-	minTimeout  = 50 * time.Millisecond
-	maxTimeout  = 500 * time.Millisecond
-	timeoutPart = 20 // the default node timeout is TTL/timeoutPart, within the bounds above
+	defaultTTL   = 10 * time.Second
+	minTimeout   = 50 * time.Millisecond
+	maxTimeout   = 500 * time.Millisecond
+	timeoutShare = 20 // the default node timeout is TTL/timeoutShare, within the bounds above
 )
 
 func defaults() config {
@@ -71,12 +71,13 @@ func defaults() config {
 	}
 }
 
-// timeout returns how long one master may take over one operation.
+// timeout returns how long one master may take over one operation. It, window and driftBudget are for validateLock: all
+// others read terms.
 func (c *config) timeout() time.Duration {
 	if c.nodeTimeout > 0 {
 		return c.nodeTimeout
 	}
-	return min(max(c.terms.TTL/timeoutPart, minTimeout), maxTimeout)
+	return min(max(c.terms.TTL/timeoutShare, minTimeout), maxTimeout)
 }
 
 // window returns how long a restarted master may not vote: the longest time for which it may have granted a name.
@@ -87,8 +88,8 @@ func (c *config) window() time.Duration {
 	return c.maxTTL + c.drift.Of(c.maxTTL)
 }
 
-// written returns the logger; nil if its lines are discarded.
-func (c *config) written() *slog.Logger {
+// enabledLogger returns the logger; nil if its lines are discarded.
+func (c *config) enabledLogger() *slog.Logger {
 	if c.logger.Handler() == slog.DiscardHandler {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (c *config) outageLogger() *slog.Logger {
 	if !c.loggerSet {
 		return slog.Default()
 	}
-	return c.written()
+	return c.enabledLogger()
 }
 
 func (c *config) driftBudget() time.Duration { return c.drift.Of(c.terms.TTL) }
@@ -245,13 +246,10 @@ func above(what string, d, bound time.Duration) error {
 	return fmt.Errorf("redlock: %s %v: it must not be above %v", what, d, bound)
 }
 
-// The harnesses of this module get the option that sets Hooks from package seam. No exported function returns it.
+// The harnesses of this module get the option that sets Hooks from package seam, and package doctor the settings of a
+// Locker. No exported function returns them.
 func init() {
 	seam.Register(func(h seam.Hooks) any { return option(func(c *config) { c.hooks = h }) })
-}
-
-// Package doctor gets the settings of a Locker from package seam. No exported function returns them.
-func init() {
 	seam.RegisterDeployment(func(locker any) (seam.Deployment, error) { return locker.(*Locker).deployment() })
 }
 

@@ -75,9 +75,10 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	for range 2 {
 		var err error
 		answers, err = l.quorum.Read(ctx, op, l.cfg.terms.Timeout)
+		// The rows report every other failure.
 		if errors.Is(err, quorum.ErrClosing) {
 			return nil, ErrClosed
-		} // the rows report every other failure
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -86,7 +87,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	may := 0
 	var barred []*NodeError
 	for i, an := range answers {
-		rows[i] = l.status(an, l.masters[i].Stats())
+		rows[i] = l.statusRow(an, l.masters[i].Stats())
 		var why *NodeError
 		switch {
 		case rows[i].MayVote:
@@ -142,8 +143,8 @@ func (l *Locker) nodeState(master string, s wire.Stats) NodeState {
 	return newNodeState(master, state, err)
 }
 
-// nodeStateAfter returns the NodeState of a master that has just failed with err, or answers again.
-func (l *Locker) nodeStateAfter(master string, err error) NodeState {
+// nodeStateOnEvent returns the NodeState of a master that has just failed with err, or answers again.
+func (l *Locker) nodeStateOnEvent(master string, err error) NodeState {
 	if err == nil {
 		for _, n := range l.masters {
 			if n.Name() == master {
@@ -154,8 +155,8 @@ func (l *Locker) nodeStateAfter(master string, err error) NodeState {
 	return newNodeState(master, NodeSuspect, err)
 }
 
-// status returns the row of a master whose node has stats.
-func (l *Locker) status(an quorum.Answer, stats wire.Stats) NodeStatus {
+// statusRow returns the row of a master whose node has stats.
+func (l *Locker) statusRow(an quorum.Answer, stats wire.Stats) NodeStatus {
 	s, ok := an.Vote.Data.(wire.Status)
 	if !ok {
 		state := NodeSuspect
@@ -169,6 +170,7 @@ func (l *Locker) status(an quorum.Answer, stats wire.Stats) NodeStatus {
 	row.RoundTrip = an.Vote.Took
 	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.RunID()
 	state, err := l.serverState(an.Vote.Server)
+	// An error of the vote comes before the role, the role before loading, and loading before the restart window.
 	switch {
 	case an.Vote.Err == nil && err == nil && stats.Barred != nil: // it refuses the scripts
 		state, err = NodeBarred, stats.Barred
@@ -215,28 +217,28 @@ func (l *Locker) reportHealth(master string, err error) {
 		l.journal.Repeat(slog.LevelInfo, master, "redlock: a master answers again", "master", master)
 	}
 	if t := l.cfg.trace; t != nil && t.Node != nil {
-		t.Node(NodeEvent{l.nodeStateAfter(master, err)})
+		t.Node(NodeEvent{l.nodeStateOnEvent(master, err)})
 	}
 }
 
 // logRefusal logs that a master answers but refuses releases, or is not asked for locks, or that this is over.
 func (l *Locker) logRefusal(master string, r *node.RefusalError) {
-	refuses := "redlock: a master is not asked for locks"
-	var again string
+	begins := "redlock: a master is not asked for locks"
+	var isOver string
 	switch {
 	case errors.As(r.Err, new(*node.SeveralServersError)):
-		again = "redlock: an address leads to one server again, which is asked for locks"
+		isOver = "redlock: an address leads to one server again, which is asked for locks"
 	case errors.As(r.Err, new(*node.RoleError)):
-		again = "redlock: a server is a master again, and is asked for locks"
+		isOver = "redlock: a server is a master again, and is asked for locks"
 	case errors.As(r.Err, new(*node.RightError)):
-		again = "redlock: a master allows scripts again, and is asked for locks"
+		isOver = "redlock: a master allows scripts again, and is asked for locks"
 	default:
-		refuses, again = "redlock: a master refuses releases, which are repeated", "redlock: a master executes releases again"
+		begins, isOver = "redlock: a master refuses releases, which are repeated", "redlock: a master executes releases again"
 	}
 	if r.Over {
-		l.journal.Repeat(slog.LevelInfo, master, again, "master", master)
+		l.journal.Repeat(slog.LevelInfo, master, isOver, "master", master)
 	} else {
-		l.journal.Repeat(slog.LevelWarn, master, refuses, "master", master, "error", r.Err)
+		l.journal.Repeat(slog.LevelWarn, master, begins, "master", master, "error", r.Err)
 	}
 }
 

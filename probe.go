@@ -10,6 +10,16 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
+// intent is what an exclusive waiter leaves on the masters with its probes, to keep later readers out.
+type intent struct {
+	allowed bool            // the call can leave one
+	token   string          // the same in every probe; "" before the first
+	residue *quorum.Residue // where it may have been left; nil: nowhere
+}
+
+// probeInterval is the longest pause of a waiter that left its intent.
+const probeInterval = time.Second
+
 // probeAndPlan returns when and how to try again after an attempt that failed because of c.reason. If the attempt was
 // denied, probeAndPlan probes the masters. A waiter that left its intent probes again before the intent expires.
 func (c *call) probeAndPlan() (contention.Plan, error) {
@@ -22,11 +32,16 @@ func (c *call) probeAndPlan() (contention.Plan, error) {
 		if errors.As(err, new(*SlotsError)) {
 			return contention.Plan{}, err
 		}
-		if result.Probed = err == nil; result.Probed { // a majority answered
+		result.Probed = err == nil // a majority answered
+		if result.Probed {
 			c.locker.endOutage()
 		}
 		result.Masters = contention.Masters{
-			Free: found.Free, Largest: found.MostMasters(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
+			Free:    found.Free,
+			Largest: found.MostMasters(),
+			Failed:  found.Failed,
+			Pending: found.Pending,
+			TTLs:    found.TTLs,
 		}
 	}
 	plan := c.backoff.Next(result)
@@ -58,19 +73,27 @@ func (c *call) probe(early bool) (kind.ProbeResult, error) {
 	c.ensureIntent()
 	op := c.claim(kind.NewToken(c.owner()), 0).Probe(c.cfg.intentLife())
 	answers, err := c.locker.quorum.Probe(c.ctx, op, c.cfg.terms.Timeout, early, c.intent.residue, c.listener())
+	// The user may lack the right to a key that only the intent needs.
 	intentHasOwnKey := c.intent.token != "" && !c.target.Kind.NeedsSiblingKeys()
-	if err != nil && intentHasOwnKey && refusals(answers) > 0 { // the user may lack the right to that key
+	if err != nil && intentHasOwnKey && refusals(answers) > 0 {
 		c.withdraw(nil)
 		c.intent.allowed = false // from now on
 		return c.probe(early)
 	}
 	if c.target.Kind.Slotted() {
-		var differ error
-		if c.likelySlots, _, differ = c.slotsIn(votesOf(answers)); differ != nil {
+		free, _, differ := c.slotsIn(votesOf(answers))
+		c.likelySlots = free
+		if differ != nil {
 			err = differ
 		}
 	}
 	return kind.NewProbeResult(answers), err
+}
+
+// listener returns the Listener that the queue's waiters share; nil before the first of them was denied.
+func (c *call) listener() *quorum.Listener {
+	l, _ := c.waiter.Subscription().(*quorum.Listener)
+	return l
 }
 
 // ensureIntent makes the intent of an exclusive waiter before its first probe.
@@ -88,7 +111,7 @@ func (c *call) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 		c.waiter.OwnersHold(found.Owners())
 	}
 	held := &HeldError{
-		Name: c.target.Names[found.Longest.Name], Kind: Kind(found.Longest.Kind),
+		Name: c.target.Names[found.Longest.NameIndex], Kind: Kind(found.Longest.Kind),
 		Holder: kind.HolderOf(found.Longest.Token),
 	}
 	if expiry < contention.Unlimited {
@@ -106,16 +129,6 @@ func refusals(answers []quorum.Answer) (n int) {
 	}
 	return n
 }
-
-// intent is what an exclusive waiter leaves on the masters with its probes, to keep later readers out.
-type intent struct {
-	allowed bool            // the call can leave one
-	token   string          // the same in every probe; "" before the first
-	residue *quorum.Residue // where it may have been left; nil: nowhere
-}
-
-// probeInterval is the longest pause of a waiter that left its intent.
-const probeInterval = time.Second
 
 // intentLife returns the TTL of the intent: the longest pause, and three node timeouts for the attempt and the probe
 // that follow. It bounds how long a waiter that died keeps readers out.

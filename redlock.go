@@ -139,7 +139,7 @@ func configure(opts []Option) (config, error) {
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	l := &Locker{cfg: cfg, activity: newActivity(), opened: cfg.clock.Now(), ending: make(chan struct{})}
-	l.journal.Logger, l.journal.Clock = cfg.written(), cfg.clock
+	l.journal.Logger, l.journal.Clock = cfg.enabledLogger(), cfg.clock
 	nodes := make([]quorum.Node, len(masters))
 	for i, m := range masters {
 		if m == nil {

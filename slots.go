@@ -15,35 +15,35 @@ import (
 const maxAttemptsPerTurn = 5
 
 // searchSlot asks the masters for a slot. If the slot is taken, it asks for one that they report as free, and so on.
-func (c *call) searchSlot(oneFirst bool) (o attemptResult) {
+func (c *call) searchSlot(oneFirst bool) (result attemptResult) {
 	slot := c.waiter.ChooseSlot(c.takeLikelySlots())
 	if slot == 0 { // other callers of this Locker hold, or ask for, all of the likely ones
 		slot = c.waiter.ChooseSlot(nil) // not 0: this process never holds and asks for more than there are
 	}
 	for attempts := 1; ; attempts++ {
-		if o = c.attempt(slot, oneFirst); o.lock != nil {
-			return o
+		if result = c.attempt(slot, oneFirst); result.lock != nil {
+			return result
 		}
 		c.waiter.RefuseSlot()
-		if o.denied == nil || o.final {
-			return o
+		if result.denied == nil || result.final {
+			return result
 		}
-		free, anyDiffers, err := c.slotsIn(o.denied.Votes())
+		free, anyDiffers, err := c.slotsIn(result.denied.Votes())
 		// The denial may not count all masters, and a TryLock has no later probe: does a majority differ?
 		if err == nil && anyDiffers && c.try {
 			_, err = c.probe(false)
 		}
 		if errors.As(err, new(*SlotsError)) {
-			o.err, o.final = err, true
-			return o
+			result.err, result.final = err, true
+			return result
 		}
 		// The free slots are those that the fewest masters have taken, so the one that was just denied may be among them.
 		candidates := slices.DeleteFunc(free, func(one int) bool { return one == slot })
 		if len(candidates) == 0 || attempts == maxAttemptsPerTurn {
-			return o
+			return result
 		}
 		if slot = c.waiter.ChooseSlot(candidates); slot == 0 {
-			return o
+			return result
 		}
 	}
 }

@@ -90,12 +90,12 @@ func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
 func (l *Lease) conclude(ctx context.Context, r *round, failures *PermanentFailures) error {
 	r.mu.Lock()
 	t, byFirst := &r.decider.tally, r.decider.deniedByFirst()
-	s, held, denial := t.state(), t.heldByOther(), t.denial()
+	s, heldByOther, denial := t.state(), t.heldByOther(), t.denial()
 	r.mu.Unlock()
 	switch {
 	case s == won:
 		return l.becomeHeld(ctx, r)
-	case held || byFirst:
+	case heldByOther || byFirst:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, ByFirst: byFirst, round: r}
 	case failures.permanent(l.q.need):
 		return &PermanentError{Err: noQuorum(r.errors())}

@@ -45,20 +45,20 @@ func NewMajorityNotifier(nodes, need int) *MajorityNotifier {
 	return &MajorityNotifier{newMajorityNotifier(nodes, need)}
 }
 
-func (n *MajorityNotifier) Message(index int)              { n.message(index) }
-func (n *MajorityNotifier) Take() bool                     { return n.take() }
-func (n *MajorityNotifier) Refute(index int, asked uint64) { n.refute(index, asked) }
-func (n *MajorityNotifier) MajorityFree(asked uint64)      { n.majorityFree(asked) }
-func (n *MajorityNotifier) Last() uint64                   { return n.last }
+func (n *MajorityNotifier) Message(index int)                { n.message(index) }
+func (n *MajorityNotifier) Take() bool                       { return n.take() }
+func (n *MajorityNotifier) Discount(index int, asked uint64) { n.discount(index, asked) }
+func (n *MajorityNotifier) MajorityFree(asked uint64)        { n.majorityFree(asked) }
+func (n *MajorityNotifier) Last() uint64                     { return n.last }
 
 // Numbers returns the numbers of the messages that the notifier remembers.
-func (n *MajorityNotifier) Numbers() (received, refuted []uint64, last, woken uint64) {
-	return n.received, n.refuted, n.last, n.woken
+func (n *MajorityNotifier) Numbers() (received, discounted []uint64, last, woken uint64) {
+	return n.received, n.discounted, n.last, n.woken
 }
 
 // Clone returns a copy.
 func (n *MajorityNotifier) Clone() *MajorityNotifier {
 	c := *n
-	c.received, c.refuted = slices.Clone(n.received), slices.Clone(n.refuted)
+	c.received, c.discounted = slices.Clone(n.received), slices.Clone(n.discounted)
 	return &c
 }

@@ -35,9 +35,9 @@ func (l *Listener) Stop() {
 // the last Take that returned true. The start of a node's subscription counts as a message, since the node may have
 // sent one before.
 //
-// A message counts until a later [Quorum.Probe] with this Listener. After the probe it still counts if its node granted
-// the probe and no majority did. So a waiter that probes after each denied attempt misses no release that a majority
-// publishes. Messages of earlier releases may wake it too early.
+// A message counts until a later [Quorum.Probe] with this Listener, and longer if its node granted the probe and no
+// majority did. So a waiter that probes after each denied attempt misses no release that a majority publishes. Messages
+// of earlier releases may wake it too early.
 func (l *Listener) Take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,11 +76,12 @@ func (l *Listener) lastMessage() uint64 {
 	return l.notifier.last
 }
 
-// refute records in the notifier that a node did not report the lock as free to a Probe.
-func (l *Listener) refute(index int, before uint64) {
+// discount makes the messages of a node up to before no longer count, because the node did not report the lock as free
+// to a Probe.
+func (l *Listener) discount(index int, before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notifier.refute(index, before)
+	l.notifier.discount(index, before)
 }
 
 // majorityFree records in the notifier that a majority granted a Probe.

@@ -11,15 +11,15 @@ package quorum
 // A message does not identify its release. An identifier would not help: concurrent releases of readers may reach each
 // node in another order, and then no release is the last one on a majority.
 type majorityNotifier struct {
-	need     int
-	received []uint64 // by node: its last message; 0: none
-	refuted  []uint64 // by node: the last message that no longer counts; 0: none
-	last     uint64   // the last message of any node
-	woken    uint64   // the last message when a waiter was last woken
+	need       int
+	received   []uint64 // by node: its last message; 0: none
+	discounted []uint64 // by node: the last message that no longer counts; 0: none
+	last       uint64   // the last message of any node
+	woken      uint64   // the last message when a waiter was last woken
 }
 
 func newMajorityNotifier(nodes, need int) majorityNotifier {
-	return majorityNotifier{need: need, received: make([]uint64, nodes), refuted: make([]uint64, nodes)}
+	return majorityNotifier{need: need, received: make([]uint64, nodes), discounted: make([]uint64, nodes)}
 }
 
 // message counts a message of a node.
@@ -32,7 +32,7 @@ func (n *majorityNotifier) message(index int) {
 func (n *majorityNotifier) due() bool {
 	count, news := 0, false
 	for i, received := range n.received {
-		if received > n.refuted[i] {
+		if received > n.discounted[i] {
 			count++
 			news = news || received > n.woken
 		}
@@ -49,15 +49,15 @@ func (n *majorityNotifier) take() bool {
 	return true
 }
 
-// refute records that a node did not report the lock as free to a probe. before is the last message before the probe.
-func (n *majorityNotifier) refute(index int, before uint64) {
-	n.refuted[index] = max(n.refuted[index], before)
+// discount makes the messages of a node up to before, the last message before a probe, no longer count.
+func (n *majorityNotifier) discount(index int, before uint64) {
+	n.discounted[index] = max(n.discounted[index], before)
 }
 
 // majorityFree records that a majority reported the lock as free to a probe. before is the last message before the
 // probe. The waiter then tries again after a short delay. Only a majority of newer messages wakes it earlier.
 func (n *majorityNotifier) majorityFree(before uint64) {
-	for i := range n.refuted {
-		n.refute(i, before)
+	for i := range n.discounted {
+		n.discount(i, before)
 	}
 }

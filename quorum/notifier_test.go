@@ -219,7 +219,7 @@ func (m *modelState) vote(i int) {
 	p := m.nodes[i].probes[0]
 	m.nodes[i].probes = m.nodes[i].probes[1:]
 	if !p.granted {
-		m.notifier.Refute(i, p.asked)
+		m.notifier.Discount(i, p.asked)
 	}
 	if !p.current || m.waiter != probes {
 		return
@@ -246,8 +246,8 @@ func (m *modelState) vote(i int) {
 // key identifies the state. Only the order of the message numbers matters, and not which of several equal nodes is in
 // which state.
 func (m *modelState) key() string {
-	received, refuted, last, woken := m.notifier.Numbers()
-	numbers := slices.Concat(received, refuted, []uint64{last, woken, m.asked})
+	received, discounted, last, woken := m.notifier.Numbers()
+	numbers := slices.Concat(received, discounted, []uint64{last, woken, m.asked})
 	for _, node := range m.nodes {
 		for _, p := range node.probes {
 			numbers = append(numbers, p.asked)
@@ -263,7 +263,9 @@ func (m *modelState) key() string {
 			probes = append(probes, fmt.Sprint(rank(p.asked), p.current, p.voted, p.granted))
 		}
 		nodes = append(
-			nodes, fmt.Sprint(node.releases, node.down, node.free, node.messages, rank(received[i]), rank(refuted[i]), probes),
+			nodes, fmt.Sprint(
+				node.releases, node.down, node.free, node.messages, rank(received[i]), rank(discounted[i]), probes,
+			),
 		)
 	}
 	slices.Sort(nodes)

@@ -95,7 +95,7 @@ func (h *reading) voted(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 		h.residue.voted(index, v)
 	}
 	if h.listener != nil && v.Verdict != wire.Granted {
-		h.listener.refute(index, h.lastMessage)
+		h.listener.discount(index, h.lastMessage)
 	}
 	return v
 }

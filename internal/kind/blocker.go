@@ -8,9 +8,9 @@ import (
 
 // Blocker is the lock that blocks a claim on one master. It is [wire.Vote.Data] of a denied acquire or probe.
 type Blocker struct {
-	Kind string        // or the type of a foreign key; "": unknown
-	Name int           // the index of the name in the claim's names
-	TTL  time.Duration // negative: the key has none
+	Kind      string        // or the type of a foreign key; "": unknown
+	NameIndex int           // in the claim's names
+	TTL       time.Duration // negative: the key has none
 	// Intent reports whether the probe left the waiter's intent.
 	Intent bool
 	// Token is the lock's token. Only a probe returns it. It is "" for a writer that waits.
@@ -85,7 +85,7 @@ func readBlocker(fields []any, names int) (b Blocker, ok bool) {
 		if which < 1 || which > int64(names) {
 			return b, false
 		}
-		b.Name = int(which) - 1
+		b.NameIndex = int(which) - 1
 	}
 	if len(fields) > 4 {
 		if b.Token, ok = fields[4].(string); !ok {

@@ -197,7 +197,7 @@ func (want wantBlocker) is(t *testing.T, v wire.Vote) {
 	assert.Equal(t, want.kind, b.Kind)
 	assert.Equal(t, want.token, b.Token)
 	assert.Equal(t, want.intent, b.Intent, "the intent was left")
-	assert.Equal(t, want.name, b.Name)
+	assert.Equal(t, want.name, b.NameIndex)
 	assert.Equal(t, want.taken, b.Taken)
 	if want.slots > 0 {
 		assert.Equal(t, want.slots, b.Slots)

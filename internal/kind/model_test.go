@@ -229,7 +229,7 @@ func (p play) ask(t *rapid.T, c claim, op *wire.Op, want answer) {
 	}
 	if blocked {
 		got.blocker = &wantBlocker{
-			kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token, slots: blocker.Slots,
+			kind: blocker.Kind, name: blocker.NameIndex, left: blocker.TTL, token: blocker.Token, slots: blocker.Slots,
 			taken: blocker.Taken,
 		}
 		if v.Verdict == wire.Denied && strings.Trim(blocker.Taken, "1") == "" && blocker.Slots > 1 {
@@ -237,7 +237,7 @@ func (p play) ask(t *rapid.T, c claim, op *wire.Op, want answer) {
 		}
 	}
 	if blocked && op.Name == "probe" && want.blocker != nil && p.redis == nil {
-		want.blocker = p.tied(c, want.blocker, blocker.Name)
+		want.blocker = p.tied(c, want.blocker, blocker.NameIndex)
 	}
 	if op.Name == "acquire" && want.granted && !c.Fencing {
 		want.number = v.Number // SET NX and scripts return different numbers, which have no meaning here

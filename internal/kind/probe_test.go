@@ -117,10 +117,10 @@ func TestProbeResultFindsTheLongestBlocker(t *testing.T) {
 			t.Parallel()
 			var answers []quorum.Answer
 			for i, ttl := range tt.ttls {
-				answers = append(answers, voted(blocked(kind.Blocker{Kind: "mutex", Name: i, TTL: ttl})))
+				answers = append(answers, voted(blocked(kind.Blocker{Kind: "mutex", NameIndex: i, TTL: ttl})))
 			}
 			r := kind.NewProbeResult(answers)
-			assert.Equal(t, tt.want, r.Longest.Name)
+			assert.Equal(t, tt.want, r.Longest.NameIndex)
 			assert.Equal(t, "mutex", r.Longest.Kind)
 			assert.Equal(t, tt.kept, r.TTLs)
 		})

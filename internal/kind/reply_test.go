@@ -98,8 +98,8 @@ func checkClaim(t *testing.T, v wire.Vote, names int) {
 	case wire.Denied:
 		require.True(t, ok)
 		require.NotEmpty(t, b.Kind)
-		require.GreaterOrEqual(t, b.Name, 0)
-		require.Less(t, b.Name, names)
+		require.GreaterOrEqual(t, b.NameIndex, 0)
+		require.Less(t, b.NameIndex, names)
 		require.GreaterOrEqual(t, b.TTL, -time.Millisecond)
 		require.GreaterOrEqual(t, v.Wait, time.Duration(0))
 	default:
@@ -117,7 +117,7 @@ func TestWhatADenialReports(t *testing.T) {
 		{list(0, "mutex", -1), kind.Blocker{Kind: "mutex", TTL: -time.Millisecond}, 0},
 		{
 			list(0, "reader", 5, 2, "token", 1),
-			kind.Blocker{Kind: "reader", TTL: 5 * time.Millisecond, Name: 1, Token: "token", Intent: true},
+			kind.Blocker{Kind: "reader", TTL: 5 * time.Millisecond, NameIndex: 1, Token: "token", Intent: true},
 			5 * time.Millisecond,
 		},
 		{list(0, "semaphore", 0, 1, "3:2:a:b"), kind.Blocker{Kind: "semaphore", Slots: 3, Token: "a:b"}, 0},
