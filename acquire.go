@@ -8,15 +8,14 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 )
 
-// Lock acquires the lock on name, and waits for it until ctx ends. The calls of Lock on one Locker get it in their
-// order; so do the writers of [Locker.RW] among them. A name has 1 to 4,096 bytes of any value.
+// Lock acquires the lock on name, and waits for it until ctx ends. Within one Locker, the calls of Lock and of
+// [RW.Lock] for one name get it in their common order. A name has 1 to 4,096 bytes of any value.
 //
 // Lock waits for masters that are down, slow, loading, out of memory, replicas, or within their restart window. It
 // returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if too many masters
-// have faults that only an operator can fix. Such faults are a wrong password, a missing right, INFO refused, a
-// certificate that does not verify, a server that is not Redis, fencing tokens that are used up, one server under two
-// addresses, and a Cluster that keeps the names of a LockAll in different hash slots. When ctx ends, the error matches
-// ctx.Err() and also what Lock was waiting for: [ErrHeld] or [ErrNoQuorum].
+// have faults that only an operator can fix. Such faults are a wrong password, a missing right, the others of
+// [node.Permanent], and one server under two addresses. When ctx ends, the error matches ctx.Err() and also what Lock
+// was waiting for: [ErrHeld] or [ErrNoQuorum].
 //
 // On an error nothing is held, and anything that was set is being released on every master.
 func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {

@@ -15,7 +15,7 @@ import (
 //
 // Do returns the errors of fn and of [Lock.Unlock], joined. A lock that was lost under fn is an error that matches
 // [ErrLost], even if fn returned nil: another holder may have run at the same time. If fn returns its context's cause,
-// the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is held.
+// the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns an error and has not called fn.
 // An [ErrNoQuorum] that fn did not return is of the acquisition or of Unlock. In the second case fn has run, and the
 // lock was held until it returned. So let fn record that it ran.
 func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) error {
@@ -73,9 +73,9 @@ func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context)
 		end(over) // before the release: goroutines that fn started must stop before another client gets the lock
 		unlocked := lock.Unlock(ctx)
 		if errors.Is(over, ErrLost) && !errors.Is(unlocked, ErrLost) {
-			unlocked = over // the Locker was closed since
+			unlocked = over // a loss is reported even if the Locker was closed since
 		}
-		if unlocked != nil && !errors.Is(err, over) {
+		if unlocked != nil && !errors.Is(err, over) { // unless fn has returned the loss
 			err = errors.Join(err, unlocked)
 		}
 	}()

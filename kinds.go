@@ -69,9 +69,9 @@ type Semaphore struct {
 func (l *Locker) Semaphore(name string, n int) *Semaphore { return &Semaphore{l, name, n} }
 
 // Acquire acquires a permit, and waits for it until ctx ends, as [Locker.Lock] does. Callers of one Locker get permits
-// in the order of their calls, except that a caller whose request is under way when a permit is handed over is passed
-// over. While callers of several Lockers wait, each Locker takes an equal share of the slots
-// without yielding to the others. [Lock.Unlock] releases the permit.
+// in the order of their calls. A caller that is asking the masters when a permit is handed over misses that permit.
+// While several Lockers have waiters, each may take an equal share of the slots at once, and more only after a pause.
+// [Lock.Unlock] releases the permit.
 func (s *Semaphore) Acquire(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return s.locker.lock(ctx, s.target(), false, opts)
 }

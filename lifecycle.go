@@ -30,8 +30,8 @@ const (
 	phaseHandedOver              // the next holder has its lease
 	phaseReleased                // Unlock was called, and its keys were released
 	phaseClosed                  // its Locker was closed, and its keys were released
-	phases
-	impossible // follows a phase at an event that cannot happen in it
+	phases                       // their number
+	impossible                   // follows a phase at an event that cannot happen in it
 )
 
 func (p phase) String() string {
@@ -48,7 +48,7 @@ const (
 	eventHandOver              // the next holder took its lease over
 	eventGiveBack              // no next holder takes its lease over
 	eventClose                 // its Locker is closed
-	events
+	events                     // their number
 )
 
 func (e event) String() string {
@@ -118,7 +118,7 @@ func (l *Lock) transition(c change) (before phase) {
 	if before == phaseHeld {
 		l.err, l.endedUntil = c.cause, l.lease.Until().Sub(l.locker.opened)
 		if r := l.rare; r != nil && len(r.failed) > 0 {
-			defer l.locker.noteEndOfFailing()
+			defer l.locker.noteEndOfFailing() // deferred, to run without mu
 		}
 		if r := l.rare; r != nil && r.cancel != nil {
 			r.cancel(c.cause) // with mu held: the context has ended when Unlock or Err reports the end
@@ -148,7 +148,7 @@ var holdOutcomes = [phases]Outcome{
 	phaseReleased: OutcomeReleased,
 }
 
-// settleKeys lets the keys linger, or releases them, and tells the queue.
+// settleKeys lets the keys linger, releases them, or tells the queue that they are about to be released.
 func (l *Lock) settleKeys(before, after phase, c change) {
 	switch {
 	case after == phaseLingering: // held before
@@ -156,7 +156,7 @@ func (l *Lock) settleKeys(before, after phase, c change) {
 	case before == phaseLingering: // cleared or released now
 		l.release(releaseMode{})
 	case before == phaseCleared: // released now
-		l.hold.Lost() // the goroutine that cleared the lock may not have released it yet; a TryLock waits for that
+		l.hold.Lost() // another goroutine may not have released the keys yet; a TryLock waits for that
 	case after == phaseClosed: // held before
 		l.release(releaseMode{keepUntil: l.minHoldEnd()})
 	case after == phaseReleased: // unlocked before

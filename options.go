@@ -49,12 +49,12 @@ func WithMaxHold(d time.Duration) LockOption {
 }
 
 // WithMinHold makes the name stay taken until d plus its drift after the lock was acquired, even if it is unlocked
-// before. So a job that runs once per period on many machines runs once, even if it ends early and the machines' clocks
-// differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and a
-// message tells waiters the shorter time; [HeldError].Retry says when the time ends. Retry is 0 after a TryLock of a
-// mutex on one name without fencing, since a plain SET NX PX does not report the TTL. After the Unlock the masters keep
-// the name by their own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an
-// Unlock. Default 0: the name is free after the Unlock. At most 30 days.
+// before. So with [Locker.TryLock], a job that runs once per period on many machines runs once, even if it ends early
+// and the machines' clocks differ by less than d. Until then the masters keep the name under another token, which
+// begins with "min-hold:", and a release message makes waiters look at the new TTL; [HeldError].Retry says when the
+// time ends. Retry is 0 after a TryLock of a mutex on one name without fencing, since a plain SET NX PX does not report
+// the TTL. After the Unlock the masters keep the name by their own clocks, even if the Locker is closed or the process
+// ends. Closing the Locker counts as an Unlock. Default 0: the name is free after the Unlock. At most 30 days.
 //
 // A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
 // the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
@@ -102,10 +102,11 @@ func WithRetry(least, most time.Duration) LockOption {
 	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
 }
 
-// WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least
-// 50 ms and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to
-// the slowest master whose vote is wanted. At most an hour. Connecting has a second, or two and a half node timeouts if
-// these are longer, within half of the validity. Then it continues in the background.
+// WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least 50 ms
+// and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to the
+// slowest master whose vote is wanted. At most an hour. A master that must be connected to has a second more, or two
+// and a half node timeouts if that is longer, but at most half of the validity. Connecting then continues in the
+// background.
 func WithNodeTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.nodeTimeout = d; c.nodeTimeoutSet = true })
 }

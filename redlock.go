@@ -2,7 +2,7 @@
 //
 // A [Locker] sends SET name token NX PX ttl to N masters at the same time. The masters do not know of each other. The
 // Locker holds the lock if a majority grants it while validity is left: the TTL, minus the time that the requests took,
-// minus a budget for clock drift. A failed attempt is released on every master. So the lock survives the loss of a
+// minus a budget for clock drift. A failed attempt is released on every master. The lock survives the loss of a
 // minority of the masters. Its safety depends on how fast clocks run, not on the time that they show.
 //
 //	locker, err := redlock.Open([]string{"redis://10.0.0.1", "redis://10.0.1.1", "redis://10.0.2.1"})
@@ -96,8 +96,9 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 }
 
 // Wrap returns a Locker over one master: the server, the Sentinel failover group or the Cluster that a client of
-// go-redis talks to. The Locker uses the client's connections and never closes the client. It takes the client with the
-// options that it has; [node.Wrap] says what changes for the Locker's requests. WithTLSConfig has no effect.
+// go-redis talks to. The Locker uses the client's connections, or over a Cluster perhaps its own, and never closes the
+// client. It takes the client with the options that it has; [node.Wrap] says what changes for the Locker's requests.
+// WithTLSConfig has no effect.
 //
 // The lock is worth as much as that master. While it is down, no client gets the lock. After a failover to a replica
 // that has not received the lock yet, and wherever else the master loses a key early, two clients hold it. [Open] with

@@ -190,8 +190,8 @@ type Verdict string
 
 // The verdicts.
 const (
-	VerdictGranted Verdict = "granted" // it was executed
-	VerdictDenied  Verdict = "denied"  // it was refused
+	VerdictGranted Verdict = "granted" // it was executed, with success
+	VerdictDenied  Verdict = "denied"  // it was executed, without success: the name is taken, or the token is gone
 	VerdictFailed  Verdict = "failed"  // it was certainly not executed
 	VerdictUnknown Verdict = "unknown" // it may have been executed
 )

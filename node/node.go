@@ -43,12 +43,13 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 }
 
 // Wrap makes a node that uses an existing client: one with a TLS configuration of its own, a Sentinel failover client,
-// or the client of a Cluster that serves as one master. The node uses the client's pool and never closes the client.
+// or the client of a Cluster that serves as one master. The node never closes the client. It uses the client's pool, or
+// over a Cluster perhaps a client of its own.
 //
 // The node's requests are not repeated, whatever MaxRetries says: a client that repeats SET NX by itself takes its own
 // key for another client's. They have a ReadTimeout, of 3 s if the client has none, and a WriteTimeout. Other users of
-// the client do not notice. A Cluster's client cannot share its connections in this way: unless its MaxRedirects is -1,
-// it does not retry and has both timeouts, the node makes a client of its own with the same options, but without its
+// the client do not notice. A Cluster's client cannot share its connections in this way: unless its MaxRedirects and
+// MaxRetries are -1 and it has both timeouts, the node makes a client of its own with the same options, but without its
 // hooks.
 //
 // The node cannot observe the connections of a wrapped client, so it asks for the server's identity with every batch.

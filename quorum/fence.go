@@ -100,7 +100,8 @@ func (known *knownGrants) next(acquire *round, overlaps bool, maxSeen int64) boo
 	return true
 }
 
-// raise writes the fencing token back to all nodes but those that granted it or must not be asked.
+// raise writes the fencing token back, which raises the counters, to all nodes but those that granted it or must not be
+// asked.
 func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	h := &raising{awaited: newAwaited(), known: known}
 	req := l.terms.request(l.ops.Raise(l.terms, known.fence))

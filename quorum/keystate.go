@@ -12,11 +12,10 @@ import (
 // locks, so it is small. Times are counted from Quorum.made.
 //
 // The node is reserved for the lease until reservedUntil: for one validity from the request of its last vote that
-// counted. During that time no vote of the node counts for another client: the keys of the lease keep others out, and
-// if the server restarts and forgets the keys, its grants do not count for the restart window, which is longer than a
-// TTL. So its grant to this lease is safe to count even within that window (countReserved). An extension that restores
-// the keys on a reserved node reserves it for another validity, although its vote does not count. A node that turns out
-// to be the same server as another is no longer reserved.
+// counted. Until then it cannot vote for another client: the keys keep others out, and a server that restarted without
+// them has no vote for the restart window, which is longer than a TTL. So its grants to this lease count even in that
+// window (countReserved). An extension that restores the keys on a reserved node reserves it for another validity,
+// although its vote does not count. A node that turns out to be the same server as another is no longer reserved.
 type keyState struct {
 	reservedUntil time.Duration // 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
@@ -30,7 +29,7 @@ type presence uint8
 
 const (
 	unsent  presence = iota // nothing was written to the node
-	absent                  // the node does not have them, but the release still asks it; see dropped
+	absent                  // the node does not have them; a release still asks it once, for the majority
 	present                 // the node reported that it has them
 	guarded                 // present, by a grant of the acquire that does not count; only mayBlock distinguishes it
 	unclear                 // the node may have them, or may still get them

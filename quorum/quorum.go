@@ -5,7 +5,7 @@
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
 //
 //   - A round asks all nodes, or one node first and the others unless that one denies. It counts each server once, and
-//     ends as soon as it is decided. It waits for no straggler.
+//     ends as soon as it is decided. It does not wait for slow nodes.
 //   - The validity is the TTL minus the elapsed time and the drift. If none is left, the round has failed.
 //   - A failed acquire is released on every node.
 //   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it,
@@ -33,7 +33,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// Node is what a quorum needs of a master. [wire.Node] is one.
+// Node is what a quorum needs of a master. [wire.Node] is one, and documents the methods.
 type Node interface {
 	Name() string
 	Bind(spawn func(func() error), onHealth func(error)) error

@@ -23,12 +23,12 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	}, done)
 }
 
-// mayBlock reports whether a lease that was not held may have kept others out, because a majority may have its keys. A
-// grant that does not count is left out.
+// mayBlock reports whether a majority may have the keys of a lease that was not held, so that it may have kept others
+// out. A grant that does not count is left out.
 //
 // If the caller gave up and some node may have the keys, the nodes to which nothing was sent count, too: they may be
-// down for others as well, or others may ask the node with the keys first. They do not count after a failed attempt:
-// while no contender can get a majority, waiters would wake each other without end.
+// down for others as well, or others may ask the node with the keys first. After a failed attempt these nodes do not
+// count: while no contender can get a majority, waiters would wake each other without end.
 //
 // mayBlock must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
@@ -99,8 +99,8 @@ func (h *ending) voted(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 
 func (h *ending) finish(r *round) { h.done(confirmed(r)) }
 
-// undo prepares the call that removes keys which a node may have. written records whether an operation that sets them
-// was written. undo returns a vote if there is nothing to remove.
+// undo completes the call that removes what a node may have. written records whether an operation that sets it was
+// written. undo returns a vote if there is nothing to remove.
 func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
 	switch has {
 	case unsent:
