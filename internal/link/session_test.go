@@ -198,8 +198,12 @@ func TestWhichChannelOfASubscriptionIsRefused(t *testing.T) {
 		channel string
 		err     error
 	}{
-		{nil, "", nil}, {errBroken, "b", errBroken}, {errBroken, "", nil}, {errBroken, "c", errBroken},
-		{nil, "", ErrUnasked}, {errBroken, "", errBroken},
+		{nil, "", nil},
+		{errBroken, "b", errBroken},
+		{errBroken, "", nil},
+		{errBroken, "c", errBroken},
+		{nil, "", ErrUnasked},
+		{errBroken, "", errBroken},
 	} {
 		channel, err := o.settle(c.refusal)
 		assert.Equal(t, c.channel, channel)
