@@ -82,7 +82,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 			"set CredentialsProviderContext in the options of the client")
 	}
 	var label string
-	var ignored bool // go-redis does not log in as the user
+	var ignored bool // see ignoresUser
 	switch c := client.(type) {
 	case nil:
 		return nil, errNoClient
@@ -94,16 +94,18 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		if label = o.Addr; label == failoverAddr {
 			label = "sentinel"
 		}
-		ignored = o.Username != "" && o.Password == "" && o.CredentialsProvider == nil &&
-			o.CredentialsProviderContext == nil && o.StreamingCredentialsProvider == nil
+		ignored = ignoresUser(o)
 	case *redis.ClusterClient:
 		if c == nil {
 			return nil, errNoClient
 		}
 		o := c.Options()
 		label = cmp.Or(strings.Join(o.Addrs, "+"), "cluster")
-		ignored = o.Username != "" && o.Password == "" && o.CredentialsProvider == nil &&
-			o.CredentialsProviderContext == nil && o.StreamingCredentialsProvider == nil
+		ignored = ignoresUser(&redis.Options{
+			Username: o.Username, Password: o.Password, CredentialsProvider: o.CredentialsProvider,
+			CredentialsProviderContext:   o.CredentialsProviderContext,
+			StreamingCredentialsProvider: o.StreamingCredentialsProvider,
+		})
 	default:
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
 			"give it a *redis.Client or a *redis.ClusterClient", client)
@@ -119,3 +121,10 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 const failoverAddr = "FailoverClient"
 
 var errNoClient = errors.New("redlock: Wrap needs a client")
+
+// ignoresUser reports whether go-redis would log in as the default user instead of the one that the options name: it
+// authenticates only with a password.
+func ignoresUser(o *redis.Options) bool {
+	return o.Username != "" && o.Password == "" && o.CredentialsProvider == nil &&
+		o.CredentialsProviderContext == nil && o.StreamingCredentialsProvider == nil
+}

@@ -59,7 +59,7 @@ func (o *owed) add(channel string) {
 }
 
 // settle takes a reply for the oldest command. refusal is its error; nil if it has none. The channel is that which the
-// server refuses. A refused UNSUBSCRIBE is no error: nobody waits for the messages that arrive.
+// server refuses. A refused UNSUBSCRIBE is no error: no caller waits for the messages.
 func (o *owed) settle(refusal error) (channel string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
