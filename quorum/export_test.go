@@ -2,9 +2,15 @@ package quorum
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/wire"
 )
+
+// SizeOfRound returns the size of a round of five nodes with its calls and votes.
+func SizeOfRound() uintptr {
+	return unsafe.Sizeof(round{}) + 5*(unsafe.Sizeof(wire.Call{})+unsafe.Sizeof(wire.Vote{}))
+}
 
 // Tally is the arithmetic of a round, for its tests.
 type Tally struct{ tally }

@@ -194,7 +194,8 @@ func (r *round) errors() error {
 // skipped returns the vote for a node to which nothing is sent.
 func skipped() *wire.Vote { return &wire.Vote{Verdict: wire.Failed, Unsent: true} }
 
-// allocateRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
+// allocateRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation,
+// which is most of what a lock allocates.
 func allocateRound(nodes, need int) *round {
 	switch {
 	case nodes <= 5:
