@@ -41,6 +41,8 @@ type Scenario struct {
 	Fault string
 	// Promises must hold.
 	Promises Promises
+	// Rare says that a storm on real masters does not always show what is Broken. Schedules must show it.
+	Rare bool
 }
 
 // Columns returns the columns of the table of guarantees: the promises of the lock, named after their main checkers.

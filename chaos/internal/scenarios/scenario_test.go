@@ -102,6 +102,12 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 			}
 		})
 	}
+	rare := scenarios.Outcome{
+		Scenario: scenarios.Scenario{Promises: promise(scenarios.Broken), Rare: true}, Verdicts: []check.Verdict{held},
+	}
+	assert.True(t, rare.Good(), "a storm on real masters")
+	rare.Schedules = 1
+	assert.False(t, rare.Good(), "schedules")
 	assert.False(t, scenarios.Outcome{}.Good(), "a run that checked nothing")
 	assert.Equal(
 		t, []string{"exclusion", "slots", "minimum hold", "fencing", "loss notified", "liveness"}, scenarios.Columns(),
