@@ -56,10 +56,10 @@ func TestOneMachineRunsAJob(t *testing.T) {
 				running.Add(-1)
 				return ctx.Err()
 			}), "report", gocron.WithDistributedLocker(locks))
+			time.Sleep(10 * time.Millisecond) // machines that ask at once may split a vote, and then none runs
 		}
 		time.Sleep(10*time.Second + 900*time.Millisecond)
-		assert.LessOrEqual(t, runs.Load(), int32(10))
-		assert.GreaterOrEqual(t, runs.Load(), int32(8), "contenders may split a vote, and then none runs")
+		assert.EqualValues(t, 10, runs.Load())
 	})
 }
 
