@@ -75,7 +75,8 @@ func (co *core) beginCheck(now time.Time, fx *effects) {
 }
 
 // endCheck records the only server that a check has reached; "" if it reached several, or none. The pipe's connection
-// may lead to another one, if the address has moved. Once enough checks agree, it is replaced.
+// may lead to another one, if the address has moved. Once enough checks agree, it is replaced, as [core.use] replaces
+// one that was begun before.
 func (co *core) endCheck(runID string, now time.Time) (fx effects) {
 	fx.now = now
 	one := co.state.servers.endCheck(runID, now)

@@ -3,13 +3,21 @@ package wire
 import "fmt"
 
 // connState is the state of a pipe's connection to its master. Exactly connFresh and connProven have a link.
+//
+//	none --dial--> dialing --made--> fresh --answered--> proven
+//	none --adopted--> fresh
+//
+//	dialing --failed--> none      fresh, proven --ended--> none      proven --answered--> proven
+//
+// In each state but connDialing there may be a successor. [core.connectionEnded] decides what an end shows of the
+// master. The end of the pipe changes no state.
 type connState uint8
 
 const (
-	connNone    connState = iota // there is none, but perhaps a successor that waits for the next call
+	connNone    connState = iota // there is none
 	connDialing                  // the driver makes one
-	connFresh                    // no answer was read from it. If it ends with a call, the master becomes suspect
-	connProven                   // an answer was read from it. Its end does not make the master suspect
+	connFresh                    // no answer was read from it
+	connProven                   // an answer was read from it
 
 	connStates
 )
@@ -21,7 +29,7 @@ const (
 	connDial     connEvent = iota // the driver begins to make a connection
 	connFailed                    // it has made none, or the pipe was closed meanwhile
 	connMade                      // it has made one
-	connAdopted                   // the successor became it. As the main connection it has carried no answer yet
+	connAdopted                   // the successor became it: what that carried as the spare connection does not count
 	connAnswered                  // the master answered over it, and it goes on
 	connEnded                     // it ended, perhaps after answers that were received together with the end
 

@@ -9,13 +9,14 @@
 // Connect. It knows nothing of majorities. It has three parts:
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
-//     acquire. Other connections exist at times: a spare one, which proves a silent master and repeats releases, the
-//     subscription to release messages, and those that only show which server the address leads to. While a batch is
+//     acquire. Other connections exist at times: a spare one, which shows whether a silent master still works and
+//     repeats releases, the subscription to release messages, and those that only show which server the address
+//     leads to. While a batch is
 //     on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
 //     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
 //     reply is read, and the release follows at once.
 //   - Health decides whether the master is asked. It is suspect if no connection to it can be made, if a connection
-//     ends before it has carried an answer, if a reply is malformed, or if it was silent for half of the time of a
+//     ends before it has carried an answer, if a reply is not one of its operation, or if it was silent for half of the time of a
 //     request whose deadline has passed. Requests to it then fail at once, except that one is sent from time to time to
 //     try it. Releases wait until the master has answered. They are repeated while a late delivery of what they undo is
 //     possible.
@@ -25,9 +26,14 @@
 //
 // # How it is built
 //
-// The parts that decide need no goroutine, no lock and no clock. The [core] has a method for each event, and a table of
-// the states of each of its two connections ([connState], [spareState]). It consists of the [driver], the [spare], the
-// calls ([inflight], [outbox]), the [settlement] of replies, and of what it knows of the master: [health], [pacing],
-// [lateDelivery], [rights] and [servers]. The [pipe] guards it with its mutex, and acts. The [listener] is separate: it
-// subscribes to messages. Below are the connections, in package link.
+// The parts that decide need no goroutine, no lock and no clock. The [core] has a method for each event. Its parts are:
+//
+//   - the two connections, each with a table of states ([connState], [spareState]), and what the goroutine of each one
+//     does next: [driver], [spare];
+//   - the calls: [inflight] has those that wait or have no reply yet, [outbox] those that must be sent again;
+//   - what it knows of the master: [health], [pacing], [lateDelivery], [rights], [servers]. A [settlement] of replies
+//     reads and changes it.
+//
+// The [pipe] guards the core with its mutex, and acts. The [listener] is separate: it subscribes to messages. The
+// connections themselves are in package link.
 package wire

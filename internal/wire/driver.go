@@ -122,6 +122,9 @@ func (co *core) use(l link.Link, began time.Time, fx *effects) {
 	co.conn.roleAt = began
 	co.noteBar(l.Server(), fx)
 	co.state.servers.setMain(l.Server().RunID)
+	if co.state.servers.gone(l.Server().RunID, began) {
+		l.Replace()
+	}
 	if report := co.state.rights.handshake(l.Server().Scripts, began); report != nil {
 		fx.reports = append(fx.reports, report)
 	}

@@ -19,11 +19,6 @@ type Request struct {
 
 	// Window is how long the server must have been up for its grant to count. If it is 0, the uptime does not matter.
 	Window time.Duration
-	// Canceled, if not nil, makes a node drop the request if it is true before the request was written.
-	Canceled *atomic.Bool
-	// Ended, if not nil, makes a node drop the request if it returns true just before the request is written. The node
-	// calls it with its own mutex held, so it must not block or call the node.
-	Ended func() bool
 
 	// Of a durable request:
 
@@ -41,6 +36,11 @@ type Request struct {
 
 	// Of a request that is not durable:
 
+	// Canceled, if not nil, makes a node drop the request if it is true before the request was written.
+	Canceled *atomic.Bool
+	// Ended, if not nil, makes a node drop the request if it returns true just before the request is written. The node
+	// calls it with its own mutex held, so it must not block or call the node.
+	Ended func() bool
 	// RequireTrusted makes a node skip a server that is known to have come up within the window. Fencing uses it: a
 	// grant that does not count would still raise the counter.
 	RequireTrusted bool
@@ -77,10 +77,10 @@ type Call struct {
 	sent      bool          // the call was written and so may have reached the master
 	sentAfter time.Duration // from Asked to when the call was last written
 	grace     time.Duration // how much later than at its Deadline the vote is due
-	resent    *resent       // nil: the call need not be sent again; most need not
+	resent    *resent       // nil: neither of its times is known
 }
 
-// resent has the times that matter for a durable call that is sent again.
+// resent has the times of a durable call that were found out after it was sent. Most calls need none.
 type resent struct {
 	confirmed time.Time // when the call was first answered without an error; zero: it was not
 	expiresAt time.Time // when the keys have certainly expired, as the pipe found out; zero: unknown

@@ -49,6 +49,7 @@ type servers struct {
 	checking bool          // a goroutine checks whether there are still several
 	only     string        // the only server that the last check has reached; "": it has reached several, or none
 	agreed   int           // how many checks in a row have reached only that server
+	oneSince time.Time     // when enough of them had
 	retryAt  time.Time     // when the next check is due
 	backoff  time.Duration // between two checks
 }
@@ -134,8 +135,14 @@ func (s *servers) endCheck(runID string, now time.Time) (one bool) {
 	if s.agreed < agreeingChecks {
 		return false
 	}
-	s.several, s.seen[1] = nil, seenServer{}
+	s.several, s.seen[1], s.oneSince = nil, seenServer{}, now
 	return true
+}
+
+// gone reports whether a connection that was begun at began leads to a server that the address no longer leads to: the
+// checks that ended since then have agreed on another one.
+func (s *servers) gone(runID string, began time.Time) bool {
+	return s.several == nil && s.only != "" && runID != s.only && began.Before(s.oneSince)
 }
 
 // shortened returns d, shortened by up to a half at random.

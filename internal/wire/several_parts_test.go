@@ -107,3 +107,46 @@ func TestWhenThereIsOneServerAgain(t *testing.T) {
 	assert.False(t, s.due(at(9).Add(severalMax/2-time.Nanosecond)))
 	assert.True(t, s.due(at(9).Add(severalMax)))
 }
+
+// A connection that leads to the server of before the address moved is replaced, whenever the checks end.
+func TestAConnectionToAServerThatIsGoneIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, only := range []string{aServer.RunID, "B"} {
+		l := &replaceable{}
+		co := newCore()
+		agree := func() {
+			co.state.servers = servers{
+				several: &node.SeveralServersError{}, only: only, agreed: agreeingChecks - 1, backoff: severalMin,
+			}
+			co.endCheck(only, at(9))
+		}
+		moved := only != aServer.RunID
+		co.connect(l)
+		agree()
+		assert.Equal(t, moved, l.replaced, "the main one")
+
+		*l = replaceable{}
+		co.conn = connection{state: connDialing, silentSince: at(8)}
+		agree()
+		co.connected(l, nil, at(10))
+		assert.Equal(t, moved, l.replaced, "one that was being made")
+
+		*l = replaceable{}
+		co.conn = connection{successor: l, successorAt: at(8)}
+		agree()
+		co.usable(at(10), new(effects))
+		assert.Equal(t, moved, l.replaced, "a successor")
+
+		*l = replaceable{}
+		co.conn = connection{state: connDialing, silentSince: at(9)}
+		co.connected(l, nil, at(10))
+		assert.False(t, l.replaced, "the address may have moved again")
+	}
+}
+
+type replaceable struct {
+	fakeLink
+	replaced bool
+}
+
+func (l *replaceable) Replace() { l.replaced = true }

@@ -11,7 +11,7 @@ import "fmt"
 //	dialing --failed--> none      unlinked, linked --rest--> none      linked --redial--> dialing
 //	proving --proved--> unlinked  sending --ended--> unlinked         sending --answered--> sending
 //
-// The end of the pipe changes no state. It closes the link; the goroutine finds out at its next event, and rests.
+// The end of the pipe closes the link and changes no state: the goroutine rests at its next event.
 //
 // A proof that becomes due while a batch is sent waits for its replies, at most spare.timeout after the last one.
 type spareState uint8

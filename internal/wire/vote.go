@@ -42,7 +42,8 @@ type Vote struct {
 	// Healed reports that the key was missing and has been set again. The verdict is Denied: another client may have
 	// held the lock meanwhile, so the vote must not count for the old holder.
 	Healed bool
-	// Unsent reports that the operation was never written to the master. The verdict is Failed.
+	// Unsent reports that the operation was not written to the master, or was answered only that its script is not
+	// known, and will not be written any more. The verdict is Failed.
 	Unsent bool
 	// Guarded reports that the master granted, and that the grant does not count: its server was not trusted when the
 	// request was sent (see [link.Server.Trusted]), is no master, or is one of several. The verdict is Unknown.
