@@ -51,9 +51,9 @@ func (co *core) noteServers(fx *effects) {
 // is nothing to compare. fx.comparison is closed when that has ended.
 func (co *core) beginComparison(l link.Link) (fx effects) {
 	s := &co.state.servers
-	before := s.doubt
-	s.setMain(l.Server().RunID)                        // the comparison is with this server
-	s.doubt = s.doubt || before && co.conn.link != nil // a main connection, which may answer yet, keeps its doubt
+	hadDoubt := s.doubt && co.conn.link != nil // a main connection, which may answer yet, keeps its doubt
+	s.setMain(l.Server().RunID)
+	s.doubt = s.doubt || hadDoubt
 	if s.claimComparison() && co.reaches && !co.closing.closed {
 		fx.comparison = make(chan struct{})
 	}
@@ -74,9 +74,8 @@ func (co *core) beginCheck(now time.Time, fx *effects) {
 	}
 }
 
-// endCheck records the only server that a check has reached; "" if it reached several, or none. The pipe's connection
-// may lead to another one, if the address has moved. Once enough checks agree, it is replaced, as [core.use] replaces
-// one that was begun before.
+// endCheck records the only server that a check has reached; "" if it reached several, or none. Once enough checks
+// agree, a connection to another server is replaced: the main one here, others by [core.use].
 func (co *core) endCheck(runID string, now time.Time) (fx effects) {
 	fx.now = now
 	one := co.state.servers.endCheck(runID, now)
@@ -101,9 +100,9 @@ func (p *pipe) saw(x link.Observation) {
 	p.act(func(co *core) effects { return co.saw(x) })
 }
 
-// awaitComparison compares the server that l has reached with those that other connections reach, if it is new. It
-// waits a limited time for the result: if there are several servers, not even the first grant may count. took is how
-// long it took to make l, and patience how long it may take.
+// awaitComparison begins a comparison for l, and waits for its result: if there are several servers, not even the first
+// grant may count. It does not wait long, see compareWait. took is how long it took to make l, and patience how long it
+// was allowed to take.
 func (p *pipe) awaitComparison(l link.Link, took, patience time.Duration) {
 	done := p.beginComparison(l)
 	if done == nil || took > compareWait {

@@ -23,19 +23,36 @@ type core struct {
 	reaches bool // the pipe can make connections just to compare servers, see pipe.reach
 }
 
-// connection is what a pipe knows of its connection to the master. silentSince is when the last reply arrived or, if
-// that is later, when the driver last began to write or to connect with no reply due.
+// state is what a [core] knows of its master and of its calls: what a [settlement] reads and changes.
+type state struct {
+	calls   inflight
+	health  health
+	pacing  pacing
+	late    lateDelivery
+	rights  rights
+	servers servers
+	outbox  outbox
+}
+
+// connection is what a pipe knows of its connection to the master. silentSince is the later of two times: when the last
+// reply arrived, and when the driver, with no reply due, last began to write or to connect.
 type connection struct {
 	state       connState
 	link        link.Link     // nil: there is none
-	server      *link.Server  // that answered last; nil: none has
+	server      *link.Server  // that last answered a call over this connection or an earlier one; nil: none has
 	roleAt      time.Time     // link's last question for the role was asked at this time or later
-	reportedBar error         // why the server that answered last gets no calls for a vote; nil: it gets them
+	reportedBar error         // the last report of why no calls for a vote are sent; nil: they are sent
 	silentSince time.Time     // see above
 	writer      link.Link     // the link that a goroutine writes to; nil: none
 	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	successor   link.Link     // the spare connection that works while link stayed silent; nil: none
 	successorAt time.Time     // when connecting successor began
+}
+
+// ended records that the connection ended.
+func (c *connection) ended() {
+	c.state.on(connEnded)
+	c.link = nil
 }
 
 // closing is how far the end of a pipe is.
@@ -115,25 +132,20 @@ func (co *core) tick(now time.Time) (fx effects) {
 		return fx
 	}
 	s := &co.state
-	expired, next := s.calls.expire(now, co.conn.state == connDialing, s.health.suspect)
-	fx.deliveries = expired
-	co.judge(expired, now, &fx)
+	x := expiry{now: now}
+	s.calls.expire(&x, co.conn.state == connDialing, s.health.suspect)
+	co.judge(x.expired, now, &fx)
 	for c := range co.orphans() {
-		if at := c.due(); at.After(now) {
-			if !c.voted {
-				next = earliest(next, at)
-			}
-		} else if c.claimVote() {
-			fx.deliveries = append(fx.deliveries, delivery{c, unknown(node.ErrTimeout)})
-		}
+		x.add(c, c.due(), unknown(node.ErrTimeout))
 	}
+	fx.deliveries = x.expired
 	if len(fx.reports) > 0 { // the master became suspect
 		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
 		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
 	}
-	fx.wake(next)
+	fx.wake(x.next)
 	s.outbox.drop(now)
-	s.calls.push(s.outbox.take(now)...)
+	s.calls.push(s.outbox.takeMain(now)...)
 	fx.wake(s.outbox.dueMain())
 	if s.servers.agreed > 0 { // then the checks do not wait for requests
 		co.beginCheck(now, &fx)
@@ -146,8 +158,8 @@ func (co *core) tick(now time.Time) (fx effects) {
 }
 
 // judge judges the master by the calls that have just expired, unless it was asked nothing: the driver rests, or this
-// process was paused before the driver ran. While the driver connects, they count only once no call of the queue
-// allows it more time: such a call would fail with them.
+// process was paused before the driver ran. While the driver connects, they count only once it has taken all the time
+// that any call of the queue allows: a suspect master fails them all.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	switch {
 	case len(expired) == 0:
@@ -165,10 +177,4 @@ func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 			fx.reportIf(true, d.vote.Err)
 		}
 	}
-}
-
-// ended records that the connection ended.
-func (c *connection) ended() {
-	c.state.on(connEnded)
-	c.link = nil
 }

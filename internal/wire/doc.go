@@ -16,10 +16,10 @@
 //     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
 //     reply is read, and the release follows at once.
 //   - Health decides whether the master is asked. It is suspect if no connection to it can be made, if a connection
-//     ends before it has carried an answer, if a reply is not one of its operation, or if it was silent for half of the time of a
-//     request whose deadline has passed. Requests to it then fail at once, except that one is sent from time to time to
-//     try it. Releases wait until the master has answered. They are repeated while a late delivery of what they undo is
-//     possible.
+//     ends before it has carried an answer, if a reply is not one of its operation, or if it was silent for half of the
+//     time of a request whose deadline has passed. Requests to it then fail at once, except that one is sent from time
+//     to time to try it. Releases wait until the master has answered. They are repeated while a late delivery of what
+//     they undo is possible.
 //   - The restart guard decides which grants count. A master that restarted empty would grant a lock twice. So a grant
 //     counts only if the server process has been up for longer than the request's window. The node identifies the
 //     process once per connection, because no connection outlives it.

@@ -38,11 +38,11 @@ const (
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
 	doProve                     // see whether the main connection stays silent while link works
-	doDecideAgain               // nothing was sent; decide again
+	doNothing                   // nothing was sent; decide again
 )
 
-// rouse wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
-// try is due.
+// rouse wakes the driver if it rests while calls wait. Until the next try of a suspect master is due, it leaves that to
+// tick.
 func (co *core) rouse(now time.Time, fx *effects) {
 	if co.driver.busy || co.closing.closed || len(co.state.calls.queue) == 0 {
 		return
@@ -93,8 +93,8 @@ func (co *core) nextTask(now time.Time) (t task, fx effects) {
 	return t, fx
 }
 
-// usable returns the connection for the next batch; nil if there is none. The successor follows a connection that has
-// ended, or that endProof has closed. If verified is false, a PING must show first whether the connection works.
+// usable returns the connection for the next batch; nil if there is none. The successor replaces a connection that has
+// ended, or that endProof has closed. If verified is false, a PING must first show whether the connection works.
 func (co *core) usable(now time.Time, fx *effects) (l link.Link, verified bool) {
 	conn := &co.conn
 	for conn.link != nil || conn.successor != nil {
@@ -116,7 +116,7 @@ func (co *core) usable(now time.Time, fx *effects) (l link.Link, verified bool) 
 	return nil, false
 }
 
-// use makes l the pipe's connection, which the driver or the spare began to make at began.
+// use makes l the pipe's connection. The driver or the spare began to make it at began.
 func (co *core) use(l link.Link, began time.Time, fx *effects) {
 	co.conn.link, co.state.pacing.rtt = l, minRTT{}
 	co.conn.roleAt = began
@@ -130,8 +130,8 @@ func (co *core) use(l link.Link, began time.Time, fx *effects) {
 	}
 }
 
-// giveUp fails all queued calls but the durable ones that still have something to undo, and ends the driver's work
-// until the master may be tried again.
+// giveUp fails all queued calls but the durable ones that still have something to undo. The driver rests until the
+// master may be tried again.
 func (co *core) giveUp(err error, now time.Time, fx *effects) {
 	fx.deliveries = append(fx.deliveries, co.state.calls.failQueued(err, now)...)
 	co.rest(fx)
@@ -144,8 +144,8 @@ func (co *core) rest(fx *effects) {
 	co.checkDrained(fx)
 }
 
-// connected records what became of an attempt to connect. It reports whether the driver has more to do.
-func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok bool) {
+// connected records what became of an attempt to connect. more: the driver does not rest yet.
+func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, more bool) {
 	fx.now = now
 	switch {
 	case co.closing.closed: // err shows nothing of the master
@@ -161,7 +161,7 @@ func (co *core) connected(l link.Link, err error, now time.Time) (fx effects, ok
 	default:
 		co.conn.state.on(connMade)
 		if co.state.health.suspect == nil {
-			fx.wake(co.state.calls.connected(now)) // tick may have waited for all of the calls' Connect
+			fx.wake(co.state.calls.postponeQueued(now)) // tick may have waited for all of the calls' Connect
 		}
 		co.use(l, co.conn.silentSince, &fx) // when connecting began
 	}
@@ -176,7 +176,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 	batch, dropped := co.state.calls.load(server, co.state.bar(server), co.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
 	if len(batch) == 0 { // settle schedules the next batch if calls wait for the recheck of a right
-		return task{do: doDecideAgain}
+		return task{do: doNothing}
 	}
 	co.batches.count(len(batch))
 	// A link that does not stream asks for the role itself.
@@ -217,8 +217,8 @@ func (co *core) wrote(l link.Link) (fx effects) {
 	return fx
 }
 
-// settle records what the driver received from l. Only the driver calls it, so only the driver removes calls from the
-// written ones. It appends the deliveries to scratch.
+// settle records what the driver received from l. Only settle removes calls from the written ones. It appends the
+// deliveries to scratch.
 func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []delivery, now time.Time) (fx effects) {
 	fx.now = now
 	s := &co.state
@@ -227,7 +227,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 		s.pacing.rtt.measure(now.Sub(s.calls.written[n-1].sentAt()), now)
 	}
 	out := settlement{state: s, server: l.Server(), now: now, deliveries: scratch}
-	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))
+	s.calls.written = dropFirst(s.calls.written, out.settleAll(s.calls.written, replies, err))
 	s.calls.retry(out.retry)
 	if out.changed {
 		l.Change(out.server)
@@ -242,9 +242,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 		fx.reportIf(s.health.answer(), nil)
 		co.noteBar(out.server, &fx)
 	}
-	for _, c := range out.unanswered {
-		s.outbox.owe(owedUnanswered, c, now, now)
-	}
+	s.outbox.owe(owedUnanswered, now, now, out.unanswered...)
 	if len(out.unanswered) > 0 {
 		co.startSpare(now, &fx)
 	}
@@ -257,8 +255,7 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 
 // connectionEnded handles the end of the pipe's connection. The master becomes suspect if a reply was malformed, or if
 // the connection never carried an answer: the next one would probably end in the same way. The latter does not count if
-// the connection carried only a PING, or if endProof closed it for a successor that works. Unless the master
-// becomes suspect, the driver makes another connection for the next call.
+// the connection carried only a PING, or if endProof closed it for a successor that works.
 func (co *core) connectionEnded(out *settlement, fx *effects) {
 	fresh := co.conn.state == connFresh
 	co.conn.ended()

@@ -60,11 +60,11 @@ func (f *inflight) load(
 		}
 		err := c.dropReason(server, bar, now)
 		if err == nil && !c.voted {
-			if recheck := rights.dueRecheck(c.Op, now); recheck != nil {
+			recheck, wait, refused := rights.check(c.Op, now)
+			if recheck != nil {
 				f.written = append(f.written, recheck)
 			}
-			var wait bool
-			if wait, err = rights.blocked(c.Op); wait {
+			if err = refused; wait {
 				break // until the master has answered the recheck
 			}
 		}
@@ -104,9 +104,6 @@ func (c *Call) dropReason(server *link.Server, bar error, now time.Time) error {
 	return nil
 }
 
-// dropSettled removes the first n written calls, which have a reply or will get none.
-func (f *inflight) dropSettled(n int) { f.written = dropFirst(f.written, n) }
-
 // dropFirst removes the first n calls and keeps the capacity.
 func dropFirst(calls []*Call, n int) []*Call {
 	rest := copy(calls, calls[n:])
@@ -114,15 +111,30 @@ func dropFirst(calls []*Call, n int) []*Call {
 	return calls[:rest]
 }
 
-// expire returns the votes of the calls whose vote is due, and when the next one is; the zero time if there is none.
-// connecting says that the queue waits for a connection, and suspect, unless it is nil, that it waits until the master
-// is tried again. The calls are not removed: a written call still awaits its reply, and load drops the others.
-func (f *inflight) expire(
-	now time.Time, connecting bool, suspect *node.SuspectError,
-) (expired []delivery, next time.Time) {
-	unanswered, next := expireCalls(f.written, (*Call).due, now, next)
-	for _, c := range unanswered {
-		expired = append(expired, delivery{c, unknown(node.ErrTimeout)})
+// expiry gathers the votes that are due at now, and when the next one is; the zero time if there is none.
+type expiry struct {
+	now     time.Time
+	expired []delivery
+	next    time.Time
+}
+
+// add adds the vote of a call, which is due at due, unless the call has its vote.
+func (x *expiry) add(c *Call, due time.Time, v Vote) {
+	switch {
+	case c.voted:
+	case due.After(x.now):
+		x.next = earliest(x.next, due)
+	case c.claimVote():
+		x.expired = append(x.expired, delivery{c, v})
+	}
+}
+
+// expire adds the votes of all calls to x. connecting: the queue waits for a connection. suspect, if not nil: it waits
+// until the master is tried again. The calls are not removed: a written call still awaits its reply, and load drops the
+// others.
+func (f *inflight) expire(x *expiry, connecting bool, suspect *node.SuspectError) {
+	for _, c := range f.written {
+		x.add(c, c.due(), unknown(node.ErrTimeout))
 	}
 	due, err := (*Call).due, node.ErrTimeout
 	switch {
@@ -131,27 +143,25 @@ func (f *inflight) expire(
 	case connecting:
 		due, err = (*Call).dueUnsent, errNotConnected
 	}
-	// While a master is down, all releases of locks that it has stay here, and all but the latest have their votes.
+	// While a master is down, all releases of the locks that it has wait here. Most have their votes.
 	for f.votedAhead < len(f.queue) && f.queue[f.votedAhead].voted {
 		f.votedAhead++
 	}
-	waiting, next := expireCalls(f.queue[f.votedAhead:], due, now, next)
-	for _, c := range waiting {
+	for _, c := range f.queue[f.votedAhead:] {
 		v := unsent(err)
 		if c.Durable {
 			v = unknown(err)
 		}
-		expired = append(expired, delivery{c, v})
+		x.add(c, due(c), v)
 	}
-	return expired, next
 }
 
-// errNotConnected is the error of a request for which no connection was made in time.
+// errNotConnected is the error of a call for which no connection was made in time.
 var errNotConnected = fmt.Errorf("connecting: %w", node.ErrTimeout)
 
-// connected makes the votes of the queue due later by the time for which each call waited for the connection. It
+// postponeQueued makes the votes of the queue due later by the time for which each call waited for the connection. It
 // returns when the next vote is due; the zero time if none is.
-func (f *inflight) connected(now time.Time) (next time.Time) {
+func (f *inflight) postponeQueued(now time.Time) (next time.Time) {
 	for _, c := range f.queue {
 		c.postpone(max(0, now.Sub(c.Asked)-c.grace))
 		if !c.voted {
@@ -176,24 +186,6 @@ func (f *inflight) patience() (longest time.Duration) {
 		longest = max(longest, c.Connect-connectSlack)
 	}
 	return longest
-}
-
-// expireCalls claims the votes of the calls whose vote is due. It returns these calls, and the earlier of next and when
-// the next vote is due.
-func expireCalls(
-	calls []*Call, due func(*Call) time.Time, now, next time.Time,
-) (expired []*Call, _ time.Time) {
-	for _, c := range calls {
-		switch at := due(c); {
-		case c.voted:
-		case !at.After(now):
-			c.voted = true
-			expired = append(expired, c)
-		default:
-			next = earliest(next, at)
-		}
-	}
-	return expired, next
 }
 
 // later returns the later of two times. The zero time is the earliest.

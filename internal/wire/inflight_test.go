@@ -54,7 +54,7 @@ func TestInflightLoadsInOrder(t *testing.T) {
 	assert.Equal(t, calls[:maxBatch], batch)
 	assert.Equal(t, calls[maxBatch:], f.queue)
 
-	f.dropSettled(10)
+	f.written = dropFirst(f.written, 10)
 	f.retry(calls[:1])
 	f.retry(calls[1:3])
 	batch, _ = f.load(aServer, nil, nil, at(9))
@@ -150,22 +150,24 @@ func TestInflightExpires(t *testing.T) {
 	written, later, queued, release := due(10, false), due(12, false), due(10, false), due(10, true)
 	f.written = []*Call{written, later}
 	f.push(queued, release, due(11, false))
-	expired, next := f.expire(at(9.9), false, nil)
-	assert.Empty(t, expired)
-	assert.Equal(t, at(10), next)
+	x := expiry{now: at(9.9)}
+	f.expire(&x, false, nil)
+	assert.Equal(t, expiry{now: at(9.9), next: at(10)}, x)
 
-	expired, next = f.expire(at(10), false, nil)
+	x = expiry{now: at(10)}
+	f.expire(&x, false, nil)
 	assert.Equal(t, []delivery{
 		{written, unknown(node.ErrTimeout)}, {queued, unsent(node.ErrTimeout)}, {release, unknown(node.ErrTimeout)},
-	}, expired, "only a call that will not be sent is certain not to be executed")
-	assert.Equal(t, at(11), next)
+	}, x.expired, "only a call that will not be sent is certain not to be executed")
+	assert.Equal(t, at(11), x.next)
 	assert.Len(t, f.written, 2, "its reply is still to come")
 
 	failed := &node.SuspectError{Err: errors.New("refused")}
-	expired, next = f.expire(at(20), false, failed)
-	assert.Len(t, expired, 2, "each has one vote")
-	assert.Equal(t, unsent(failed), expired[1].vote, "why the master was not asked")
-	assert.Zero(t, next)
+	x = expiry{now: at(20)}
+	f.expire(&x, false, failed)
+	assert.Len(t, x.expired, 2, "each has one vote")
+	assert.Equal(t, unsent(failed), x.expired[1].vote, "why the master was not asked")
+	assert.Zero(t, x.next)
 }
 
 // The releases of many locks may wait for a master that is down. Each deadline would cost a look through all.
@@ -175,8 +177,9 @@ func TestInflightDoesNotLookAtReleasesThatHaveTheirVotes(t *testing.T) {
 	due := func(s float64) *Call { return anyCall(durable, func(c *Call) { c.Deadline = at(s) }) }
 	first, second, third := due(10), due(11), due(12)
 	votes := func(now float64) int {
-		expired, _ := f.expire(at(now), false, nil)
-		return len(expired)
+		x := expiry{now: at(now)}
+		f.expire(&x, false, nil)
+		return len(x.expired)
 	}
 	f.push(first, second, third)
 	require.Equal(t, 1, votes(10))
@@ -226,7 +229,7 @@ func TestInflightPings(t *testing.T) {
 	assert.False(t, f.pinging())
 	f.ask(ping, 0, at(9))
 	assert.True(t, f.pinging())
-	f.dropSettled(1)
+	f.written = dropFirst(f.written, 1)
 	assert.False(t, f.pinging())
 }
 

@@ -105,7 +105,7 @@ func (ls *listener) run() error {
 	}
 }
 
-// ended records the end of a connection.
+// ended records the end of a connection that was subscribed at began. If it lasted, the next failure is a first one.
 func (ls *listener) ended(began time.Time) {
 	if ls.clock.Now().Sub(began) >= subscribedFor {
 		ls.failures, ls.backoff, ls.reported = 0, 0, ""
@@ -120,12 +120,10 @@ func (ls *listener) reportFailure(err error) {
 	}
 	ls.failures++
 	reason := "ended"
-	var unreachable *connectFailure
-	switch {
-	case replyerr.Is(err):
+	if replyerr.Is(err) {
 		reason = reasonOf(err)
-	case errors.As(err, &unreachable), ls.failures < endedOften, ls.reported != "": // a server may refuse and then hang up
-		return
+	} else if errors.As(err, new(*connectFailure)) || ls.failures < endedOften || ls.reported != "" {
+		return // the last: a server may refuse, and then hang up
 	}
 	if reason != ls.reported {
 		ls.reported = reason
@@ -154,14 +152,6 @@ func (ls *listener) backOff() <-chan struct{} {
 	due := make(chan struct{})
 	ls.clock.AfterFunc(shortened(ls.backoff), func() { close(due) })
 	return due
-}
-
-// signal puts a value into a channel that has room for one, unless there is one.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // endIfIdle reports whether the listener has nothing to do, and records that its goroutine ends in that case.
@@ -276,5 +266,13 @@ func (ls *listener) notify(channel, message string) {
 	ls.mu.Unlock()
 	for _, f := range all {
 		(*f)(message)
+	}
+}
+
+// signal puts a value into a channel that has room for one, unless there is one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }

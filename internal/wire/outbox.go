@@ -19,40 +19,6 @@ const (
 	maxReasons = 16
 )
 
-// outbox has the durable calls that were sent and must be sent again, in a lane for each reason. Those that the master
-// certainly did not execute, because it does not know their script or because they were not sent, go back to the head
-// of the queue, see [inflight]; those of the spare connection stay here, as owedUnanswered.
-//
-// How many calls a lane sends at once depends on the cause:
-//
-//   - owedRefused, owedBreaker: one, with backoff, until one succeeds; after each success twice as many, up to maxOwed;
-//   - owedUnanswered: maxOwed; half the batch after each failure, with backoff once that is one; twice as many after
-//     each success, up to maxOwed;
-//   - owedLate: all that are due.
-//
-// So an idle client sends a master only a few commands per second, and makes only a few connections, however many
-// releases fail. There may be very many: no method looks at all of the refused ones, except that a lane drops the calls
-// that need not be sent any more when its length has doubled.
-type outbox []*lane
-
-// lane has the calls that must be sent again for one reason.
-type lane struct {
-	key       laneKey
-	err       error         // of owedRefused: the first error reply with this reason
-	calls     []owed        // in the order in which they are due
-	sweepAt   int           // how many calls there may be before all of them are looked at
-	lastTried *Call         // of owedRefused: the last of the calls that are being sent again; nil: none is
-	limit     int           // how many calls may be sent at once; 0, of owedLate: all that are due
-	due       time.Time     // when the next may be sent
-	backoff   time.Duration // after the last failure
-}
-
-// owed is a call that must be sent again.
-type owed struct {
-	call *Call
-	due  time.Time
-}
-
 // laneKey is why the calls of a lane must be sent again.
 type laneKey struct {
 	cause cause
@@ -73,6 +39,40 @@ const (
 // forbids. So it must not go over the main connection again. A server answers in order, so the first call without an
 // answer is the likely cause.
 func (c cause) onlySpare() bool { return c == owedUnanswered || c == owedBreaker }
+
+// outbox has the durable calls that were sent and must be sent again, in a lane for each reason. It does not have those
+// that certainly were not executed, because their script is not known or the connection ended first: they go back to
+// the head of the queue, see [inflight], or, of the spare connection, become owedUnanswered.
+//
+// How many calls a lane sends at once depends on the cause:
+//
+//   - owedRefused, owedBreaker: one, with backoff after each failure;
+//   - owedUnanswered: maxOwed; after each failure half of the failed batch, and with backoff once that is one call;
+//   - these three: twice as many after each success, up to maxOwed;
+//   - owedLate: all that are due.
+//
+// So however many releases fail, an idle client sends a master only a few commands per second and makes only a few
+// connections. There may be very many: no method looks at all of the refused ones, except that a lane whose length has
+// doubled drops the calls that need not be sent any more.
+type outbox []*lane
+
+// lane has the calls that must be sent again for one reason.
+type lane struct {
+	key       laneKey
+	err       error         // of owedRefused: the first error reply with this reason
+	calls     []owed        // in the order in which they are due
+	sweepAt   int           // how many calls there may be before all of them are looked at
+	lastTried *Call         // of owedRefused: the last of the calls that are being sent again; nil: none is
+	limit     int           // how many calls may be sent at once; 0, of owedLate: all that are due
+	due       time.Time     // when the next may be sent
+	backoff   time.Duration // after the last failure
+}
+
+// owed is a call that must be sent again.
+type owed struct {
+	call *Call
+	due  time.Time
+}
 
 // reasonOf returns the beginning of an error reply that is the same for every request: the error code, or three words.
 func reasonOf(err error) string {
@@ -101,34 +101,44 @@ func (o *outbox) lane(key laneKey, now time.Time) (l *lane, isNew bool) {
 	return l, true
 }
 
-// owe adds a call that must be sent again at due.
-func (o *outbox) owe(why cause, c *Call, due, now time.Time) {
-	l, _ := o.lane(laneKey{cause: why}, now)
-	l.add(c, due, now)
+// owe adds calls that must be sent again at due.
+func (o *outbox) owe(why cause, due, now time.Time, calls ...*Call) {
+	if len(calls) > 0 {
+		l, _ := o.lane(laneKey{cause: why}, now)
+		l.add(due, now, calls...)
+	}
 }
 
 // refused records that the master refused a durable call. It reports whether the reason is new.
 func (o *outbox) refused(c *Call, err error, now time.Time) (isNew bool) {
-	key, texts := laneKey{cause: owedRefused, text: reasonOf(err)}, 0
-	known := false
 	for _, l := range *o {
 		if l.lastTried == c {
 			l.failed(now)
 		}
-		if l.key.cause == owedRefused {
-			texts++
-		}
-		known = known || l.key == key
 	}
-	if !known && texts >= maxReasons {
-		key.text = "" // the lane that all further texts share
-	}
-	l, isNew := o.lane(key, now)
+	l, isNew := o.lane(o.refusedKey(err), now)
 	if isNew {
 		l.err = err
 	}
-	l.add(c, now, now)
+	l.add(now, now, c)
 	return isNew
+}
+
+// refusedKey returns the key of the lane for calls that were refused with err.
+func (o outbox) refusedKey(err error) laneKey {
+	key, texts := laneKey{cause: owedRefused, text: reasonOf(err)}, 0
+	for _, l := range o {
+		if l.key == key {
+			return key
+		}
+		if l.key.cause == owedRefused {
+			texts++
+		}
+	}
+	if texts >= maxReasons {
+		key.text = "" // the lane that all further texts share
+	}
+	return key
 }
 
 // executed records that the master executed the durable call c. It returns the errors that the master no longer
@@ -151,23 +161,21 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	return over
 }
 
-// broke records that the spare connection ended before calls, the last of a batch of n, were answered. A lane of
-// unanswered calls then sends half as many, because a link may not report which were answered: the first of calls need
-// not be the one that broke it.
-func (o *outbox) broke(l *lane, n int, calls []*Call, now time.Time) {
+// broke records that the spare connection ended before the last calls of a batch of n were answered. A lane of
+// unanswered calls then sends half as many: a link may not report which were answered, so the first of unanswered need
+// not be the one that broke the connection.
+func (o *outbox) broke(l *lane, n int, unanswered []*Call, now time.Time) {
 	if l.limit == 1 || l.key.cause == owedBreaker {
 		l.failed(now)
 	} else {
 		l.limit = max(1, n/2)
 	}
-	for _, c := range calls[1:] {
-		l.add(c, now, now)
-	}
-	o.owe(owedBreaker, calls[0], now, now)
+	l.add(now, now, unanswered[1:]...)
+	o.owe(owedBreaker, now, now, unanswered[0])
 }
 
-// take removes the calls that may go over the main connection now, and returns them.
-func (o outbox) take(now time.Time) (calls []*Call) {
+// takeMain removes the calls that may go over the main connection now, and returns them.
+func (o outbox) takeMain(now time.Time) (calls []*Call) {
 	for _, l := range o {
 		if !l.key.cause.onlySpare() {
 			calls = append(calls, l.take(now)...)
@@ -210,8 +218,8 @@ func (o outbox) dueOver(spare bool) (next time.Time) {
 	return next
 }
 
-// count returns how many calls wait that may go over the main connection. It may count calls whose keys have expired.
-func (o outbox) count() (n int) {
+// countMain returns how many calls wait for the main connection. It may count calls whose keys have expired.
+func (o outbox) countMain() (n int) {
 	for _, l := range o {
 		if !l.key.cause.onlySpare() {
 			n += len(l.calls)
@@ -234,16 +242,18 @@ func (o outbox) orphans(yield func(*Call) bool) {
 	}
 }
 
-// add adds a call that is due at due.
-func (l *lane) add(c *Call, due, now time.Time) {
-	if len(l.calls) >= l.sweepAt {
-		l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.isMoot(now) })
-		l.sweepAt = max(maxOwed, 2*len(l.calls))
+// add adds calls that are due at due, after those that are due then already.
+func (l *lane) add(due, now time.Time, calls ...*Call) {
+	for _, c := range calls {
+		if len(l.calls) >= l.sweepAt {
+			l.calls = slices.DeleteFunc(l.calls, func(w owed) bool { return w.call.isMoot(now) })
+			l.sweepAt = max(maxOwed, 2*len(l.calls))
+		}
+		i, _ := slices.BinarySearchFunc(l.calls, due, func(w owed, due time.Time) int {
+			return cmp.Or(w.due.Compare(due), -1)
+		})
+		l.calls = slices.Insert(l.calls, i, owed{c, due})
 	}
-	i, _ := slices.BinarySearchFunc(l.calls, due, func(w owed, due time.Time) int { // behind all that are due then
-		return cmp.Or(w.due.Compare(due), -1)
-	})
-	l.calls = slices.Insert(l.calls, i, owed{c, due})
 }
 
 // take removes the calls that may be sent now and returns them. It moves none of the others.
@@ -262,11 +272,11 @@ func (l *lane) take(now time.Time) (calls []*Call) {
 	return calls
 }
 
-// drop forgets the last call that is being sent again if it need not be sent, and drops the first calls that need not
-// be sent again. Afterwards the first call, if there is one, still has to be sent.
+// drop drops calls that need not be sent any more: lastTried, and those at the head. Afterwards the first call, if
+// there is one, still has to be sent.
 func (l *lane) drop(now time.Time) {
 	if l.lastTried != nil && l.lastTried.isMoot(now) {
-		l.lastTried = nil // if it was dropped from the queue, no reply will reset this
+		l.lastTried = nil // the queue may have dropped it, and then no reply resets this
 	}
 	for len(l.calls) > 0 && l.calls[0].call.isMoot(now) {
 		l.dropFirst()
@@ -276,12 +286,6 @@ func (l *lane) drop(now time.Time) {
 func (l *lane) dropFirst() {
 	l.calls[0] = owed{}
 	l.calls = l.calls[1:]
-}
-
-// isMoot reports whether the call has its vote and nothing left to undo: its keys have certainly expired, or were never
-// set.
-func (c *Call) isMoot(now time.Time) bool {
-	return c.expired(now) || c.voted && c.nothingToUndo()
 }
 
 // next returns when the next call is due; the zero time if none is.

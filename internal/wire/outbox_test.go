@@ -34,7 +34,7 @@ func (o *outbox) refuse(err error, now time.Time, calls ...*Call) {
 // orphan adds calls whose connection ended.
 func (o *outbox) orphan(calls ...*Call) {
 	for _, c := range calls {
-		o.owe(owedUnanswered, c, epoch, epoch)
+		o.owe(owedUnanswered, epoch, epoch, c)
 	}
 }
 
@@ -62,9 +62,9 @@ func TestARefusedLaneDoesNotWaitForANeedlessCall(t *testing.T) {
 	calls[0].Written = new(atomic.Bool)
 	o.refuse(errOOM, epoch, calls...)
 	now := epoch.Add(repeatAfter)
-	require.Equal(t, calls[:1], o.take(now))
+	require.Equal(t, calls[:1], o.takeMain(now))
 	voted(calls[0])
-	assert.Equal(t, calls[1:], o.take(now.Add(repeatAfter)))
+	assert.Equal(t, calls[1:], o.takeMain(now.Add(repeatAfter)))
 }
 
 // One call of each reason is sent again, with backoff.
@@ -76,22 +76,22 @@ func TestOneRefusedCallOfAReasonIsSentAgain(t *testing.T) {
 	assert.True(t, o.refused(calls[0], errOOM, epoch))
 	assert.False(t, o.refused(calls[1], errors.New("OOM c"), epoch), "the same reason")
 	assert.True(t, o.refused(calls[2], errReadOnly, epoch.Add(time.Second)))
-	assert.Equal(t, 3, o.count())
+	assert.Equal(t, 3, o.countMain())
 	assert.Equal(t, epoch.Add(repeatAfter), o.dueMain())
-	assert.Empty(t, o.take(epoch.Add(repeatAfter-1)))
+	assert.Empty(t, o.takeMain(epoch.Add(repeatAfter-1)))
 	now := epoch.Add(repeatAfter)
-	assert.Equal(t, calls[:1], o.take(now))
-	assert.Equal(t, 2, o.count(), "a call that is sent does not wait")
-	assert.Empty(t, o.take(now.Add(repeatAfter)), "a call with its reason is being sent")
+	assert.Equal(t, calls[:1], o.takeMain(now))
+	assert.Equal(t, 2, o.countMain(), "a call that is sent does not wait")
+	assert.Empty(t, o.takeMain(now.Add(repeatAfter)), "a call with its reason is being sent")
 	assert.Equal(t, epoch.Add(time.Second+repeatAfter), o.dueMain(), "of the other reason")
-	require.Equal(t, calls[2:3], o.take(now.Add(time.Second)))
+	require.Equal(t, calls[2:3], o.takeMain(now.Add(time.Second)))
 
 	sent := calls[0]
 	for _, backoff := range []time.Duration{2 * repeatAfter, repeatMax, repeatMax} {
 		assert.False(t, o.refused(sent, errOOM, now))
-		assert.Empty(t, o.take(now.Add(backoff-1)))
+		assert.Empty(t, o.takeMain(now.Add(backoff-1)))
 		now = now.Add(backoff)
-		again := o.take(now)
+		again := o.takeMain(now)
 		require.Len(t, again, 1)
 		assert.NotSame(t, sent, again[0], "they take turns")
 		sent = again[0]
@@ -108,9 +108,9 @@ func TestAnExecutedCallIsFollowedByTheOthersOfItsReason(t *testing.T) {
 	o.refuse(errReadOnly, epoch, releases(1)...)
 	now := epoch.Add(repeatAfter - 1)
 	assert.Empty(t, o.executed(anyCall(durable), now), "another call says nothing")
-	assert.Empty(t, o.take(now))
+	assert.Empty(t, o.takeMain(now))
 	now = epoch.Add(repeatAfter)
-	again := o.take(now)
+	again := o.takeMain(now)
 	require.Equal(t, calls[0], again[0])
 	require.Len(t, again, 2, "one of each reason")
 	assert.Equal(t, []error{errReadOnly}, o.executed(again[1], now))
@@ -119,7 +119,7 @@ func TestAnExecutedCallIsFollowedByTheOthersOfItsReason(t *testing.T) {
 		sent += size
 		last := calls[sent-1]
 		over := o.executed(last, now)
-		again = o.take(now)
+		again = o.takeMain(now)
 		assert.Equal(t, sent == len(calls), len(over) == 1, "it is over when nothing waits")
 		if next := min(2*size, maxOwed, len(calls)-sent); next > 0 {
 			require.Equal(t, calls[sent:sent+next], again)
@@ -129,11 +129,11 @@ func TestAnExecutedCallIsFollowedByTheOthersOfItsReason(t *testing.T) {
 	assert.Empty(t, o)
 
 	o.refuse(errOOM, now, calls[:3]...)
-	require.Len(t, o.take(now.Add(repeatAfter)), 1)
+	require.Len(t, o.takeMain(now.Add(repeatAfter)), 1)
 	o.executed(calls[0], now)
-	require.Equal(t, calls[1:3], o.take(now))
+	require.Equal(t, calls[1:3], o.takeMain(now))
 	o.refuse(errOOM, now, calls[1:3]...)
-	assert.Len(t, o.take(now.Add(repeatAfter)), 1, "one at a time after a failure")
+	assert.Len(t, o.takeMain(now.Add(repeatAfter)), 1, "one at a time after a failure")
 }
 
 // A reason whose calls have expired is over when the master executes any durable call.
@@ -142,16 +142,16 @@ func TestAReasonWhoseCallsHaveExpiredIsOver(t *testing.T) {
 	var o outbox
 	first, second := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(6)), voted)
 	o.refuse(errOOM, at(0), first, second)
-	require.Equal(t, []*Call{first}, o.take(at(4)))
+	require.Equal(t, []*Call{first}, o.takeMain(at(4)))
 	assert.Equal(t, at(5), o.dueMain(), "it gets no reply if it is in the queue when it expires")
 	assert.Empty(t, o.executed(anyCall(durable), at(5)), "another call waits")
-	require.Equal(t, []*Call{second}, o.take(at(5)))
+	require.Equal(t, []*Call{second}, o.takeMain(at(5)))
 	assert.True(t, o.dueMain().IsZero(), "nothing waits behind it")
 	assert.Equal(t, []error{errOOM}, o.executed(anyCall(durable), at(6)))
 	assert.Empty(t, o)
 
 	o.refuse(errOOM, at(6), anyCall(expiringAt(at(7)), voted))
-	assert.Empty(t, o.take(at(8)))
+	assert.Empty(t, o.takeMain(at(8)))
 	assert.True(t, o.dueMain().IsZero(), "nothing waits")
 }
 
@@ -218,10 +218,10 @@ func TestTheCostOfAnOperationDoesNotGrowWithTheRefusedCalls(t *testing.T) {
 	require.NotPanics(t, func() {
 		for i := range 1000 {
 			assert.Empty(t, o.executed(anyCall(durable), at(0)))
-			assert.Empty(t, o.take(at(0)))
+			assert.Empty(t, o.takeMain(at(0)))
 			assert.Equal(t, at(0).Add(repeatAfter), o.dueMain())
 			assert.False(t, o.refused(anyCall(durable), errOOM, at(0)))
-			assert.Equal(t, many+2+i, o.count())
+			assert.Equal(t, many+2+i, o.countMain())
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestExpiredCallsBehindAnotherAreDropped(t *testing.T) {
 	for i := range 100_000 {
 		o.refuse(errOOM, at(float64(i)), anyCall(expiringAt(at(float64(i))), voted))
 	}
-	assert.Less(t, o.count(), 2*maxOwed)
+	assert.Less(t, o.countMain(), 2*maxOwed)
 }
 
 // Every call that is due is sent, in the order in which they are due.
@@ -243,13 +243,13 @@ func TestLateCallsAreSentWhenTheyAreDue(t *testing.T) {
 	var o outbox
 	calls := releases(4)
 	for i, due := range []float64{3, 1, 2, 1} {
-		o.owe(owedLate, calls[i], at(due), at(0))
+		o.owe(owedLate, at(due), at(0), calls[i])
 	}
 	assert.Equal(t, at(1), o.dueMain())
-	assert.Empty(t, o.take(at(0.9)))
-	assert.Equal(t, []*Call{calls[1], calls[3], calls[2]}, o.take(at(2)), "equal times in their order")
+	assert.Empty(t, o.takeMain(at(0.9)))
+	assert.Equal(t, []*Call{calls[1], calls[3], calls[2]}, o.takeMain(at(2)), "equal times in their order")
 	assert.Equal(t, at(3), o.dueMain())
-	assert.Equal(t, calls[:1], o.take(at(10)))
+	assert.Equal(t, calls[:1], o.takeMain(at(10)))
 	assert.Zero(t, o.dueMain())
 }
 
@@ -307,9 +307,9 @@ func TestTheSparesCallsDoNotGoOverTheMainConnection(t *testing.T) {
 	var o outbox
 	calls := releases(3)
 	o.orphan(calls...)
-	assert.Empty(t, o.take(at(99)))
+	assert.Empty(t, o.takeMain(at(99)))
 	assert.Zero(t, o.dueMain())
-	assert.Zero(t, o.count())
+	assert.Zero(t, o.countMain())
 	assert.Equal(t, calls, slices.Collect(o.orphans))
 	l, batch := o.takeSpare(epoch)
 	assert.Equal(t, calls, batch)

@@ -85,7 +85,7 @@ func (co *core) mayStream() bool {
 
 // nextAhead decides whether a batch is sent while replies to earlier ones are outstanding.
 func (co *core) nextAhead(now time.Time) (t task, fx effects) {
-	fx.now, t.do = now, doDecideAgain
+	fx.now, t.do = now, doNothing
 	switch {
 	case co.gap() == 0, !co.mayStream():
 	case co.state.pacing.stalled(co.conn.silentSince, now): // settle schedules the next batch

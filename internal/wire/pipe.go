@@ -171,7 +171,7 @@ func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
 		return now, false
 	case doReceive:
 		if now, idle := p.receive(t.link); idle {
-			return now, true
+			return now, true // it rests next, which needs no time
 		}
 	case doAwaitWriter:
 		<-t.writerDone

@@ -189,8 +189,8 @@ func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
 func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*state){
-		"an orphan":             func(s *state) { s.outbox.owe(owedUnanswered, anyCall(durable), at(10), at(9)) },
-		"after a lost delivery": func(s *state) { s.outbox.owe(owedLate, anyCall(durable), at(10), at(9)) },
+		"an orphan":             func(s *state) { s.outbox.owe(owedUnanswered, at(10), at(9), anyCall(durable)) },
+		"after a lost delivery": func(s *state) { s.outbox.owe(owedLate, at(10), at(9), anyCall(durable)) },
 		"after a refusal":       func(s *state) { s.outbox.refused(anyCall(durable), errBroken, at(10).Add(-repeatAfter)) },
 	} {
 		p := newCore()

@@ -224,10 +224,10 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	p.state.pacing.lastSent, p.conn.silentSince = at(9), at(9)
 	p.state.pacing.rtt.measure(16*time.Millisecond, at(9))
 	next, fx := p.nextAhead(at(9.001))
-	assert.Equal(t, doDecideAgain, next.do)
+	assert.Equal(t, doNothing, next.do)
 	assert.Equal(t, at(9.002), fx.sendAheadAt)
 	next, fx = p.nextAhead(at(9.033))
-	assert.Equal(t, doDecideAgain, next.do)
+	assert.Equal(t, doNothing, next.do)
 	assert.Zero(t, fx.sendAheadAt)
 }
 
@@ -265,7 +265,7 @@ func TestABatchIsCounted(t *testing.T) {
 	p := newCore(fakeLink{})
 	p.state.calls.queue = releases(2)
 	assert.Equal(t, doFlush, p.send(at(9), &effects{}).do)
-	assert.Equal(t, doDecideAgain, p.send(at(9), &effects{}).do, "nothing is left")
+	assert.Equal(t, doNothing, p.send(at(9), &effects{}).do, "nothing is left")
 	assert.Equal(t, batches{1, 2}, p.batches)
 }
 

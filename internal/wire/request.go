@@ -20,20 +20,6 @@ type Request struct {
 	// Window is how long the server must have been up for its grant to count. If it is 0, the uptime does not matter.
 	Window time.Duration
 
-	// Of a durable request:
-
-	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
-	// node repeats the request for at most that time, since every key has expired by then. It repeats a confirmed
-	// request for about as long. See also [Call.HasKeys].
-	KeyTTL time.Duration
-	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
-	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
-	// the request after it was confirmed.
-	FirstAsked time.Time
-	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
-	// counts as a grant: an earlier sending removed the key.
-	Keeps bool
-
 	// Of a request that is not durable:
 
 	// Canceled, if not nil, makes a node drop the request if it is true before the request was written.
@@ -44,6 +30,20 @@ type Request struct {
 	// RequireTrusted makes a node skip a server that is known to have come up within the window. Fencing uses it: a
 	// grant that does not count would still raise the counter.
 	RequireTrusted bool
+
+	// Of a durable request:
+
+	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
+	// counts as a grant: an earlier sending removed the key.
+	Keeps bool
+	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
+	// node repeats the request for at most that time, since every key has expired by then. It repeats a confirmed
+	// request for about as long. See also [Call.HasKeys].
+	KeyTTL time.Duration
+	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
+	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
+	// the request after it was confirmed.
+	FirstAsked time.Time
 }
 
 // Voter receives the votes on the requests that name it.
@@ -132,6 +132,12 @@ func (c *Call) nothingToUndo() bool {
 func (c *Call) expired(now time.Time) bool {
 	at := c.expiresAt()
 	return c.voted && !at.IsZero() && !now.Before(at)
+}
+
+// isMoot reports whether the call has its vote and nothing left to undo: its keys have certainly expired, or were never
+// set.
+func (c *Call) isMoot(now time.Time) bool {
+	return c.expired(now) || c.voted && c.nothingToUndo()
 }
 
 // expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown. The

@@ -50,43 +50,37 @@ func (rs rights) refused(op *Op, now time.Time) error {
 	return nil
 }
 
-// dueRecheck returns the recheck of the right that op needs, if it is due; otherwise nil. The caller must send it.
-func (rs rights) dueRecheck(op *Op, now time.Time) *Call {
+// check returns why op may not be sent; nil if it may be. If wait is true, the reply to a recheck will decide; the
+// caller must send the recheck that check returns, if any.
+func (rs rights) check(op *Op, now time.Time) (recheck *Call, wait bool, err error) {
 	m := rs.missing(op)
-	if m == nil || m.inFlight != nil || now.Before(m.retryAt) {
-		return nil
+	switch {
+	case m == nil:
+		return nil, false, nil
+	case m.inFlight != nil:
+		return nil, true, nil
+	case now.Before(m.retryAt):
+		return nil, false, m.err
 	}
 	m.inFlight = &Call{
 		Request: &Request{Op: m.recheck, Asked: now, Deadline: now},
 		voted:   true, asText: m.text, sent: true,
 	}
-	return m.inFlight
+	return m.inFlight, true, nil
 }
 
-// blocked returns why op may not be sent; nil if it may be. If wait is true, the reply to a recheck will decide.
-func (rs rights) blocked(op *Op) (wait bool, err error) {
-	m := rs.missing(op)
-	switch {
-	case m == nil:
-		return false, nil
-	case m.inFlight != nil:
-		return true, nil
-	default:
-		return false, m.err
-	}
-}
-
-// set records that the master refuses the script s, or all scripts if s is nil. It reports whether that is new.
-func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
+// set records that the master refuses the script s, or all scripts if s is nil. It returns m.err if that is new,
+// otherwise nil.
+func (rs *rights) set(s *Script, m *missingRight) (found *node.RightError) {
 	if *rs == nil {
 		*rs = make(rights)
 	}
-	old := (*rs)[s]
-	if old != nil {
-		m.inFlight = old.inFlight
+	m.retryAt, found = m.at.Add(rightsInterval), m.err
+	if old := (*rs)[s]; old != nil {
+		m.inFlight, found = old.inFlight, nil
 	}
 	(*rs)[s] = m
-	return old == nil
+	return found
 }
 
 // learn records the missing right, if any, that the error reply err to the script of c reports. It returns an error if
@@ -96,17 +90,12 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *node.RightErr
 	if !command || inScript && !c.Op.script.undoes.Load() {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
-	m := &missingRight{
-		err: &node.RightError{Err: err}, recheck: anyScript, text: c.asText, at: now, retryAt: now.Add(rightsInterval),
+	m := &missingRight{err: &node.RightError{Err: err}, recheck: anyScript, text: c.asText, at: now}
+	if !inScript {
+		return rs.set(nil, m)
 	}
-	var scope *Script
-	if inScript {
-		scope, m.recheck = c.Op.script, c.Op // a release, which may be executed again
-	}
-	if !rs.set(scope, m) {
-		return nil
-	}
-	return m.err
+	m.recheck = c.Op // a release, which may be executed again
+	return rs.set(c.Op.script, m)
 }
 
 // executed records that the master executed the script of c, which undid something: the user has that right again. It
@@ -129,11 +118,8 @@ func (rs *rights) handshake(r link.ScriptRight, at time.Time) *node.RefusalError
 	old := (*rs)[nil]
 	switch {
 	case r.Err != nil:
-		m := &missingRight{
-			err: &node.RightError{Err: r.Err}, recheck: anyScript, at: at, retryAt: at.Add(rightsInterval),
-		}
-		if rs.set(nil, m) {
-			return &node.RefusalError{Err: m.err}
+		if found := rs.set(nil, &missingRight{err: &node.RightError{Err: r.Err}, recheck: anyScript, at: at}); found != nil {
+			return &node.RefusalError{Err: found}
 		}
 	case r.Allowed && old != nil && !old.text && !at.Before(old.at): // a handshake tests EVALSHA, not EVAL
 		delete(*rs, nil)

@@ -11,17 +11,6 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// state is what a [core] knows of its master and of its calls: what a [settlement] reads and changes.
-type state struct {
-	calls   inflight
-	health  health
-	pacing  pacing
-	late    lateDelivery
-	rights  rights
-	servers servers
-	outbox  outbox
-}
-
 // settlement turns the replies to some calls into votes, and records what they show of the master.
 type settlement struct {
 	state  *state
@@ -71,7 +60,7 @@ func (s *settlement) settleAll(calls []*Call, replies []link.Reply, err error) (
 		}
 		wasAnswered := s.answered
 		s.settleOne(c, r)
-		if s.malformed != nil && i < len(replies) { // the later replies may belong to other calls
+		if s.malformed != nil && i < len(replies) { // the later replies may belong to other calls, and count as missing
 			replies, err, s.answered = replies[:i+1], cmp.Or(err, s.malformed), wasAnswered
 		}
 	}
@@ -209,12 +198,12 @@ func (s *settlement) durableExecuted(c *Call) {
 	for _, err := range s.state.outbox.executed(c, s.now) {
 		s.reports = append(s.reports, &node.RefusalError{Err: err, Over: true})
 	}
-	s.state.calls.push(s.state.outbox.take(s.now)...)
+	s.state.calls.push(s.state.outbox.takeMain(s.now)...)
 	if !s.state.late.mayOvertake(c.FirstAsked) {
 		return
 	}
 	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.KeyTTL, s.now); ok {
-		s.state.outbox.owe(owedLate, c, at, s.now)
+		s.state.outbox.owe(owedLate, at, s.now, c)
 	}
 }
 

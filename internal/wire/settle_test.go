@@ -195,7 +195,7 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	_, _ = settled(&s, []*Call{release}, nil, link.Reply{Value: int64(0)})
 	assert.Equal(t, lateDraining, s.late.state, "the master has answered")
 	assert.Equal(t, at(10.5), s.outbox.dueMain())
-	require.Equal(t, []*Call{release}, s.outbox.take(at(10.5)))
+	require.Equal(t, []*Call{release}, s.outbox.takeMain(at(10.5)))
 
 	later := anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
 	_, _ = settled(&s, []*Call{later}, nil, link.Reply{Value: int64(1)})
@@ -215,9 +215,9 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	assert.Equal(t, at(20), known.expiresAt())
 	require.Len(t, out.reports, 1, "both have one reason")
 	assert.Equal(t, at(10.5), s.outbox.dueMain())
-	assert.Equal(t, 2, s.outbox.count())
+	assert.Equal(t, 2, s.outbox.countMain())
 
-	retry := s.outbox.take(at(10.5))
+	retry := s.outbox.takeMain(at(10.5))
 	require.Equal(t, []*Call{release}, retry, "one is tried")
 	out, _ = settled(&s, retry, nil, link.Reply{Value: int64(1)})
 	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")

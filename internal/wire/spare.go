@@ -47,7 +47,8 @@ func (sp *spare) waitLonger(err error, now time.Time) {
 	sp.dialAt = now.Add(sp.backoff)
 }
 
-// orphans yields the durable calls without an answer whose connection ended. There may be many, so it copies none.
+// orphans yields the durable calls that only the spare connection may carry: their connection ended before they were
+// answered. There may be many, so it copies none.
 func (co *core) orphans() iter.Seq[*Call] {
 	return concat(co.state.outbox.orphans, slices.Values(co.spare.sent))
 }
@@ -113,7 +114,7 @@ func (co *core) nextSpareTask(now time.Time) (t task, fx effects) {
 	sp := &co.spare
 	co.state.outbox.drop(now)
 	due := co.spareDue()
-	proving := co.needsProof() && co.state.health.due(now) // goes before the calls: it may replace the main connection
+	proving := co.needsProof() && co.state.health.due(now) // before the calls: it may replace the main connection
 	switch {
 	case due.IsZero(), due.After(now), co.closing.closed:
 		co.endSpare(spareRest, now, &fx)
@@ -216,9 +217,7 @@ func (co *core) settleSpare(l link.Link, n int, replies []link.Reply, err error,
 	}
 	// Not sent, or sent by a digest that the master does not know. A call of owedBreaker goes to owedUnanswered here,
 	// where it may break one more batch.
-	for _, c := range out.retry {
-		s.outbox.owe(owedUnanswered, c, now, now)
-	}
+	s.outbox.owe(owedUnanswered, now, now, out.retry...)
 	switch {
 	case len(out.unanswered) > 0:
 		s.outbox.broke(sp.lane, n, out.unanswered, now)

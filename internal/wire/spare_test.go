@@ -170,7 +170,7 @@ func TestAnAnswerOverASpare(t *testing.T) {
 		p.spare.state, p.spare.lane, p.spare.backoff = spareSending, &lane{limit: 1}, retryMax
 		retried, waiting := anyCall(durable), anyCall(durable)
 		p.state.outbox.refuse(errBroken, at(8), retried, waiting)
-		p.state.outbox.take(at(9))
+		p.state.outbox.takeMain(at(9))
 		p.spare.sent = []*Call{retried}
 		fx, _ := p.settleSpare(fakeLink{}, 1, []link.Reply{{Value: int64(1)}}, nil, at(9))
 		assert.Equal(t, main == nil, p.state.health.suspect == nil, "%s: the main connection decides", name)
@@ -255,7 +255,7 @@ func TestATickCopiesNoOrphans(t *testing.T) {
 	co := newCore()
 	const many = 10_000
 	for range many {
-		co.state.outbox.owe(owedUnanswered, anyCall(durable, voted), at(20), at(9))
+		co.state.outbox.owe(owedUnanswered, at(20), at(9), anyCall(durable, voted))
 	}
 	co.spare.state = spareUnlinked
 	co.tick(at(10))

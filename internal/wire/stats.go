@@ -11,8 +11,6 @@ import (
 )
 
 // Stats is what a node counted, and its present state, as far as it is known without asking the master.
-//
-// It is for package redlock, whose NodeStats is what users see.
 type Stats struct {
 	// Suspect is the failure of a suspect master; nil if it is not suspect.
 	Suspect error
@@ -102,7 +100,7 @@ func (co *core) stats(s *Stats) {
 // unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A
 // release that waits for its first answer, and is not late, has no vote.
 func (co *core) unconfirmed() int {
-	n := co.state.outbox.count()
+	n := co.state.outbox.countMain()
 	for c := range co.allCalls() {
 		if c.Durable && c.voted && !c.nothingToUndo() {
 			n++
