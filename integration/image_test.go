@@ -9,17 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisbox"
 )
 
 // The image of the Dockerfile has the command alone, which runs as a user without rights.
 func TestTheImageOfTheCommand(t *testing.T) {
 	t.Parallel()
-	if err := exec.CommandContext(t.Context(), "docker", "version").Run(); err != nil {
-		if os.Getenv("REDLOCK_REQUIRE_DOCKER") == "1" {
-			require.NoError(t, err)
-		}
-		t.Skip("Docker does not run")
-	}
+	redisbox.Need(t)
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "redlock"), "./cmd/redlock")
 	build.Dir = ".."

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/handmade"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/internal/need"
 )
 
 // judge runs the judge on a history. It returns its exit status and what it printed.
@@ -29,10 +30,7 @@ func judge(t *testing.T, events []history.Event) (int, string) {
 func run(t *testing.T, path string) (int, string) {
 	t.Helper()
 	python, err := exec.LookPath("python3")
-	if err != nil {
-		require.NotEqual(t, "1", os.Getenv("REDLOCK_REQUIRE_REDIS"), "REDLOCK_REQUIRE_REDIS is set: %v", err)
-		t.Skip("python3 is missing: install it")
-	}
+	need.SkipIf(t, need.Redis, err)
 	cmd := exec.CommandContext(t.Context(), python, "judge.py", path)
 	out, _ := cmd.CombinedOutput()
 	return cmd.ProcessState.ExitCode(), string(out)

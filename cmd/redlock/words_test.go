@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -157,9 +158,7 @@ func TestTokensAreWordsOfAShell(t *testing.T) {
 		assert.Equal(t, word, shellWord(token))
 	}
 	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip(err)
-	}
+	need.SkipIf(t, need.Redis, err)
 	for token, word := range words {
 		got, err := exec.Command(bash, "-c", "printf %s "+word).Output()
 		require.NoError(t, err)

@@ -26,7 +26,7 @@ import (
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
-	need(t, "promtool")
+	needProgram(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "rules.yml"}, {"test", "rules", "rules_test.yml"}} {
 		out, err := exec.Command("promtool", args...).CombinedOutput()
 		assert.NoError(t, err, "%s", out)
@@ -205,7 +205,7 @@ func allow(t *testing.T, s *redisproc.Server, right string) {
 // condition fires, and it ends with the condition. Every query of the dashboard has a result.
 func TestEveryAlertFires(t *testing.T) {
 	t.Parallel()
-	need(t, "prometheus")
+	needProgram(t, "prometheus")
 	const sound = "sound"
 	programs, jobs := map[string]*program{sound: working(t)}, map[string]string{}
 	for _, alert := range alerts(t) {

@@ -17,18 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/freeport"
+	"github.com/redlock-go/redlock/internal/need"
 )
 
-// need skips the test if a program of the package prometheus is missing, unless the environment forbids that.
-func need(t *testing.T, program string) {
+// needProgram skips the test if a program of the package prometheus is missing.
+func needProgram(t *testing.T, name string) {
 	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
+	if _, err := exec.LookPath(name); err != nil {
+		need.SkipIf(t, need.Prometheus, fmt.Errorf("install the package prometheus: %w", err))
 	}
-	if os.Getenv("REDLOCK_REQUIRE_PROMETHEUS") == "1" {
-		t.Fatalf("%s is missing: install the package prometheus", program)
-	}
-	t.Skipf("%s is missing: install the package prometheus", program)
 }
 
 // server is a Prometheus that scrapes programs.

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/internal/need"
 )
 
 const guest = "github.com/redlock-go/redlock/chaos/internal/exact/guest"
@@ -59,12 +60,7 @@ func Open(ctx context.Context, say func(format string, args ...any)) (*Player, e
 // Start is Open for a test. All tests of a program share one Player.
 func Start(t testing.TB) *Player {
 	t.Helper()
-	if err := Available(); err != nil {
-		if os.Getenv("REDLOCK_REQUIRE_REDIS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	need.SkipIf(t, need.Redis, Available())
 	p, err := shared()
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisbox"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -90,10 +90,7 @@ func (s *site) only(fault string) faults.Step {
 	s.t.Helper()
 	i := slices.IndexFunc(s.nemesis.Faults, func(f *faults.Fault) bool { return f.Name == fault })
 	require.GreaterOrEqual(s.t, i, 0, "there is no %s", fault)
-	if err := s.nemesis.Faults[i].Available; err != nil {
-		require.Empty(s.t, os.Getenv(redisbox.EnvRequire), "%v, and %s allows no skip", err, redisbox.EnvRequire)
-		s.t.Skip(err)
-	}
+	need.SkipIf(s.t, need.Docker, s.nemesis.Faults[i].Available)
 	return faults.Step{Fault: fault, On: faults.Masters, Targets: []int{0}}
 }
 

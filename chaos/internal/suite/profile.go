@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
-	"github.com/redlock-go/redlock/internal/redisbox"
+	"github.com/redlock-go/redlock/internal/need"
 )
 
 // profile runs everything: all scenarios, controls and simulated schedules.
@@ -161,8 +160,8 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism in
 	switch {
 	case skipped == len(outcomes):
 		return false, errors.New("nothing was played: see why each scenario was skipped")
-	case skipped > 0 && os.Getenv(redisbox.EnvRequire) != "":
-		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, redisbox.EnvRequire)
+	case skipped > 0 && need.NoSkip(need.Docker):
+		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, need.Docker)
 	}
 	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
 }
