@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/contention"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -149,4 +150,13 @@ func (c *call) withdraw(lock *Lock) {
 	op := c.claim("", 0).Withdraw(lock == nil)
 	c.locker.quorum.Withdraw(op, c.cfg.terms.Timeout, c.cfg.intentLife(), c.intent.residue, lease)
 	c.intent.token, c.intent.residue = "", nil
+}
+
+// votesOf returns the votes of the answers.
+func votesOf(answers []quorum.Answer) []wire.Vote {
+	votes := make([]wire.Vote, len(answers))
+	for i, an := range answers {
+		votes[i] = an.Vote
+	}
+	return votes
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/wire"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // maxAttemptsPerTurn bounds the attempts of one turn at a semaphore. A denial reports which slots are free, so more
@@ -15,10 +14,11 @@ import (
 const maxAttemptsPerTurn = 5
 
 // searchSlot asks the masters for a slot. If the slot is taken, it asks for one that they report as free, and so on.
+// oneFirst is as for attempt.
 func (c *call) searchSlot(oneFirst bool) (result attemptResult) {
 	slot := c.waiter.ChooseSlot(c.takeLikelySlots())
-	if slot == 0 { // other callers of this Locker hold, or ask for, all of the likely ones
-		slot = c.waiter.ChooseSlot(nil) // not 0: this process never holds and asks for more than there are
+	if slot == 0 { // other callers of this Locker hold or ask for all of the likely ones
+		slot = c.waiter.ChooseSlot(nil) // not 0: the queue lets no more callers hold or ask than there are slots
 	}
 	for attempts := 1; ; attempts++ {
 		if result = c.attempt(slot, oneFirst); result.lock != nil {
@@ -29,7 +29,7 @@ func (c *call) searchSlot(oneFirst bool) (result attemptResult) {
 			return result
 		}
 		free, anyDiffers, err := c.slotsIn(result.denied.Votes())
-		// The denial may not count all masters, and a TryLock has no later probe: does a majority differ?
+		// The denial may not count all masters. A TryLock does not probe later, so it looks now for another number of slots.
 		if err == nil && anyDiffers && c.try {
 			_, err = c.probe(false)
 		}
@@ -51,12 +51,12 @@ func (c *call) searchSlot(oneFirst bool) (result attemptResult) {
 // takeLikelySlots returns the slots that are probably free, and forgets them: the one that the last release message
 // names, otherwise those of the last probe; nil if none is known.
 func (c *call) takeLikelySlots() (free []int) {
+	free, c.likelySlots = c.likelySlots, nil
 	if l := c.listener(); l != nil {
 		if slot, err := strconv.Atoi(l.TakeText()); err == nil && slot >= 1 && slot <= c.target.Slots {
 			return []int{slot}
 		}
 	}
-	free, c.likelySlots = c.likelySlots, nil
 	return free
 }
 
@@ -72,13 +72,4 @@ func (c *call) slotsIn(votes []wire.Vote) (free []int, anyDiffers bool, err erro
 		err = &SlotsError{Name: c.target.Names[0], Want: c.target.Slots, Have: have}
 	}
 	return occupancy.Free(need), occupancy.AnyDiffers(), err
-}
-
-// votesOf returns the votes of the answers.
-func votesOf(answers []quorum.Answer) []wire.Vote {
-	votes := make([]wire.Vote, len(answers))
-	for i, an := range answers {
-		votes[i] = an.Vote
-	}
-	return votes
 }

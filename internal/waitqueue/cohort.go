@@ -29,7 +29,7 @@ type Policy struct {
 // cohort is a sequence of holders of this process that pass the lock on without a release message.
 type cohort struct {
 	since  time.Duration // when the masters granted the lock to the first holder, counted from epoch
-	round  time.Duration // the shortest round of requests, an estimate of what a round takes another process
+	round  time.Duration // the shortest time that a grant took, an estimate of what it takes another process
 	passes int           // how many holders followed the first one
 }
 
@@ -37,7 +37,7 @@ type cohort struct {
 // matters to a process with many locks.
 var epoch = time.Now()
 
-// granted returns the cohort of a lock that the masters granted: this one with the shorter round; if zero, a new one.
+// granted returns the cohort of a lock that the masters granted: c with the shorter round, or a new one if c is zero.
 func (c cohort) granted(asked, now time.Time) cohort {
 	round := now.Sub(asked)
 	if c == (cohort{}) {

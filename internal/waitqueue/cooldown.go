@@ -6,13 +6,13 @@ import (
 )
 
 // cooldown is what the last release of a lock showed: how many other processes wait for the lock, and until when this
-// process leaves to them what is beyond its share.
+// process takes only its share.
 type cooldown struct {
 	others int
 	until  time.Time
 }
 
-// beginCooldown begins or prolongs the time in which this process leaves to others what is beyond its share.
+// beginCooldown begins or prolongs the time in which this process takes only its share.
 func (q *queue) beginCooldown(c cohort, now time.Time) {
 	waves := max(1, (q.cooldown.others+q.width-1)/q.width)
 	if until := now.Add(c.cooldownFor(now, waves)); until.After(q.cooldown.until) {

@@ -8,9 +8,9 @@ type Lock interface {
 	Policy() Policy
 	// Validity returns how long the lock's lease lasts.
 	Validity(now time.Time) time.Duration
-	// Publish publishes the release of the lock, which was silent.
+	// Publish publishes the silent release of the lock.
 	Publish()
-	// Release releases the lock, whose lease no waiter took.
+	// Release releases the lock: the waiter that was given its lease has left.
 	Release()
 }
 
@@ -42,14 +42,14 @@ const (
 	WithLease
 )
 
-// HandOver returns how the lock, which is neither lost nor released, goes to the next holder. It gives its lease to the
-// first waiter that is not busy with the masters, if the policies allow that. After ByMessage and Silently the caller
-// must release the lock next.
+// HandOver decides how the lock, which is neither lost nor released, goes to the next holder. If the policies allow it,
+// HandOver gives the lease of the lock to the first waiter that is not asking or probing. After ByMessage and Silently
+// the caller must release the lock, and then call Released.
 func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	h.handle(func(q *queue) {
 		w := q.firstIdle()
 		switch {
-		case w == nil:
+		case w == nil: // ByMessage
 		case h.cohort.mayReuseLease(l, w.Policy, now):
 			means = WithLease
 			h.state = notHeld
@@ -64,7 +64,7 @@ func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 	return means
 }
 
-// firstIdle returns the first caller that is not busy with the masters, to give it a lease; nil if there is none.
+// firstIdle returns the first caller that is not asking or probing; nil if there is none.
 func (q *queue) firstIdle() *Waiter {
 	w := q.callers.first
 	for w != nil && (w.state == asking || w.state == probing) {
@@ -85,8 +85,8 @@ func (h *Hold) Lost() {
 }
 
 // Released records that the release of the lock was submitted to the masters, and gives the turn to the next waiter,
-// whose request must follow the release. Within its share, this process does not wait for the message of the release.
-// Beyond the share, the message decides which process is first.
+// whose request must follow the release. Within the share of this process, the release is urgent news. Beyond the
+// share, the watcher waits for the release message, as those of other processes do.
 func (h *Hold) Released(now time.Time, silent bool) {
 	h.handle(func(q *queue) {
 		q.holds--
@@ -107,9 +107,9 @@ func (h *Hold) Released(now time.Time, silent bool) {
 	})
 }
 
-// Published records how many subscribers received the message of the lock's release. If other processes are among them,
-// this process yields what is beyond its share until the cooldown after the release is over. A caller that yields
-// already does not yield longer.
+// Published records how many subscribers received the message of the release that was submitted at released. If other
+// processes are among them, this process takes only its share until the cooldown after the release is over. A caller
+// that yields already does not yield longer.
 func (h *Hold) Published(subscribers int, released time.Time) {
 	h.handle(func(q *queue) {
 		// The queue may be gone, and another one made for the lock; if that is gone as well, its cooldown is overwritten.
@@ -117,7 +117,7 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 			q = live
 		}
 		if q.subscription != nil {
-			subscribers-- // this process; it counts as another one if only another of its queues is subscribed
+			subscribers-- // this process; if only another of its queues is subscribed, it counts as another one
 		}
 		if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
 			q.beginCooldown(h.cohort, released)

@@ -23,15 +23,15 @@ type queue struct {
 
 	width int // how many callers may hold the lock
 	turns int // how many callers have the turn
-	limit int // how many may have it: at first the width; 1 after a failed attempt; raised by grow
-	holds int // how many locks are acquired and not released, or given to a waiter; above the width only if reentrant
-	lost  int // how many of these were lost, and are about to be released
+	limit int // how many may have it: at first the width; 1 after a failed attempt; raised by noteGrant
+	holds int // how many locks this process has, also those given to a waiter; above the width only if reentrant
+	lost  int // how many of these were lost and are about to be released; see Hold.Lost
 
 	waits, yields, tries int32 // how many callers wait, how many yield, and how many TryLocks are among those that wait
 
 	news   uint64 // the number of the latest news, from 1
 	urgent uint64 // the number of the latest urgent news
-	reason error  // why the last attempt failed; nil: none has since the last grant
+	reason error  // why the last attempt failed; nil: none has since the last grant, or since there was no caller
 	denied bool   // the last attempt was denied, so a release message can help
 
 	kind   string // the kind of the lock that this process acquired last, for errors
@@ -44,7 +44,7 @@ type queue struct {
 	subscription Subscription // for the releases of the lock; nil: none
 }
 
-// count adds n to those of q.waits, q.yields and q.tries in which w counts.
+// count adds n, which is 1 or -1, to those of q.waits, q.yields and q.tries in which w counts.
 func (q *queue) count(w *Waiter, n int32) {
 	if w.state == yielding {
 		q.yields += n
@@ -65,7 +65,7 @@ func (q *queue) count(w *Waiter, n int32) {
 //   - A queue without callers has no subscription. If it has no holds either, it is removed.
 func (q *queue) advance() {
 	if w := q.watcher; w != nil && w.state == pausing {
-		// After a failure that was no denial, a message does not help: callers whose attempts fail may publish releases,
+		// After a failure other than a denial, a message does not help: callers whose attempts fail may publish releases,
 		// and would wake each other without end.
 		if q.denied && q.subscription != nil && q.subscription.Take() {
 			q.note(true)
@@ -74,12 +74,12 @@ func (q *queue) advance() {
 			w.ask()
 		}
 	}
-	most := min(q.limit, q.width-q.holds)
+	maxTurns := min(q.limit, q.width-q.holds)
 	w := q.callers.first
 	if q.waits == 1 && q.callers.last.state == waiting {
-		w = q.callers.last // usually the caller that has just joined is the only one that waits
+		w = q.callers.last // usually only the caller that has just joined waits
 	}
-	for ; q.turns < most && q.waits > 0; w = w.links.next { // waits > 0: w or a later caller waits
+	for ; q.turns < maxTurns && q.waits > 0; w = w.links.next { // waits > 0: w or a later caller waits
 		if w.state == waiting {
 			q.giveTurn(w)
 		}
@@ -111,13 +111,13 @@ func (q *queue) giveTurn(w *Waiter) {
 		w.cohort = q.silence.cohort.passed()
 		w.ask()
 	default:
-		q.breakSilence()                 // if there is one, w cannot follow it
+		q.publishSilent()                // w cannot follow it
 		q.askOrYield(w, q.holds+q.turns) // turns includes this one
 	}
 }
 
-// askOutOfTurn makes a caller ask without a turn, beyond the width of the queue; see Request.asksOutOfTurn. It does not
-// yield while this process has the lock: its owner has it and takes nothing from others, or the attempt is denied.
+// askOutOfTurn makes a caller ask without a turn, beyond the width of the queue; see Request.asksOutOfTurn. It takes
+// nothing from other processes if this one has the lock: either its owner has it, or the masters deny the attempt.
 func (q *queue) askOutOfTurn(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()
@@ -136,8 +136,8 @@ func (q *queue) clean() {
 		return
 	}
 	delete(q.all.byKey, q.key) // no effect if the queue was removed before: Published may come after the last Released
+	q.publishSilent()
 	q.all.cooldowns.set(q.key, q.cooldown, q.all.Now)
-	q.endSilence()
 }
 
 // remove removes a caller from the queue, with its turn, and changes its state.
@@ -161,7 +161,7 @@ func (q *queue) endTurn(w *Waiter) {
 // acquired records that a caller has the lock: the masters granted it, or the caller inherited it.
 func (q *queue) acquired(w *Waiter, h *Hold, c cohort) {
 	if w.state != asking && w.state != given {
-		panic(fmt.Sprintf("waitqueue: a lock in state %v", w.state))
+		panic(fmt.Sprintf("waitqueue: Granted or Inherited of a caller that is %v", w.state))
 	}
 	watched, handedOver := w == q.watcher, w.state == given
 	q.remove(w, gone)
@@ -169,11 +169,11 @@ func (q *queue) acquired(w *Waiter, h *Hold, c cohort) {
 	q.kind, q.holder = w.Kind, w.Holder
 	if !handedOver {
 		q.holds++
-		q.grow(watched)
+		q.noteGrant(watched)
 	}
 	w.from, w.slot = nil, 0
 	if w.Owner != "" {
-		q.cooldown.until = time.Time{} // only the cooldown after its own release counts
+		q.cooldown.until = time.Time{} // a reentrant lock yields only for the cooldown after the release of this hold
 		q.ownersHold([]string{w.Owner})
 	}
 	if q.tries > 0 && q.heldHere() {
@@ -182,9 +182,10 @@ func (q *queue) acquired(w *Waiter, h *Hold, c cohort) {
 	q.advance()
 }
 
-// grow records a grant of the masters, and decides how many more callers may ask. A grant to one reader means that all
-// may. A caller that did not watch found a free slot by itself, so there may be more; a watcher was woken for one slot.
-func (q *queue) grow(watched bool) {
+// noteGrant records a grant of the masters. After a failure it is urgent news: there was more room than the failure
+// showed. It raises the limit: to all if a reader was granted, and by one if the caller did not watch. That caller found
+// a free slot by itself, so there may be more; a watcher was woken for one slot.
+func (q *queue) noteGrant(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)
 	}

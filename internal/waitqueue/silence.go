@@ -1,7 +1,8 @@
 package waitqueue
 
-// silence is a release that is not published yet: the next caller of the queue may ask first. HandOver begins it.
-// giveTurn breaks it if that caller may not follow it. A grant, a failed attempt or the end of the queue ends it.
+// silence is a release that is not published yet, so that the next caller of the queue can ask first. HandOver begins
+// it. If that caller is granted the lock, the release is never published. It is published if the caller may not follow
+// it, if the attempt fails, or if the queue ends.
 type silence struct {
 	lock   Lock
 	cohort cohort
@@ -13,18 +14,11 @@ func (q *queue) followsSilence(w *Waiter) bool {
 	return s.lock != nil && s.cohort.mayKeep(s.lock, w.Policy, q.all.Now())
 }
 
-// breakSilence ends a silence because the next caller may not follow. The cooldown that the release put off begins.
-func (q *queue) breakSilence() {
+// publishSilent publishes a silent release, if there is one, and begins the cooldown that the release put off.
+func (q *queue) publishSilent() {
 	if s := q.silence; s.lock != nil {
-		q.endSilence()
-		q.beginCooldown(s.cohort, q.all.Now())
-	}
-}
-
-// endSilence publishes a silent release, if there is one.
-func (q *queue) endSilence() {
-	if q.silence.lock != nil {
-		q.all.after(q.silence.lock.Publish)
 		q.silence = silence{}
+		q.all.after(s.lock.Publish)
+		q.beginCooldown(s.cohort, q.all.Now())
 	}
 }

@@ -10,7 +10,7 @@ import (
 // released last; if there is none, the first unused one from home on. So two processes seldom ask for the same one.
 type slots struct {
 	total  int
-	home   *int         // where the search begins, modulo total; 0: anywhere. All semaphores of the process share it
+	home   *int         // the slot where a search begins, modulo total; 0: at random. All semaphores share it
 	used   map[int]bool // the slots that this process holds or asks for
 	recent []int        // slots that this process released and does not use, the last one at the end
 }
@@ -25,7 +25,7 @@ func (s *slots) choose(candidates []int) int {
 	return slot
 }
 
-// find returns the slot that choose chooses.
+// find returns an unused slot, as choose does.
 func (s *slots) find(candidates []int) int {
 	if last := len(s.recent) - 1; last >= 0 && len(candidates) == 0 {
 		return s.recent[last]
@@ -45,7 +45,7 @@ func (s *slots) find(candidates []int) int {
 	return 0
 }
 
-// refuse records that a caller did not get a slot. It also forgets home, which another process may share.
+// refuse records that a caller did not get a slot. It also resets home: another process may begin at the same slot.
 func (s *slots) refuse(slot int) {
 	s.giveBack(slot)
 	*s.home = 0
@@ -59,6 +59,6 @@ func (s *slots) release(slot int) {
 	delete(s.used, slot)
 	s.recent = append(s.recent, slot)
 	if *s.home == 0 {
-		*s.home = slot // this process got it, so probably no other one begins with it
+		*s.home = slot // this process got the slot, so other processes probably begin elsewhere
 	}
 }

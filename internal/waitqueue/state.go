@@ -12,7 +12,7 @@ const (
 	pausing               // it watches: it waits for a release, or for the back-off, before it asks again
 	given                 // it was given the lease of a lock, and has not taken it yet
 	gone                  // it has the lock or an error, or has given up
-	states
+	states                // their number
 )
 
 // successors has the states that may follow each state.

@@ -37,7 +37,7 @@ func TestEveryPairOfStates(t *testing.T) {
 func TestALockOfACallerThatDidNotAsk(t *testing.T) {
 	t.Parallel()
 	q := &queue{all: New(Config{}), width: 1}
-	assert.PanicsWithValue(t, "waitqueue: a lock in state waiting", func() {
+	assert.PanicsWithValue(t, "waitqueue: Granted or Inherited of a caller that is waiting", func() {
 		q.acquired(&Waiter{queue: q, state: waiting}, &Hold{}, cohort{})
 	})
 }

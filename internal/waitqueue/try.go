@@ -1,7 +1,8 @@
 package waitqueue
 
-// tryError returns the error with which a TryLock fails at once: this process holds all of the lock, or a caller
-// watches after an attempt that failed. nil: it waits for its turn or such an error, also if a grant came since.
+// tryError returns the error with which a TryLock fails at once: that this process holds all of the lock, or, while a
+// caller watches, why the last attempt failed. It returns nil if the TryLock waits for its turn or such an error, also
+// after a later grant, since when there is no reason.
 func (q *queue) tryError(w *Waiter) error {
 	switch {
 	case q.heldHere():

@@ -78,12 +78,12 @@ func (w *Waiter) Next() (next Instruction) {
 	return next
 }
 
-// Woken returns a channel that receives when Next would return another instruction. It is nil until the caller was told
-// to wait.
+// Woken returns a channel on which the caller receives when Next may return another instruction. It is nil until Next
+// has returned Wait.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
-// Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
-// the lock. Leave does nothing if the waiter has acquired the lock or must Fail.
+// Leave removes a waiter from its queue, because its caller gives up. If the waiter was given a lease in the meantime,
+// Leave releases the lock. Leave does nothing if the waiter has acquired the lock or must Fail.
 func (w *Waiter) Leave() {
 	w.handle(func(q *queue) {
 		if w.state == gone {
@@ -99,10 +99,10 @@ func (w *Waiter) Leave() {
 	})
 }
 
-// Failed puts a waiter, which is no TryLock, back into the line after an attempt that failed with err. The TryLocks in
-// the line fail with err, too, since they must not overtake the waiter. denied reports whether masters denied the
-// attempt. Failed publishes a silent release, even after a denial: the contender that caused it may not have got a
-// majority either, and then would publish nothing.
+// Failed returns a waiter to the line after an attempt that failed with err. The waiter must not be a TryLock. The
+// TryLocks in the line fail with err, too, since they must not overtake the waiter. denied reports whether masters
+// denied the attempt. Failed publishes a silent release, even after a denial: the contender that caused it may not have
+// got a majority either, and then would publish nothing.
 func (w *Waiter) Failed(err error, denied bool) {
 	w.handle(func(q *queue) {
 		w.cohort = cohort{}
@@ -113,7 +113,7 @@ func (w *Waiter) Failed(err error, denied bool) {
 		q.endTurn(w)
 		q.limit = 1
 		q.failTryLocks(err)
-		q.endSilence()
+		q.publishSilent()
 		if w.seen == 0 { // the owner may have got the lock since the attempt began; see ownersHold
 			q.askOutOfTurn(w)
 		}
@@ -130,8 +130,8 @@ func (w *Waiter) Pause(d time.Duration) {
 	})
 }
 
-// Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
-// from its queue. The TryLocks that wait fail if this process has all of the lock. Granted initializes hold.
+// Granted records that the masters, asked at asked, granted the lock. It initializes hold, and removes the waiter from
+// its queue. The TryLocks that wait fail if this process has all of the lock now.
 func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
 	w.handle(func(q *queue) { q.acquired(w, hold, w.cohort.granted(asked, now)) })
 }
@@ -197,7 +197,7 @@ func (w *Waiter) become(s state) {
 	}
 }
 
-// ask makes the caller ask.
+// ask changes the state to asking. The attempt begins after all news so far.
 func (w *Waiter) ask() {
 	w.become(asking)
 	w.seen = w.queue.news

@@ -2,16 +2,19 @@
 // There is one queue for each lock.
 //
 // A lock has a width: how many callers may hold it at the same time. A mutex has 1, a semaphore its slots, readers
-// [Unbounded]. At first, as many callers may ask the masters as the width less the holds of this process. After a
-// failed attempt only the first caller in line asks, apart from those that ask out of turn. It watches: it probes who
-// holds the lock, and waits for a release, or for the back-off, before it asks again. Each grant to a caller that did
-// not watch lets one more caller ask; a grant to a reader lets all readers ask.
+// [Unbounded]. At first, a queue lets as many callers ask the masters as there is free width: the width minus the holds
+// of this process. After a failed attempt only one caller asks, usually the first in line, apart from those that ask
+// out of turn. It watches: it probes who holds the lock, and waits for a release, or for the back-off, before it asks
+// again. Each grant to a caller that did not watch lets one more caller ask; a grant to a reader lets all ask.
 //
 // A [Waiter] is a caller in its queue. It has a [state], and learns from [Waiter.Next] what to do. An event changes the
 // state of some waiters or a count of the [queue]; queue.advance then restores what must always be true. The policy in
 // cohort.go decides how long a process passes a lock among its own callers; yield.go limits a process to its share
-// while other processes wait. A [Hold] is an acquired lock: HandOver decides how the next caller gets it. The package
-// never asks a master itself.
+// while other processes wait. A [Hold] is an acquired lock: HandOver decides how the next caller gets it.
+//
+// A caller uses Join, then Next until that says Ask or Inherit, then Granted or Inherited, which fill in its Hold. It
+// ends with HandOver and Released, and with Published once the subscribers are known. Failed and Pause return to Next;
+// Leave gives up. The package never asks a master itself.
 package waitqueue
 
 import (
@@ -28,7 +31,7 @@ type Queues struct {
 	mu        sync.Mutex
 	byKey     map[queueKey]*queue
 	cooldowns cooldowns
-	home      int      // where the search for a free slot of a semaphore begins
+	home      int      // see slots.home
 	effects   []func() // what the current event leaves to do without mu: ask the masters, call hooks
 }
 
@@ -75,8 +78,8 @@ type Request struct {
 }
 
 // asksOutOfTurn reports whether the caller first asks the masters without a turn. The owner of a reentrant lock may
-// hold it already, perhaps in another process; behind a caller of another owner it would wait for its own release. The
-// TryLock of a reader overtakes no other caller, since readers do not exclude each other.
+// hold it already, perhaps in another process. If it waited in line after a caller of another owner, it would wait for
+// a release by its own owner. The TryLock of a reader overtakes no other caller: readers do not exclude each other.
 func (r *Request) asksOutOfTurn() bool { return r.Owner != "" || (r.Try && r.Width == Unbounded) }
 
 // queueKey identifies a queue. Mutexes and writers of one name share a queue. The callers of different queues compete
@@ -126,7 +129,7 @@ func (qs *Queues) queueFor(key queueKey) *queue {
 	if q := qs.byKey[key]; q != nil {
 		return q
 	}
-	q := &queue{all: qs, key: key, width: int(key.width), news: 1, urgent: 1} // Waiter.seen is 0 at first
+	q := &queue{all: qs, key: key, width: int(key.width), news: 1, urgent: 1} // above the seen of a new caller: it asks
 	q.limit = q.width
 	if key.slotted {
 		q.slots = &slots{total: q.width, home: &qs.home, used: map[int]bool{}}
