@@ -93,6 +93,15 @@ func (l *Lock) Happen(name string, cause error) (before string) {
 	panic("no such event: " + name)
 }
 
+// Clear applies the event clear, but for its effects. The returned function applies these.
+func (l *Lock) Clear() (effects func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.phase
+	l.phase = transitions[before][eventClear]
+	return func() { l.effects(before, phaseCleared, change{event: eventClear}) }
+}
+
 // FailExtension records that an extension of the lock failed with err. If ended is true, the lock ends in between.
 func (l *Lock) FailExtension(ended bool, err error) {
 	if ended {

@@ -85,12 +85,9 @@ func walk(t *testing.T, phase, event string, path []string, next string) {
 			}
 		},
 	}))
-	lk, err := l.TryLock(t.Context(), "warm up") // then the master has the scripts
-	require.NoError(t, err)
-	require.NoError(t, lk.Unlock(t.Context()))
-	synctest.Wait()
+	warmUp(t, l)
 	releases.Store(0)
-	lk, err = l.TryLock(t.Context(), "x")
+	lk, err := l.TryLock(t.Context(), "x")
 	require.NoError(t, err)
 	held := lk.Context()
 	waiter := make(chan *redlock.Lock, 1)
@@ -133,6 +130,15 @@ func walk(t *testing.T, phase, event string, path []string, next string) {
 	}
 }
 
+// warmUp gives the masters the scripts.
+func warmUp(t *testing.T, l *redlock.Locker) {
+	t.Helper()
+	lk, err := l.TryLock(t.Context(), "warm up")
+	require.NoError(t, err)
+	require.NoError(t, lk.Unlock(t.Context()))
+	synctest.Wait()
+}
+
 // assertEnded asserts that a lock has ended with a cause, or that it is held.
 func assertEnded(t *testing.T, ctx context.Context, lk *redlock.Lock, ended bool, cause error) {
 	t.Helper()
@@ -143,6 +149,29 @@ func assertEnded(t *testing.T, ctx context.Context, lk *redlock.Lock, ended bool
 	}
 	assert.Equal(t, cause, lk.Err())
 	assert.Equal(t, cause, context.Cause(ctx))
+}
+
+// Unlock of a lost lock returns while another goroutine is about to release the keys. A TryLock waits for that release.
+func TestATryLockWaitsForTheReleaseOfALostLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := redlocktest.NewLocker(t, 1)
+		warmUp(t, l)
+		lk, err := l.TryLock(t.Context(), "x")
+		require.NoError(t, err)
+		lk.Happen("lose", redlock.ErrLost)
+		release := lk.Clear()
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		out := make(chan error, 1)
+		go func() {
+			_, err := l.TryLock(t.Context(), "x")
+			out <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, out)
+		release()
+		require.NoError(t, <-out)
+	})
 }
 
 // A held lock must not cost more memory than a lock of the size class that 100,000 locks were measured with.
