@@ -9,12 +9,12 @@ import (
 )
 
 // Lock acquires the lock on name, and waits for it until ctx ends. Within one Locker, the calls of Lock and of
-// [RW.Lock] for one name get it in their common order. A name has 1 to 4,096 bytes of any value.
+// [RW.Lock] for one name get it in the order in which they were made. A name has 1 to 4,096 bytes of any value.
 //
 // Lock waits for masters that are down, slow, loading, out of memory, replicas, or within their restart window. It
 // returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if too many masters
-// have faults that only an operator can fix. Such faults are a wrong password, a missing right, the others of
-// [node.Permanent], and one server under two addresses. When ctx ends, the error matches ctx.Err() and also what Lock
+// have faults that only an operator can fix. Such faults are those of [node.Permanent], for example a wrong password or
+// a missing right, and one server under two addresses. When ctx ends, the error matches ctx.Err() and also what Lock
 // was waiting for: [ErrHeld] or [ErrNoQuorum].
 //
 // On an error nothing is held, and anything that was set is being released on every master.
@@ -32,7 +32,7 @@ func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (
 
 func mutexOf(name string) kind.Target { return kind.Target{Kind: kind.Mutex, Names: []string{name}} }
 
-// lock is Lock and TryLock of every kind. The call is counted and traced from startCall until the end of lock.
+// lock implements Lock and TryLock for every kind. The call is counted and traced from startCall until the end of lock.
 func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockOption) (lock *Lock, err error) {
 	cfg, err := l.settings(t, opts)
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockO
 	}()
 	c.traceStart()
 	lock, err = c.run()
-	// The text of a HeldError has the operation and the name.
+	// A HeldError is returned as it is: its text has the operation and the name already.
 	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // it is not wrapped
 		return lock, err
 	}

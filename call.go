@@ -14,18 +14,19 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// call is one acquisition (see [Trace]): a Lock or a TryLock of any kind.
+// call is one acquisition (see [Trace]): a Lock or a TryLock of any kind. Its probes are in probe.go, the search for a
+// slot in slots.go, its events in report.go, the outages that it notices in outage.go.
 type call struct {
 	locker *Locker
 	ctx    context.Context
 	cfg    *config
 	target kind.Target
 	id     uint64
-	origin *wire.Origin // marks the requests for the Vote hook; nil: there is none
+	origin *wire.Origin // marks the requests for the Vote hook; nil: no Vote hook is set
 	began  time.Time
-	lock   *Lock // the lock that was acquired; nil: none
+	lock   *Lock // nil: no lock was acquired
 
-	waiter      waitqueue.Waiter // its place in the queue
+	waiter      waitqueue.Waiter // the call's place in its queue
 	backoff     contention.Backoff
 	failures    quorum.PermanentFailures
 	likelySlots []int // the free slots of a semaphore, by the latest probe
@@ -75,11 +76,11 @@ func (c *call) run() (lock *Lock, err error) {
 	defer func() { c.leave(lock) }() // deferred, as all cleanup, because a callback may panic
 	oneFirst := false                // the next attempt asks one master before the others
 	for {
-		next, yielded, err := c.await()
+		next, timed, err := c.await()
 		if err != nil {
 			return nil, err
 		}
-		oneFirst = oneFirst || yielded // the processes that went first may still be asking
+		oneFirst = oneFirst || timed // it has yielded, so other processes may still be asking
 		switch next.Action {
 		case waitqueue.Fail:
 			return nil, next.Err
@@ -115,16 +116,16 @@ func (c *call) join() {
 	})
 }
 
-// await waits until the queue's instruction is not Wait, and returns it. yielded reports whether it waited for a
-// limited time. Outside of a pause, that means that other processes could ask first.
-func (c *call) await() (next waitqueue.Instruction, yielded bool, err error) {
+// await waits until the queue's instruction is not Wait, and returns it. timed reports whether it waited for a limited
+// time: for a pause that the call began, or to let other processes ask first.
+func (c *call) await() (next waitqueue.Instruction, timed bool, err error) {
 	for {
 		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
-			return next, yielded, nil
+			return next, timed, nil
 		}
-		yielded = yielded || next.After > 0
+		timed = timed || next.After > 0
 		if err = c.sleep(next.After); err != nil {
-			return next, yielded, err
+			return next, timed, err
 		}
 	}
 }
@@ -262,7 +263,7 @@ func (c *call) newLock(claim *kind.Claim, lease *quorum.Lease) *Lock {
 // inherit returns a Lock that takes over the lease of from.
 func (c *call) inherit(from *Lock) (*Lock, error) {
 	if c.locker.isEnding() {
-		return nil, ErrClosed // leave releases from
+		return nil, ErrClosed // c.leave has the queue release the lease of from
 	}
 	claim := from.claim
 	if c.origin != nil {
@@ -307,8 +308,9 @@ func (c *call) leave(lock *Lock) {
 
 // gaveUpError returns the error of a caller whose context ended while it waited.
 func (c *call) gaveUpError() error {
-	waited := max(time.Millisecond, c.cfg.clock.Now().Sub(c.began).Round(time.Millisecond))
-	if c.reason == nil { // no attempt of this call has ended, but others in its queue may have
+	waited := c.cfg.clock.Now().Sub(c.began).Round(time.Millisecond)
+	waited = max(time.Millisecond, waited) // "after 0s" would read as if the call had not waited
+	if c.reason == nil {                   // no attempt of this call has ended, but others in its queue may have
 		c.reason = c.waiter.Reason()
 	}
 	why := []error{fmt.Errorf("gave up after %v: %w", waited, c.ctx.Err())}

@@ -25,11 +25,11 @@ type phase uint8
 const (
 	phaseHeld       phase = iota // the holder has the lock
 	phaseLingering               // it was lost; its keys remain on the masters until Until, Unlock or Close
-	phaseCleared                 // it was lost, and its keys were released
+	phaseCleared                 // it was lost, and the release of its keys has begun
 	phaseUnlocked                // Unlock ended it, and is about to hand its lease over or to release it
 	phaseHandedOver              // the next holder has its lease
-	phaseReleased                // Unlock was called, and its keys were released
-	phaseClosed                  // its Locker was closed, and its keys were released
+	phaseReleased                // Unlock was called, and the release of its keys has begun
+	phaseClosed                  // its Locker was closed, and the release of its keys has begun
 	phases                       // their number
 	impossible                   // follows a phase at an event that cannot happen in it
 )
@@ -156,7 +156,7 @@ func (l *Lock) settleKeys(before, after phase, c change) {
 	case before == phaseLingering: // cleared or released now
 		l.release(releaseMode{})
 	case before == phaseCleared: // released now
-		l.hold.Lost() // another goroutine may not have released the keys yet; a TryLock waits for that
+		l.hold.Lost() // the goroutine that cleared it may not have submitted the release yet; a TryLock waits for that
 	case after == phaseClosed: // held before
 		l.release(releaseMode{keepUntil: l.minHoldEnd()})
 	case after == phaseReleased: // unlocked before
@@ -251,7 +251,7 @@ func (l *Lock) extended(err error) {
 	default:
 		l.recordExtension(err)
 	}
-	if errors.Is(err, quorum.ErrEnded) { // an Unlock is no failure, and a loss has an event of its own
+	if errors.Is(err, quorum.ErrEnded) { // the lock had ended before the extension did; see Trace.Extended
 		return
 	}
 	if t := l.cfg.trace; t != nil && t.Extended != nil {

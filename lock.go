@@ -63,8 +63,8 @@ func (l *Lock) kind() *kind.Kind { return l.claim.Target.Kind }
 func (l *Lock) names() []string { return l.claim.Target.Names }
 
 // Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name, an exclusive holder's token is
-// larger than that of every earlier holder. A reader's token is at least that of the last writer before it, and smaller
-// than that of the next writer. Readers between two writers may share a token.
+// larger than that of every earlier holder. A reader's token is at least the last writer's, and smaller than the next
+// writer's. Readers between two writers may share a token.
 //
 // Nested holds of one reentrant owner share one token, and so does a hold that the owner acquires during its minimum
 // hold ([WithMinHold]). In two cases a later hold may get a larger one, which makes the first token stale: other calls
@@ -211,7 +211,7 @@ func (l *Lock) unlock() error {
 	if l.locker.begin() != nil {
 		return ErrClosed
 	}
-	defer l.locker.end() // Close waits until the release has been submitted
+	defer l.locker.end() // Close waits for this Unlock
 	l.expireIfDue()      // a deadline that has passed is a loss, noticed or not
 	before := l.transition(change{event: eventUnlock, cause: releasedError{l.claim}})
 	switch before {

@@ -22,9 +22,10 @@ import (
 //
 //   - nil if a majority of the masters answered, and no majority lacked the token.
 //   - [ErrLost] if a majority does not have the token. The other masters have deleted it.
-//   - [ErrNoQuorum] if too few masters answered within the node timeout, and for a connection where there is none (see
-//     [WithNodeTimeout]). The release continues in the background, until the Locker is closed.
+//   - [ErrNoQuorum] if too few masters answered within the node timeout; a master that is not connected has the
+//     additional time of [WithNodeTimeout]. The release continues in the background, until the Locker is closed.
 //   - ctx's error if ctx ends first. The release then continues, too.
+//   - [ErrClosed] if the Locker is closed first.
 //
 // A holder that still runs has lost the lock. Its [Lock] notices that like any other loss: when it next extends the
 // lock, or at Unlock. The extension that finds the loss also restores the token, so the name becomes free at the
@@ -51,7 +52,7 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 		return err
 	}
 	defer l.end()
-	ttl := max(l.cfg.terms.TTL, l.cfg.maxTTL) // it may be another Locker's
+	ttl := max(l.cfg.terms.TTL, l.cfg.maxTTL) // the token may be another Locker's, whose TTL may be up to maxTTL
 	life := ttl + l.cfg.drift.Of(ttl)
 	op := l.cfg.scripts.Release(name, token).From(l.cfg.origin(ctx, 0, nil))
 	done := make(chan error, 1)
@@ -66,7 +67,7 @@ func (l *Locker) release(ctx context.Context, name, token string) error {
 	}
 }
 
-// releaseError returns the reason why an operation failed for the result of its release.
+// releaseError returns the error of an Unlock or a Release for err, the result of the release on the masters.
 func releaseError(err error) error {
 	switch {
 	case err == nil:

@@ -28,7 +28,7 @@ func (q *Quorum) Acquire(
 		Connect: terms.connect(), Window: terms.Window, RequireTrusted: terms.Fencing, Canceled: &l.released,
 	}, terms.Timeout, h)
 	r.decider.first = int32(first)
-	r.Op = ops.Acquire(terms, q.hint(r.Asked, terms)) // it contains the hint, which is r.Asked
+	r.Op = ops.Acquire(terms, q.hint(r.Asked, terms)) // only now: newRound has set r.Asked
 	l.begun = q.since(r.Asked)
 	kept := false
 	defer func() {

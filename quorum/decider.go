@@ -8,12 +8,12 @@ const NoFirst = -1
 // decider finds the vote that decides a round. It is plain arithmetic: no lock, no clock, no goroutine.
 type decider struct {
 	tally tally
-	first int32 // the node that is asked before the others, or NoFirst
+	first int32 // the node that is asked before the others, or NoFirst; small, so that a round fits its size class
 	done  bool  // the round is decided
 }
 
-// add counts a vote. decides reports whether the votes decide the round if the first node does not. add reports whether
-// the vote decides the round, which happens once, and whether the other nodes are to be asked now.
+// add counts a vote. It reports whether this vote decides the round, which happens once, and whether the other nodes
+// are to be asked now. A vote of the first node is judged here, every other one by decides.
 func (d *decider) add(index int, v *wire.Vote, decides func(*tally) bool) (decided, askRest bool) {
 	d.tally.add(index, v)
 	switch {

@@ -22,7 +22,7 @@ var (
 	ErrEnded = errors.New("the lease is over")
 	// ErrSameServer is the error of a node that is the same server as another node. The server has one vote.
 	ErrSameServer = errors.New("this is the same server as another of the masters: give every master its own address")
-	// ErrTooLate is the reason of an ErrNoQuorum although a majority granted.
+	// ErrTooLate is the reason of an ErrNoQuorum if a majority granted, but too late.
 	ErrTooLate = errors.New("the votes arrived too late")
 )
 
@@ -94,7 +94,7 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// noQuorum returns ErrNoQuorum, joined with why unless that is nil.
+// noQuorum returns ErrNoQuorum, with why as its reason if why is not nil.
 func noQuorum(why error) error {
 	if why == nil {
 		return ErrNoQuorum

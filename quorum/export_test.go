@@ -37,7 +37,7 @@ func (t *Tally) FenceDecided() bool { return t.fenceConclusive() }
 func (t *Tally) Denial() wire.Vote  { return t.denial() }
 func (t *Tally) Held() bool         { return t.heldByOther() }
 func (t *Tally) Answered() bool     { return t.answered() }
-func (t *Tally) Gone() bool         { return t.gone() }
+func (t *Tally) Gone() bool         { return t.majorityDenied() }
 func (t *Tally) Clear() bool        { return t.majorityAgrees() }
 func (t *Tally) Complete() bool     { return t.complete() }
 

@@ -54,7 +54,7 @@ func (h *extending) finish(r *round) { h.done(h.lease.extended(r)) }
 func (l *Lease) extended(r *round) error {
 	var s state
 	var gone bool
-	r.withTally(func(t *tally) { s, gone = t.state(), t.gone() })
+	r.withTally(func(t *tally) { s, gone = t.state(), t.majorityDenied() })
 	switch {
 	case s == won:
 		return l.prolong(r)

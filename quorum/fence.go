@@ -25,7 +25,7 @@ var errOldHint = fmt.Errorf(
 // settleFence decides the fencing token of a lease that a majority has granted. If a majority returned the same number,
 // that is the token. Otherwise the token is the largest number returned, and is written back to the other nodes. A node
 // whose counter is already larger denies, because another holder may get that number. If such denials prevent a
-// majority, settleFence writes another number back; see knownGrants.next.
+// majority, settleFence writes another number back; see knownGrants.propose.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	if l.q.since(l.q.cfg.Clock.Now()) > l.begun+maxFenceDelay*l.terms.Timeout {
 		return noQuorum(errOldHint)
@@ -41,7 +41,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		r.withTally(func(t *tally) { s, maxSeen = t.state(), t.maxSeen() })
 		if s == won {
 			known.settled = true
-		} else if !known.next(acquire, l.ops.Overlaps(), maxSeen) {
+		} else if !known.propose(acquire, l.ops.Overlaps(), maxSeen) {
 			return noQuorum(r.errors())
 		}
 		if err := l.checkValidity(); err != nil {
@@ -54,25 +54,26 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 
 // knownGrants are the grants of an acquire that have arrived.
 type knownGrants struct {
-	fence   int64       // the fencing token to agree on
-	settled bool        // a majority has it
-	count   int         // how many grants there are
-	agree   []wire.Vote // by node, its grant if that carries fence; otherwise the zero Vote
-	skip    []bool      // by node, whether it must not be asked for the write-back
+	fence      int64       // the fencing token to agree on
+	settled    bool        // a majority has it
+	count      int         // how many grants there are
+	agree      []wire.Vote // by node, its grant if that carries fence; otherwise the zero Vote
+	mustNotAsk []bool      // by node, whether it must not be asked for the write-back
 }
 
-// readGrants reads the grants. If leases overlap, a node with a larger counter grants the write-back, too. That is
-// right only if its grant had at most the token, so a node whose grant has not arrived is not asked.
+// readGrants reads the grants. If leases overlap, a node grants the write-back even if its counter is larger than the
+// token. That is safe only if the node granted this lease at most the token. So a node whose grant has not arrived is
+// not asked.
 func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 	acquire.withTally(func(t *tally) {
 		if known.fence, known.settled = t.majorityFence(); known.settled {
 			return
 		}
 		known.fence = t.maxGranted()
-		known.agree, known.skip = make([]wire.Vote, len(t.votes)), make([]bool, len(t.votes))
+		known.agree, known.mustNotAsk = make([]wire.Vote, len(t.votes)), make([]bool, len(t.votes))
 		for i, v := range t.votes {
 			if v.Verdict != wire.Granted {
-				known.skip[i] = overlaps
+				known.mustNotAsk[i] = overlaps
 				continue
 			}
 			known.count++
@@ -84,9 +85,9 @@ func readGrants(acquire *round, overlaps bool) (known knownGrants) {
 	return known
 }
 
-// next updates what is known after a write-back that no majority took. maxSeen is the largest number of any node. next
-// reports whether another write-back may succeed.
-func (known *knownGrants) next(acquire *round, overlaps bool, maxSeen int64) bool {
+// propose chooses the token of the next write-back after one that no majority took. maxSeen is the largest number of
+// any node. propose reports whether another write-back may succeed.
+func (known *knownGrants) propose(acquire *round, overlaps bool, maxSeen int64) bool {
 	if overlaps { // no node denied because of its counter: only a grant that has arrived since can help
 		before := known.count
 		*known = readGrants(acquire, true)
@@ -121,13 +122,13 @@ func (h *raising) prepare(index int, c *wire.Call) *wire.Vote {
 		v.Unsent = true // this request is not sent
 		return &v
 	}
-	if h.known.skip[index] {
+	if h.known.mustNotAsk[index] {
 		return skipped()
 	}
 	return nil
 }
 
-// decides also ends the round when no majority can grant any more: next then chooses what to write back.
+// decides also ends the round when no majority can grant any more: propose then chooses what to write back.
 func (*raising) decides(t *tally) bool { return t.state() != open }
 
 // fenceConclusive is like conclusive, for grants that carry fencing tokens. If a node returned the token of the owner's

@@ -11,17 +11,21 @@ import (
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
 // locks, so it is small. Times are counted from Quorum.made.
 //
-// The node is reserved for the lease until reservedUntil: for one validity from the request of its last vote that
-// counted. Until then it cannot vote for another client: the keys keep others out, and a server that restarted without
-// them has no vote for the restart window, which is longer than a TTL. So its grants to this lease count even in that
-// window (countReserved). An extension that restores the keys on a reserved node reserves it for another validity,
-// although its vote does not count. A node that turns out to be the same server as another is no longer reserved.
+// A reservation lets the grants of a restarted server count (countReserved):
+//
+//   - A node is reserved until reservedUntil: for one validity from the request of its last grant that counted.
+//   - Until then it cannot vote for another client. The keys keep others out, and a server that restarted without them
+//     has no vote for the restart window, which is longer than a TTL. So its grants to this lease count in that window.
+//   - An extension that restores the keys on a reserved node reserves it for another validity, although its vote does
+//     not count.
+//   - A node that turns out to be the same server as another is no longer reserved.
 type keyState struct {
 	reservedUntil time.Duration // 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
 	inFlight      uint16        // extensions without a vote
 	keys          presence
-	extended      bool // keys is from an extension; the vote on the acquire, if it arrives later, does not count
+
+	keysFromExtension bool // a vote on the acquire that arrives later does not change keys
 }
 
 // presence is whether a node has the keys of a lease, or the intent of a waiter.
@@ -31,7 +35,7 @@ const (
 	unsent  presence = iota // nothing was written to the node
 	absent                  // the node does not have them; a release still asks it once, for the majority
 	present                 // the node reported that it has them
-	guarded                 // present, by a grant of the acquire that does not count; only mayBlock distinguishes it
+	guarded                 // present, but mayBlock leaves it out: the grant does not count
 	unclear                 // the node may have them, or may still get them
 )
 
@@ -54,7 +58,7 @@ func (s *keyState) askedToAcquire() { s.keys = unclear }
 // votedOnAcquire records the vote on the acquire.
 func (s *keyState) votedOnAcquire(v wire.Vote) {
 	switch {
-	case s.extended: // the extension's vote is newer
+	case s.keysFromExtension: // that vote is newer
 	case v.Verdict == wire.Granted:
 		s.keys = present
 	case v.Guarded:
@@ -76,11 +80,11 @@ func (s *keyState) votedOnExtend(v wire.Vote) {
 	s.inFlight--
 	switch {
 	case v.Verdict == wire.Granted || v.Healed || v.Guarded:
-		s.keys, s.extended = present, true
+		s.keys, s.keysFromExtension = present, true
 	case v.Verdict == wire.Denied:
-		s.keys, s.extended = absent, true
+		s.keys, s.keysFromExtension = absent, true
 	case v.Verdict == wire.Unknown:
-		s.keys, s.extended = unclear, true
+		s.keys, s.keysFromExtension = unclear, true
 	}
 }
 
@@ -141,7 +145,7 @@ func (l *Lease) countReserved(s *keyState, v wire.Vote) wire.Vote {
 
 // reserve reserves a node for the lease after a vote that counted and granted. If the vote shows that two nodes are one
 // server, reserve ends the reservations of both: once an operator corrects an address, a server that never had the keys
-// answers there.
+// answers there. Their grants are one grant.
 func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) {
 	granted := t.votes[index].Verdict == wire.Granted
 	if !granted && len(duplicates) == 0 {
@@ -155,7 +159,7 @@ func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) 
 	for _, pair := range duplicates {
 		for _, i := range pair {
 			l.states[i].reservedUntil = 0
-			if l.states[i].keys == present {
+			if l.states[i].keys == present && t.votes[i].Err == ErrSameServer { //nolint:errorlint // it is not wrapped
 				l.states[i].keys = guarded
 			}
 		}

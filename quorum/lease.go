@@ -31,7 +31,7 @@ type Lease struct {
 	states []keyState // by node; keyState explains reservations
 }
 
-// HandOver gives the lease the operations of its next holder, which differ only in what they are traced as.
+// HandOver gives the lease the operations of its next holder. They differ only in the call for which they are traced.
 func (l *Lease) HandOver(ops Ops) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *Lease) expired() bool {
 // ended reports whether the lease was released or Until has passed.
 func (l *Lease) ended() bool { return l.released.Load() || l.expired() }
 
-// deadline returns when the lease ends if a request that was sent at asked set its keys.
+// deadline returns when the lease ends if its keys were set by a request that was made at the time asked.
 func (l *Lease) deadline(asked time.Time) time.Time {
 	validity := l.terms.validity()
 	if l.terms.MaxHold > 0 {

@@ -35,9 +35,9 @@ func (l *Listener) Stop() {
 // the last Take that returned true. The start of a node's subscription counts as a message, since the node may have
 // sent one before.
 //
-// A message counts until a later [Quorum.Probe] with this Listener, and longer if its node granted the probe and no
-// majority did. So a waiter that probes after each denied attempt misses no release that a majority publishes. Messages
-// of earlier releases may wake it too early.
+// A [Quorum.Probe] with this Listener ends the effect of earlier messages: of all nodes if a majority granted the
+// probe, otherwise of the nodes that did not grant it. So a waiter that probes after each denied attempt misses no
+// release that a majority publishes. Messages of earlier releases may wake it too early.
 func (l *Listener) Take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

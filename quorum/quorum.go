@@ -8,13 +8,18 @@
 //     ends as soon as it is decided. It does not wait for slow nodes.
 //   - The validity is the TTL minus the elapsed time and the drift. If none is left, the round has failed.
 //   - A failed acquire is released on every node.
-//   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it,
-//     whose votes count from the next extension on; within the restart window only if the node is reserved (keyState).
+//   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it. The
+//     vote of such a node counts from the next extension on. If its server is within the restart window, the vote
+//     counts only if the node is reserved (keyState).
 //
 // The page does not say what to do about nodes that answer late or not at all. Here each node repeats a release until
 // its master has answered it.
 //
 // This package is the engine of package redlock. Its API may change in any release.
+//
+// To read it, begin with ops.go and terms.go. A round is in round.go, tally.go and decider.go; a lease in lease.go,
+// acquire.go, fence.go, keystate.go, extend.go and release.go. Waiters use read.go, residue.go, listener.go and
+// notifier.go.
 package quorum
 
 import (

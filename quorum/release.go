@@ -9,8 +9,9 @@ import (
 
 // Release ends the lease at once and removes its keys from every node that may have them. Unless it is silent, it
 // publishes release messages if others may have waited for the lease: if it was held, or if the failed acquire may have
-// set its keys on a majority. Only the first call has an effect. If done is not nil, Release calls it once, with the
-// number of subscribers that received the message, as far as the nodes know it, and with:
+// set its keys on a majority. Only the first call has an effect. If done is not nil, Release calls it once, from any
+// goroutine and perhaps before Release returns, with the number of subscribers that received the message, as far as the
+// nodes know it (0 with an error), and with:
 //
 //   - nil: a majority answered, and no majority lacked the token.
 //   - ErrGone: a majority no longer had the token.
@@ -26,9 +27,9 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 // mayBlock reports whether a majority may have the keys of a lease that was not held, so that it may have kept others
 // out. A grant that does not count is left out.
 //
-// If the caller gave up and some node may have the keys, the nodes to which nothing was sent count, too: they may be
-// down for others as well, or others may ask the node with the keys first. After a failed attempt these nodes do not
-// count: while no contender can get a majority, waiters would wake each other without end.
+// If the caller gave up and some node may have the keys, the nodes to which nothing was sent count as well: others may
+// be unable to reach them, too, or may ask a node that has the keys first. After a failed attempt they do not count.
+// Otherwise contenders that cannot get a majority would wake each other without end.
 //
 // mayBlock must be called with l.mu held.
 func (l *Lease) mayBlock() bool {
@@ -64,13 +65,16 @@ func (l *Lease) end(req *wire.Request, makeOp func() *wire.Op, done func(subscri
 	if done == nil {
 		done = func(int64, error) {}
 	}
-	if l.released.Swap(true) {
+	l.mu.Lock()
+	again := l.released.Swap(true) // with l.mu locked: makeOp must not see what nodes drop because of this
+	if !again {
+		req.Op = makeOp()
+	}
+	l.mu.Unlock()
+	if again {
 		done(0, ErrEnded)
 		return
 	}
-	l.mu.Lock()
-	req.Op = makeOp()
-	l.mu.Unlock()
 	req.Connect = l.terms.Timeout
 	req.KeyTTL += l.terms.Drift
 	req.FirstAsked = l.begunAt()
@@ -99,8 +103,8 @@ func (h *ending) voted(index int, _ *wire.Call, v wire.Vote) wire.Vote {
 
 func (h *ending) finish(r *round) { h.done(confirmed(r)) }
 
-// undo completes the call that removes what a node may have. written records whether an operation that sets it was
-// written. undo returns a vote if there is nothing to remove.
+// undo completes a call that removes the keys or the intent from a node. written records whether a request that sets
+// them was written. undo returns a vote if there is nothing to remove.
 func undo(c *wire.Call, has presence, written *atomic.Bool) *wire.Vote {
 	switch has {
 	case unsent:
@@ -121,7 +125,7 @@ func confirmed(r *round) (subscribers int64, err error) {
 	var gone, answered bool
 	r.withTally(func(t *tally) {
 		// The number of a release's grant is 1 more than its subscribers; see Ops.Release.
-		s, gone, answered, subscribers = t.state(), t.gone(), t.answered(), max(0, t.maxSeen()-1)
+		s, gone, answered, subscribers = t.state(), t.majorityDenied(), t.answered(), max(0, t.maxSeen()-1)
 	})
 	switch {
 	case s == won:

@@ -12,7 +12,7 @@ import (
 type Residue struct {
 	leftIntent func(wire.Vote) bool // reports whether an answered probe has left the intent on its node
 	canceled   atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
-	firstAsked time.Time            // when the first probe was submitted
+	firstAsked time.Time            // when the first probe was submitted; only the waiter's goroutine uses it
 
 	mu    sync.Mutex
 	nodes []intentState

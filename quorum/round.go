@@ -23,7 +23,8 @@ type round struct {
 // handler prepares the calls of a round and handles the votes. The round calls prepare and voted for each node, from
 // several goroutines at the same time.
 type handler interface {
-	// prepare completes the call to a node, but not its Request. If it returns a vote, the node is not asked.
+	// prepare sets the fields of a call that are its node's own. The Request is shared and must not change. If prepare
+	// returns a vote, the node is not asked.
 	prepare(index int, c *wire.Call) *wire.Vote
 	// voted records a node's vote on a call, and returns the vote that counts. It is called for every vote, also after
 	// the decision.
@@ -75,7 +76,7 @@ func (q *Quorum) ask(req *wire.Request, timeout time.Duration, h handler) *round
 	return r
 }
 
-// newRound makes a round and sets its Asked and Deadline. The caller may set decider.first before start.
+// newRound makes a round and sets its Asked and Deadline. The caller may set Op and decider.first before start.
 func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := allocateRound(len(q.nodes), q.need)
 	r.Request, r.handler, r.q = *req, h, q

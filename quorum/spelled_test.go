@@ -85,6 +85,7 @@ func TestWhichReleasesAreAnnounced(t *testing.T) {
 		"all restarted":                 {votes: votes{guarded(), guarded(), guarded()}},
 		"split, and two have restarted": {votes: votes{granted(), granted(), denied(), guarded(), guarded()}},
 		"one server twice":              {votes: votes{twice(), twice(), unsent()}},
+		"one server twice, too late":    {votes: votes{twice(), twice(), granted()}, late: terms.TTL, announced: true},
 		"granted too late":              {votes: votes{granted(), granted(), granted()}, late: terms.TTL, announced: true},
 		"granted, the token is refused": {votes: votes{granted(), granted(), granted()}, fenced: true, announced: true},
 		"granted, token is not taken":   {votes: votes{granted(), granted(), nil}, fenced: true, announced: true},

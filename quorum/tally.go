@@ -95,7 +95,7 @@ func (t *tally) state() state {
 }
 
 // conclusive reports whether the round is won, or lost for a reason that no later vote changes: another holder has the
-// lock, or too few nodes answered. If the reason could change, the error would depend on the order of the votes.
+// lock, or too few nodes can still answer. If the reason could change, the error would depend on the order of votes.
 func (t *tally) conclusive() bool {
 	switch t.state() {
 	case won:
@@ -135,8 +135,8 @@ func (t *tally) heldByOther() bool { return t.denied > 0 && t.answered() }
 // answered reports whether a majority has answered.
 func (t *tally) answered() bool { return t.granted+t.denied >= t.need }
 
-// gone reports whether a majority denied.
-func (t *tally) gone() bool { return t.denied >= t.need }
+// majorityDenied reports whether a majority denied.
+func (t *tally) majorityDenied() bool { return t.denied >= t.need }
 
 // maxSeen returns the largest Number of all answers, including denials.
 func (t *tally) maxSeen() (largest int64) {

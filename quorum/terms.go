@@ -31,7 +31,7 @@ const (
 
 // connectTime returns how long a node may connect before it executes an operation. A round trip may take half a node
 // timeout, so two and a half node timeouts are five round trips: TCP takes one, TLS at most two, the handshake one, and
-// the answer that the server lacks the script one.
+// an answer of NOSCRIPT one.
 func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
 }
@@ -43,13 +43,14 @@ func connectTime(timeout time.Duration) time.Duration {
 // the time elapsed". It leaves the drift to the implementation; here it is always taken off.
 func (t *Terms) validity() time.Duration { return t.TTL - t.Drift }
 
-// connect returns how long a node may connect before it is asked for the lease. After that the node has its timeout,
-// and at least half of the rest of the validity is left.
+// connect returns how long a node may connect before it is asked for the lease: at most half of what the validity
+// leaves after one timeout. An acquire that asks one node first may spend that time twice.
 func (t *Terms) connect() time.Duration {
 	return max(0, min(connectTime(t.Timeout), (t.validity()-t.Timeout)/2))
 }
 
-// request returns the request for an operation on the lease after its acquire, which has made the connections.
+// request returns the request for a later operation on the lease. The acquire has made the connections, so a node gets
+// only one timeout to connect again.
 func (t *Terms) request(op *wire.Op) *wire.Request {
 	return &wire.Request{Op: op, Connect: t.Timeout, Window: t.Window}
 }

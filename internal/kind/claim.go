@@ -30,9 +30,9 @@ func (c *Claim) intentKeys() []string {
 func fenceTTL(t *quorum.Terms) int64 { return (t.TTL + fenceLife).Milliseconds() }
 
 // hintArg returns the hint, the smallest fencing token to give, as a script's argument; "" without fencing.
-func hintArg(t *quorum.Terms, asked time.Time) any {
+func hintArg(t *quorum.Terms, hint time.Time) any {
 	if t.Fencing {
-		return asked.UnixMicro()
+		return hint.UnixMicro()
 	}
 	return ""
 }

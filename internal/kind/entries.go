@@ -14,8 +14,8 @@ type entries struct{ *Claim }
 
 func (entries) Overlaps() bool { return false }
 
-func (e entries) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
-	args := []any{t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t), e.Intent}
+func (e entries) Acquire(t *quorum.Terms, hint time.Time) *wire.Op {
+	args := []any{t.TTL.Milliseconds(), hintArg(t, hint), fenceTTL(t), e.Intent}
 	return e.script(e.Scripts.entry.acquire, "acquire", claimReader(len(e.Target.Names)), args...).
 		UndoneBy(e.Scripts.entry.release)
 }

@@ -17,8 +17,8 @@ type permits struct{ *Claim }
 
 func (permits) Overlaps() bool { return true }
 
-func (p permits) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
-	args := []any{t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t)}
+func (p permits) Acquire(t *quorum.Terms, hint time.Time) *wire.Op {
+	args := []any{t.TTL.Milliseconds(), hintArg(t, hint), fenceTTL(t)}
 	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, t.Fencing, args...).
 		UndoneBy(p.Scripts.permit.release)
 }

@@ -14,22 +14,22 @@ type plainKey struct{ *Claim }
 
 func (plainKey) Overlaps() bool { return false }
 
-func (p plainKey) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
+func (p plainKey) Acquire(t *quorum.Terms, hint time.Time) *wire.Op {
 	names := p.Target.Names
 	if len(names) == 1 && !t.Fencing {
 		return wire.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", t.TTL.Milliseconds()).
 			About(names[0]).From(p.Origin).UndoneBy(p.Scripts.mutex.release)
 	}
-	return p.acquireByScript(t, asked)
+	return p.acquireByScript(t, hint)
 }
 
-func (p plainKey) acquireByScript(t *quorum.Terms, asked time.Time) *wire.Op {
+func (p plainKey) acquireByScript(t *quorum.Terms, hint time.Time) *wire.Op {
 	names, script := p.Target.Names, p.Scripts.mutex.acquire
 	if len(names) == 1 {
 		script = p.Scripts.mutex.fenced
 	}
 	return script.Op("acquire", claimReader(len(names)), p.keys(t),
-		p.Token, t.TTL.Milliseconds(), hintArg(t, asked), fenceTTL(t)).
+		p.Token, t.TTL.Milliseconds(), hintArg(t, hint), fenceTTL(t)).
 		About(p.Target.Title()).From(p.Origin).UndoneBy(p.Scripts.mutex.release)
 }
 
