@@ -61,14 +61,15 @@ test-all: ## every test of all modules (RACE=1, ARGS=...)
 race: ## make test-all with the race detector
 	@$(MAKE) --no-print-directory test-all RACE=1
 
-verify: sim exact orders fuzz model chaos ## everything that explores, one after the other: hours
+verify: sim exact orders fuzz model chaos chaos-soak ## everything that explores, one after the other: hours
 
 integration: image ## the tests against five real masters in containers, alone
 	@mkdir -p $(dir $(TESTREPORT))
 	@$(call RUNTESTS,./integration/... ./internal/redisbox/...)
 
-sim: ## the real stack in virtual time, natively, under random faults (SCHEDULES=5000)
-	go test ./chaos/internal/simulation -run "^TestSchedules$$" -count=1 -timeout=0 -schedules=$(SCHEDULES) $(if $(SEED),-seed=$(SEED))
+sim: ## the real stack in virtual time, natively, under random faults (SCHEDULES=5000 SEED=random)
+	@echo "natively: a seed repeats the faults, but not the order of goroutines; make exact repeats both"
+	go test ./chaos/internal/simulation -run "^TestSchedules$$" -count=1 -timeout=0 -schedules=$(SCHEDULES) -seed=$(or $(SEED),0)
 
 exact: ## the same, so that a seed and an order repeat everything (SCHEDULES=5000 SEED=random ORDERS=1)
 	go run ./chaos -exact -schedules $(SCHEDULES) -orders $(ORDERS) $(if $(SEED),-seed $(SEED))
