@@ -54,17 +54,18 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
 		return false
 	}
-	i := idle.take()
-	i.dispatch, i.ctx = m.redis.Server().Dispatch, peer.Ctx
-	result, err := i.run(digest, script.text, args[3:3+n], args[3+n:])
+	if m.lua == nil {
+		m.lua = newInterpreter(m.redis.Server().Dispatch)
+	}
+	m.lua.peer.Ctx = peer.Ctx
+	result, err := m.lua.run(digest, script.text, args[3:3+n], args[3+n:])
 	if err != nil {
 		peer.WriteError("ERR Error compiling script (new function): " + strings.ReplaceAll(err.Error(), "\n", " "))
-		i.state.Close()
+		m.lua = nil
 		return true
 	}
 	answer(peer, result)
-	i.state.SetTop(0)
-	idle.put(i)
+	m.lua.state.SetTop(0)
 	return true
 }
 

@@ -32,6 +32,7 @@ type Master struct {
 	base     time.Time // bubble time …
 	shown    time.Time // … at which the master's clock showed this
 	rate     float64
+	lua      *interpreter         // nil: none is needed yet
 	scripts  map[string]luaScript // by SHA-1; miniredis has those of SCRIPT LOAD
 	password bool                 // it asks for one
 	fields   map[string]string    // INFO fields set by a test

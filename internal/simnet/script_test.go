@@ -34,35 +34,6 @@ func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
 	})
 }
 
-// What string.match and string.find returned is remembered, as long as it is for the same text and pattern.
-func TestScriptsMatchAgainAsTheyMatchedFirst(t *testing.T) {
-	withClient(t, func(t *testing.T, _ *simnet.Net, _ *simnet.Master, c *redis.Client) {
-		const text = "local a, b = string.match(ARGV[1], ARGV[2]); return {tostring(a), tostring(b)}"
-		for range 2 {
-			for _, m := range []struct{ text, pattern, first, second string }{
-				{"12:34", "^(%d+):?(%d*)$", "12", "34"},
-				{"12", "^(%d+):?(%d*)$", "12", ""},
-				{"none", "^(%d+):?(%d*)$", "nil", "nil"},
-				{"12", "^(%d)%d*$", "1", "nil"},
-				{"12", "%d*", "12", "nil"},
-				{"12", "()2()", "2", "3"},
-			} {
-				reply, err := c.Eval(t.Context(), text, nil, m.text, m.pattern).StringSlice()
-				require.NoError(t, err)
-				assert.Equal(t, []string{m.first, m.second}, reply, "%q in %q", m.pattern, m.text)
-			}
-		}
-		assert.Equal(t, "2", c.Eval(t.Context(), "return string.match('12', '%d', 2)", nil).Val(), "from the second one on")
-		for range 2 {
-			const find = "return {string.find('a12', '(%d)', 3) or 0, string.find('a12', '(%d)')}"
-			reply, err := c.Eval(t.Context(), find, nil).Result()
-			require.NoError(t, err)
-			assert.Equal(t, []any{int64(3), int64(2), int64(2), "1"}, reply, "string.find")
-			assert.Equal(t, int64(2), c.Eval(t.Context(), "return string.find('a.2', '.', 1, true)", nil).Val(), "plain")
-		}
-	})
-}
-
 func TestInjectedErrors(t *testing.T) {
 	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
 		m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "SET")
