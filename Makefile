@@ -69,7 +69,7 @@ integration: image ## the tests against five real masters in containers, alone
 
 sim: ## the real stack in virtual time, natively, under random faults (SCHEDULES=5000 SEED=random)
 	@echo "natively: a seed repeats the faults, but not the order of goroutines; make exact repeats both"
-	go test ./chaos/internal/simulation -run "^TestSchedules$$" -count=1 -timeout=0 -schedules=$(SCHEDULES) -seed=$(or $(SEED),0)
+	go test -v ./chaos/internal/simulation -run "^TestSchedules$$" -count=1 -timeout=0 -schedules=$(SCHEDULES) -seed=$(or $(SEED),0)
 
 exact: ## the same, so that a seed and an order repeat everything (SCHEDULES=5000 SEED=random ORDERS=1)
 	go run ./chaos -exact -schedules $(SCHEDULES) -orders $(ORDERS) $(if $(SEED),-seed $(SEED))
