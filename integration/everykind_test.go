@@ -58,7 +58,8 @@ func extend(ctx context.Context, h *holding) error { return h.lock.Extend(ctx) }
 
 func giveBack(ctx context.Context, h *holding) error { return h.lock.Unlock(ctx) }
 
-// keepOut has another try to get the name, in every way that excludes the holder.
+// keepOut has another try to get the name, in every way that excludes the holder. It asks again while too few masters
+// answer: some are slow on a busy machine, and only ErrHeld says that the holder is in the way.
 func keepOut(others *redlock.Locker) func(context.Context, *holding) error {
 	return func(ctx context.Context, h *holding) error {
 		for _, k := range kinds() {
@@ -66,7 +67,7 @@ func keepOut(others *redlock.Locker) func(context.Context, *holding) error {
 				continue // readers with readers; an owner with itself
 			}
 			err := redlock.ErrNoQuorum
-			for errors.Is(err, redlock.ErrNoQuorum) && ctx.Err() == nil { // masters may be slow on a busy machine
+			for errors.Is(err, redlock.ErrNoQuorum) && ctx.Err() == nil {
 				_, err = k.try(ctx, others, h.name)
 			}
 			if err == nil {

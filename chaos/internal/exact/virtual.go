@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// bubbles begin virtual time, and sockets are what a test in virtual time may not use: a test that reaches one of them,
-// by itself or through functions of its package, needs the machine.
+// bubbles begin virtual time, in which redlocktest.Start has no sockets. sockets are what a test in virtual time may
+// not use: a test that reaches one of them, by itself or through functions of its package, needs the machine.
 var (
 	bubbles = []string{"synctest.Test", "redlocktest.StartVirtual"}
 	sockets = []string{
-		"redlocktest.Start", "miniredis.Run", "miniredis.RunT", "net.Listen", "net.Dial", "exec.Command", "redisproc.Start",
-		"redisproc.StartT", "httptest.NewServer",
+		"exec", "redisproc", "redisbox", // whole packages
+		"embedded.Open", "embedded.OpenAll", "miniredis.Run", "miniredis.RunT", "httptest.NewServer", "testnet.Serve",
+		"testnet.ServeOn", "net.Listen", "net.ListenPacket", "net.Dial", "net.DialTimeout",
 	}
 )
 
@@ -53,7 +54,7 @@ func InVirtualTime(dir string) ([]string, error) {
 	return tests, nil
 }
 
-// mentioned returns the functions that a body mentions, as f or as p.f.
+// mentioned returns the functions that a body mentions, as f or as p.f, and the packages, as p.
 func mentioned(body ast.Node) (all []string) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
