@@ -231,7 +231,7 @@ func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 				}
 				if i == during.to {
 					time.Sleep(outlast)
-					all(t, (*redisbox.Master).Thaw, frozen)
+					all(t, (*redisbox.Master).Restore, frozen)
 					eventually(t, settled, func() error {
 						if stats := ask(t, frozen, "INFO", "commandstats").(string); !strings.Contains(stats, "cmdstat_evalsha:") {
 							return fmt.Errorf("the control: nothing was in its buffer when it woke: %s", stats)
@@ -275,6 +275,6 @@ func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 	each(t, held, "be held still", func(_ context.Context, h *holding) error { return h.lock.Err() })
 	each(t, held, "unlock", none(giveBack))
 	time.Sleep(outlast)
-	all(t, (*redisbox.Master).Thaw, masters[2])
+	all(t, (*redisbox.Master).Restore, masters[2])
 	requireOnlyFences(t, masters[2:]...)
 }

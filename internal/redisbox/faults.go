@@ -43,7 +43,7 @@ func (m *Master) Start(ctx context.Context) error {
 }
 
 // Freeze freezes the server: its connections stay open and silent, and what is sent to it waits in its socket buffers
-// until [Master.Thaw].
+// until [Master.Restore].
 func (m *Master) Freeze(ctx context.Context) error {
 	defer m.docker.Close()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -58,13 +58,6 @@ func (m *Master) Freeze(ctx context.Context) error {
 	}
 }
 
-// Thaw continues a frozen server.
-func (m *Master) Thaw(ctx context.Context) error {
-	defer m.docker.Close()
-	_, err := m.docker.ContainerUnpause(ctx, m.id, client.ContainerUnpauseOptions{})
-	return m.fault("unpause", err)
-}
-
 // Disconnect removes the server from its network: connections break, and new ones to the published port are refused.
 // The server keeps running, with its data.
 func (m *Master) Disconnect(ctx context.Context) error {
@@ -77,16 +70,6 @@ func (m *Master) Disconnect(ctx context.Context) error {
 	defer m.mu.Unlock()
 	m.address = ""
 	return nil
-}
-
-// Reconnect puts the server back on its network, and returns when it answers at its published port again.
-func (m *Master) Reconnect(ctx context.Context) error {
-	defer m.docker.Close()
-	_, err := m.docker.NetworkConnect(ctx, m.network, client.NetworkConnectOptions{Container: m.id})
-	if err != nil {
-		return m.fault("reconnect", err)
-	}
-	return m.fault("reconnect", errors.Join(m.ready(ctx), m.locate(ctx)))
 }
 
 // BlackHole drops every packet from and to the server, in its own network namespace. Peers see neither a reset nor a
@@ -117,12 +100,6 @@ func (m *Master) drop(ctx context.Context, what string, rules ...[]string) error
 		errs = append(errs, m.iptables(ctx, rule...))
 	}
 	return m.fault(what, errors.Join(errs...))
-}
-
-// Heal lets packets through again. Open connections continue with what TCP retransmits.
-func (m *Master) Heal(ctx context.Context) error {
-	m.setBlackHoled(false)
-	return m.fault("heal", errors.Join(m.iptables(ctx, "-F", "INPUT"), m.iptables(ctx, "-F", "OUTPUT")))
 }
 
 // CanBlackHole returns nil if [Master.BlackHole] can work: on Linux, on the machine of the Docker daemon, with nsenter
@@ -175,8 +152,10 @@ func (m *Master) setBlackHoled(to bool) {
 	m.blackHoled = to
 }
 
-// Restore ends every fault of the master, and returns when it answers.
+// Restore ends every fault of the master, and returns when it answers. After a black hole, open connections continue
+// with what TCP retransmits.
 func (m *Master) Restore(ctx context.Context) error {
+	defer m.docker.Close()
 	state, err := m.inspect(ctx)
 	if err != nil {
 		return m.fault("inspect", err)
@@ -185,15 +164,14 @@ func (m *Master) Restore(ctx context.Context) error {
 	blackHoled := m.blackHoled
 	m.mu.Unlock()
 	if state.State.Paused {
-		err = m.Thaw(ctx)
+		_, err = m.docker.ContainerUnpause(ctx, m.id, client.ContainerUnpauseOptions{})
 	}
 	if err == nil && state.State.Running && blackHoled {
-		err = m.Heal(ctx)
+		m.setBlackHoled(false)
+		err = errors.Join(m.iptables(ctx, "-F", "INPUT"), m.iptables(ctx, "-F", "OUTPUT"))
 	}
 	if err == nil && len(state.NetworkSettings.Networks) == 0 {
-		if _, err = m.docker.NetworkConnect(ctx, m.network, client.NetworkConnectOptions{Container: m.id}); err != nil {
-			return m.fault("reconnect", err)
-		}
+		_, err = m.docker.NetworkConnect(ctx, m.network, client.NetworkConnectOptions{Container: m.id})
 	}
 	if err == nil && !state.State.Running {
 		return m.Start(ctx)

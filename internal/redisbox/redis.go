@@ -3,9 +3,9 @@ package redisbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/resp"
 )
 
 // go-redis logs every failed dial to standard error, and here dials fail on purpose.
@@ -58,17 +59,9 @@ func (m *Master) ready(ctx context.Context) error {
 
 // Wipe removes all keys and scripts.
 func (m *Master) Wipe(ctx context.Context) error {
-	for _, command := range []string{"FLUSHALL", "SCRIPT FLUSH"} {
-		words := strings.Fields(command)
-		args := make([]any, len(words))
-		for i, word := range words {
-			args[i] = word
-		}
-		if _, err := m.Do(ctx, args...); err != nil {
-			return m.fault("wipe", err)
-		}
-	}
-	return nil
+	_, keys := m.Do(ctx, "FLUSHALL")
+	_, scripts := m.Do(ctx, "SCRIPT", "FLUSH")
+	return m.fault("wipe", errors.Join(keys, scripts))
 }
 
 // Uptime returns the uptime that the server reports, in whole seconds.
@@ -77,22 +70,8 @@ func (m *Master) Uptime(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, m.fault("ask for the uptime of", err)
 	}
-	for line := range strings.Lines(fmt.Sprint(reply)) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "uptime_in_seconds:"); ok {
-			seconds, err := strconv.Atoi(value)
-			return time.Duration(seconds) * time.Second, m.fault("read the uptime of", err)
-		}
-	}
-	return 0, fmt.Errorf("master %s does not report its uptime", m)
-}
-
-// Keys returns the number of keys on the server.
-func (m *Master) Keys(ctx context.Context) (int, error) {
-	reply, err := m.Do(ctx, "DBSIZE")
-	if err != nil {
-		return 0, m.fault("count the keys of", err)
-	}
-	return int(reply.(int64)), nil
+	seconds, err := strconv.Atoi(resp.ParseInfo(fmt.Sprint(reply))["uptime_in_seconds"])
+	return time.Duration(seconds) * time.Second, m.fault("read the uptime of", err)
 }
 
 // WaitUptime returns when every master reports an uptime longer than window, with a margin for the rounding. From then

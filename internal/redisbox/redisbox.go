@@ -85,7 +85,7 @@ func Start(ctx context.Context, n int, opts ...Option) ([]*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweepOnce(ctx, docker)
+	swept.Do(func() { sweep(ctx, docker) })
 
 	o := options{args: []string{"--save", "", "--appendonly", "no", "--protected-mode", "no"}}
 	for _, opt := range opts {
@@ -134,7 +134,7 @@ func run(ctx context.Context, docker *client.Client, image string, o *options) (
 	local := strings.HasPrefix(docker.DaemonHost(), "unix://") || strings.HasPrefix(docker.DaemonHost(), "npipe://")
 	customized := append([]testcontainers.ContainerCustomizer{
 		testcontainers.WithCmd(o.args...),
-		testcontainers.WithLabels(Labels()),
+		testcontainers.WithLabels(labels()),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
 			binding := network.PortBinding{HostPort: strconv.Itoa(port.Number())}
 			if local {
@@ -197,7 +197,7 @@ func (m *Master) URL() string { return "redis://" + m.Addr() }
 func (m *Master) Addr() string { return net.JoinHostPort(m.host, strconv.Itoa(m.port.Number())) }
 
 // ContainerAddr returns the server's address in the container's own network, which a Linux host reaches without
-// the proxy; "" while it is cut off. Start and Reconnect may change it.
+// the proxy; "" while it is cut off. Start and Restore may change it.
 func (m *Master) ContainerAddr() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,8 +14,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Every container, and every image that is made for a single run, is labeled with the machine and the process that it
-// belongs to.
+// Every container is labeled with the machine and the process that it belongs to.
 const (
 	labelHost = "io.github.redlock-go.host"
 	labelPID  = "io.github.redlock-go.pid"
@@ -26,20 +25,15 @@ const forgotten = 12 * time.Hour
 
 var swept sync.Once
 
-// Labels name the machine and the process to which a container or an image belongs. If this process dies before it
-// removes them, the next process that starts masters does.
-func Labels() map[string]string {
+// labels name this machine and this process. If it dies before it removes its containers, the next process that starts
+// masters does.
+func labels() map[string]string {
 	host, _ := os.Hostname()
 	return map[string]string{labelHost: host, labelPID: strconv.Itoa(os.Getpid())}
 }
 
-// sweepOnce is sweep for the first Start of a process.
-func sweepOnce(ctx context.Context, docker *client.Client) {
-	swept.Do(func() { sweep(ctx, docker) })
-}
-
-// sweep removes the containers and images of processes that died before they removed them. It keeps those of live
-// processes and of other machines that share this Docker. A failure does not keep masters from starting.
+// sweep removes the containers of processes that died before they removed them. It keeps those of live processes and of
+// other machines that share this Docker. A failure does not keep masters from starting.
 func sweep(ctx context.Context, docker *client.Client) {
 	ours := client.Filters{}.Add("label", labelPID)
 	boxes, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
@@ -49,15 +43,6 @@ func sweep(ctx context.Context, docker *client.Client) {
 	for _, box := range boxes.Items {
 		if clock.System.Now().Sub(time.Unix(box.Created, 0)) > forgotten || orphan(box.Labels) {
 			_, _ = docker.ContainerRemove(ctx, box.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		}
-	}
-	images, err := docker.ImageList(ctx, client.ImageListOptions{Filters: ours})
-	if err != nil {
-		return
-	}
-	for _, image := range images.Items {
-		if orphan(image.Labels) {
-			_, _ = docker.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{})
 		}
 	}
 }

@@ -3,18 +3,15 @@ package redisbox
 import (
 	"context"
 	"io"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
-
-// EnvRequire names the environment variable that, set to 1, makes a missing Docker a failure of the tests that need it.
-const EnvRequire = "REDLOCK_REQUIRE_DOCKER"
 
 const (
 	setUpTimeout = time.Minute
@@ -29,29 +26,17 @@ var usable = sync.OnceValue(func() error {
 	return err
 })
 
-// Need skips the test with one line if Docker is not reachable, or has no Redis image and cannot get one; with
-// REDLOCK_REQUIRE_DOCKER=1 it fails it instead.
+// Need skips the test if Docker is not reachable, or has no Redis image and cannot get one. Where [need.Docker] forbids
+// skips, it fails the test instead.
 func Need(t testing.TB) {
 	t.Helper()
-	need(t, usable())
+	need.SkipIf(t, need.Docker, usable())
 }
 
-// NeedBlackHole skips the test with one line if [Master.BlackHole] cannot work here; with REDLOCK_REQUIRE_DOCKER=1 it
-// fails it instead.
+// NeedBlackHole is [Need] for a test of [Master.BlackHole].
 func NeedBlackHole(t testing.TB) {
 	t.Helper()
-	need(t, CanBlackHole())
-}
-
-func need(t testing.TB, missing error) {
-	t.Helper()
-	switch {
-	case missing == nil:
-	case os.Getenv(EnvRequire) == "1":
-		t.Fatalf("%v, and %s=1 asks for it", missing, EnvRequire)
-	default:
-		t.Skip(missing)
-	}
+	need.SkipIf(t, need.Docker, CanBlackHole())
 }
 
 // StartT starts n masters that are removed when the test ends. If the test failed, it shows their logs. It skips or

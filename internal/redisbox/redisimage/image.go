@@ -1,6 +1,5 @@
-// Package redisimage finds or makes container images where there may be no registry: one with a Redis server for the
-// tests, the chaos harness and the compose file, and others of programs of this machine. The work is done by image.sh,
-// which needs bash and the docker command.
+// Package redisimage finds or makes a container image with a Redis server, for the tests, the chaos harness and the
+// compose file, where there may be no registry. The work is done by image.sh, which needs bash and the docker command.
 package redisimage
 
 import (
@@ -53,24 +52,11 @@ func Name(ctx context.Context, progress io.Writer) (string, error) {
 		}
 		env = append(env, clockVariable+"="+library.Name())
 	}
-	return run(ctx, env, progress, "redis")
-}
-
-// Pack makes the image called name of files of this machine, given as FILE=PATH with the path in the image, and of the
-// shared libraries that they load. Changes are lines of a Dockerfile, such as an ENTRYPOINT.
-func Pack(ctx context.Context, name string, changes []string, files ...string) error {
-	args := append([]string{"pack", name}, changes...)
-	_, err := run(ctx, os.Environ(), io.Discard, append(append(args, "--"), files...)...)
-	return err
-}
-
-// run runs image.sh and returns what it prints.
-func run(ctx context.Context, env []string, progress io.Writer, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", script, "image.sh"}, args...)...)
+	cmd := exec.CommandContext(ctx, "bash", "-c", script, "image.sh", "redis")
 	var out, errs bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, io.MultiWriter(&errs, progress)
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("image.sh %s: %w: %s", args[0], err, strings.Join(strings.Fields(errs.String()), " "))
+		return "", fmt.Errorf("image.sh: %w: %s", err, strings.Join(strings.Fields(errs.String()), " "))
 	}
 	return strings.TrimSpace(out.String()), nil
 }

@@ -2,9 +2,6 @@
 # Makes and finds container images without a registry. It needs bash and the docker command.
 #
 #   image.sh redis               prints the name of an image with a Redis server, and makes one if it must
-#   image.sh pack NAME CHANGE... -- FILE=PATH...
-#                                makes the image NAME of files of this machine, each under its PATH there, and of the
-#                                shared libraries that they load; a CHANGE is a line of a Dockerfile
 #
 # For redis, the image is $REDLOCK_REDIS_IMAGE (default redis:7-alpine) if it is here or can be pulled, and otherwise
 # redlock-redis:local, which is made of this machine's redis-server and redis-cli. Progress goes to standard error.
@@ -36,7 +33,9 @@ tree() {
   rm -rf "$root"
 }
 
-pack() { # NAME CHANGE... -- FILE=PATH...
+# pack NAME CHANGE... -- FILE=PATH...: makes the image NAME of files of this machine, each under its PATH there, and of
+# the shared libraries that they load; a CHANGE is a line of a Dockerfile.
+pack() {
   local name=$1 changes=()
   shift
   while [ "$1" != -- ]; do changes+=(-c "$1") && shift; done

@@ -2,9 +2,7 @@ package redisimage_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisbox"
 	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,20 +69,6 @@ func TestAnImageThatIsHereIsUsedWithoutAWord(t *testing.T) {
 	require.NoError(t, err, stderr)
 	assert.Equal(t, name+"\n", stdout)
 	assert.Empty(t, stderr)
-}
-
-func TestAnImageHoldsProgramsAndTheirLibraries(t *testing.T) {
-	redisbox.Need(t)
-	redisproc.Need(t) // a program to pack
-	server, err := exec.LookPath("redis-server")
-	require.NoError(t, err)
-	name := fmt.Sprintf("redlock-test:%016x", rand.Uint64())
-	require.NoError(t, redisimage.Pack(t.Context(), name, []string{`ENTRYPOINT ["/server"]`}, server+"=/server"))
-	t.Cleanup(func() { assert.NoError(t, exec.Command("docker", "image", "rm", name).Run()) })
-	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", name, "--version").
-		CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	assert.Contains(t, string(out), "Redis server v=")
 }
 
 func TestWithoutRedisTheErrorSaysWhatToInstall(t *testing.T) {
