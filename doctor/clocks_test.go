@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/doctor"
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/testnet"
@@ -29,7 +30,7 @@ import (
 func preloaded(t *testing.T, build func(dir, lib string) (env []string, err error), args ...string) *redisproc.Server {
 	t.Helper()
 	redisproc.Need(t)
-	redisproc.SkipIf(t, wallclock.Available()) // gcc, and LD_PRELOAD
+	need.SkipIf(t, need.Redis, wallclock.Available()) // gcc, and LD_PRELOAD
 	s, err := redisproc.StartWith(t.Context(), func(dir string) (redisproc.Options, error) {
 		lib := filepath.Join(dir, "preloaded.so")
 		env, err := build(dir, lib)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	redlocker "github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
@@ -209,7 +209,7 @@ func TestTheManualIsAManPage(t *testing.T) {
 	t.Parallel()
 	groff, err := exec.LookPath("groff")
 	if err != nil {
-		redisproc.SkipIf(t, errors.New("groff is not installed: apt-get install groff-base"))
+		need.SkipIf(t, need.Redis, errors.New("groff is not installed: apt-get install groff-base"))
 	}
 	out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", filepath.Join("..", "..", "packaging", "redlock.1")).
 		CombinedOutput()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
@@ -20,7 +21,7 @@ import (
 func TestTheDay(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	redisproc.SkipIf(t, wallclock.Available())
+	need.SkipIf(t, need.Redis, wallclock.Available())
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		require.NotEqual(t, "1", os.Getenv("REDLOCK_REQUIRE_PROMETHEUS"), "install the package prometheus")
 		t.Skip("prometheus is missing: install the package prometheus")

@@ -20,16 +20,8 @@ const (
 // StartCluster starts n servers as one Cluster of n masters, with the slots divided in their order. It returns when
 // each of them knows the cluster. On failure it leaves none running. The caller must close all of them.
 func StartCluster(ctx context.Context, n int) ([]*Server, error) {
-	servers, err := StartN(
-		ctx,
-		n,
-		"--cluster-enabled",
-		"yes",
-		"--cluster-node-timeout",
-		"15000",
-		"--cluster-require-full-coverage",
-		"no",
-	)
+	servers, err := StartN(ctx, n, "--cluster-enabled", "yes", "--cluster-node-timeout", "15000",
+		"--cluster-require-full-coverage", "no")
 	if err != nil {
 		return nil, err
 	}

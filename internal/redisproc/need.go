@@ -2,52 +2,52 @@ package redisproc
 
 import (
 	"context"
-	"os"
+	"errors"
 	"os/exec"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/need"
 )
 
-// EnvRequire names the environment variable that, set to 1, makes a missing redis-server, or what else [SkipIf] misses,
-// a failure of the tests that need it.
-const EnvRequire = "REDLOCK_REQUIRE_REDIS"
-
-// A TB is the part of testing.TB that [Need] and [ForTest] use, so that programs that import this package do not import
-// package testing.
+// A TB is the part of testing.TB that [ForTest] uses, so that programs that import this package do not import package
+// testing.
 type TB interface {
-	Helper()
-	Skip(args ...any)
+	need.TB
 	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
 	Context() context.Context
 	Cleanup(f func())
 }
 
-// Need skips the test with one line if there is no redis-server. With REDLOCK_REQUIRE_REDIS=1 it fails the test
-// instead.
-func Need(t TB) {
+// Need skips the test if there is no redis-server. Where [need.Redis] forbids skips, it fails the test instead.
+func Need(t need.TB) {
 	t.Helper()
 	if _, err := exec.LookPath(Binary); err != nil {
-		SkipIf(t, ErrNotInstalled)
-	}
-}
-
-// SkipIf skips the test if missing, which says what a test on real servers lacks, is not nil. With
-// REDLOCK_REQUIRE_REDIS=1 it fails the test instead.
-func SkipIf(t TB, missing error) {
-	t.Helper()
-	switch {
-	case missing == nil:
-	case os.Getenv(EnvRequire) == "1":
-		t.Fatalf("%v, and %s=1 asks for it", missing, EnvRequire)
-	default:
-		t.Skip(missing)
+		need.SkipIf(t, need.Redis, ErrNotInstalled)
 	}
 }
 
 // ForTest starts servers, as [StartN] does, that end with the test. It needs a redis-server, as [Need] does.
 func ForTest(t TB, n int, args ...string) []*Server {
 	t.Helper()
+	return forTest(t, n, Options{Args: args})
+}
+
+// ForTLSTest starts servers, as [ForTest] does, that also speak TLS ([Server.TLSAddr]) with the certificate, key and
+// authority in these files. A redis-server that was built without TLS is treated like a missing one.
+func ForTLSTest(t TB, n int, cert, key, authority string, args ...string) []*Server {
+	t.Helper()
+	return forTest(t, n, Options{TLS: true, Args: append([]string{
+		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", authority, "--tls-auth-clients", "no",
+	}, args...)})
+}
+
+func forTest(t TB, n int, o Options) []*Server {
+	t.Helper()
 	Need(t)
-	servers, err := StartN(t.Context(), n, args...)
+	servers, err := startN(t.Context(), n, o)
+	if err != nil && strings.Contains(err.Error(), "Bad directive") && o.TLS {
+		need.SkipIf(t, need.Redis, errors.New("redisproc: this redis-server was built without TLS"))
+	}
 	if err != nil {
 		t.Fatalf("start %d servers: %v", n, err)
 	}
@@ -64,6 +64,15 @@ func URLs(servers []*Server) []string {
 	urls := make([]string, len(servers))
 	for i, s := range servers {
 		urls[i] = s.URL()
+	}
+	return urls
+}
+
+// TLSURLs returns the servers' rediss:// URLs.
+func TLSURLs(servers []*Server) []string {
+	urls := make([]string, len(servers))
+	for i, s := range servers {
+		urls[i] = "rediss://" + s.TLSAddr()
 	}
 	return urls
 }

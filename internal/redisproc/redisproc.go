@@ -105,11 +105,15 @@ func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Ser
 
 // StartN starts n servers in parallel. On failure it leaves none running.
 func StartN(ctx context.Context, n int, args ...string) ([]*Server, error) {
+	return startN(ctx, n, Options{Args: args})
+}
+
+func startN(ctx context.Context, n int, o Options) ([]*Server, error) {
 	servers := make([]*Server, n)
 	var g errgroup.Group
 	for i := range servers {
 		g.Go(func() (err error) {
-			servers[i], err = Start(ctx, args...)
+			servers[i], err = StartWith(ctx, func(string) (Options, error) { return o, nil })
 			return err
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -155,10 +156,10 @@ func TestWithoutRedisServerTheErrorSaysHowToGetIt(t *testing.T) {
 	assert.ErrorContains(t, err, "install")
 
 	var asked verdict
-	t.Setenv(redisproc.EnvRequire, "")
+	t.Setenv(need.Redis, "")
 	redisproc.Need(&asked)
 	assert.Equal(t, verdict{skipped: true}, asked)
-	t.Setenv(redisproc.EnvRequire, "1")
+	t.Setenv(need.Redis, "1")
 	asked = verdict{}
 	redisproc.Need(&asked)
 	assert.Equal(t, verdict{failed: true}, asked)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
@@ -19,7 +20,7 @@ const near = 3 * time.Second
 func TestAJumpMovesTimeAndEveryTTL(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	redisproc.SkipIf(t, wallclock.Available())
+	need.SkipIf(t, need.Redis, wallclock.Available())
 	ctx := t.Context()
 	lib := filepath.Join(t.TempDir(), "wallclock.so")
 	require.NoError(t, wallclock.Build(ctx, lib))

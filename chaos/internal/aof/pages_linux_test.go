@@ -21,6 +21,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/internal/need"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -64,7 +65,7 @@ func record(t *testing.T, fsync string, args ...string) *recorded {
 	said, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	if err := cmd.Start(); err != nil {
-		redisproc.SkipIf(t, fmt.Errorf("no strace: %w", err))
+		need.SkipIf(t, need.Redis, fmt.Errorf("no strace: %w", err))
 	}
 	attached := make(chan error, 1)
 	go func() {
@@ -78,7 +79,7 @@ func record(t *testing.T, fsync string, args ...string) *recorded {
 		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() { r.crash(t) })
-	redisproc.SkipIf(t, <-attached)
+	need.SkipIf(t, need.Redis, <-attached)
 	return r
 }
 
