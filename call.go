@@ -80,7 +80,7 @@ func (c *call) run() (lock *Lock, err error) {
 		if err != nil {
 			return nil, err
 		}
-		oneFirst = oneFirst || timed // it has yielded, so other processes may still be asking
+		oneFirst = oneFirst || timed // timed: it has yielded, and other processes may still be asking
 		switch next.Action {
 		case waitqueue.Fail:
 			return nil, next.Err
@@ -117,7 +117,7 @@ func (c *call) join() {
 }
 
 // await waits until the queue's instruction is not Wait, and returns it. timed reports whether it waited for a limited
-// time: for a pause that the call began, or to let other processes ask first.
+// time: for run, that it yielded; pause ignores it.
 func (c *call) await() (next waitqueue.Instruction, timed bool, err error) {
 	for {
 		if next = c.waiter.Next(); next.Action != waitqueue.Wait {
@@ -277,7 +277,7 @@ func (c *call) inherit(from *Lock) (*Lock, error) {
 	from.transition(change{event: eventHandOver})
 	c.deliver(lock, c.cfg.clock.Now())
 	from.setSuccessor(lock)
-	// Before setSuccessor, an extension could report a loss only to from, which is no longer held and ignored it.
+	// Until setSuccessor was called, an extension reported a loss only to from, which was no longer held and ignored it.
 	if lock.lease.Gone() {
 		lock.endAsGone()
 	}

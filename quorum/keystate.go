@@ -25,7 +25,7 @@ type keyState struct {
 	inFlight      uint16        // extensions without a vote
 	keys          presence
 
-	keysFromExtension bool // a vote on the acquire that arrives later does not change keys
+	keysFromExtension bool // a vote on an extension has set keys; a later vote on the acquire is older news
 }
 
 // presence is whether a node has the keys of a lease, or the intent of a waiter.
@@ -112,9 +112,9 @@ func (l *Lease) beginCall(index int, c *wire.Call, change func(*keyState)) {
 	change(s)
 }
 
-// recordVote records a vote with change, and returns the vote that counts. asked is when the node was asked. A vote
-// that restored the keys of a reserved node extends the reservation here. A grant does so in reserve, after the tally
-// has looked for duplicates.
+// recordVote records a vote with change, and returns the vote that counts. asked is when the node was asked. If the
+// vote restored the keys on a reserved node, recordVote extends the reservation. A grant extends it later, in reserve:
+// the tally must look for duplicates first.
 func (l *Lease) recordVote(
 	index int, v wire.Vote, asked time.Time, change func(*keyState, wire.Vote),
 ) wire.Vote {
@@ -143,9 +143,9 @@ func (l *Lease) countReserved(s *keyState, v wire.Vote) wire.Vote {
 	return v
 }
 
-// reserve reserves a node for the lease after a vote that counted and granted. If the vote shows that two nodes are one
-// server, reserve ends the reservations of both: once an operator corrects an address, a server that never had the keys
-// answers there. Their grants are one grant.
+// reserve reserves a node for the lease after a grant that counted. If the vote shows that two nodes are one server,
+// their grants are one grant, and reserve ends the reservations of both: once an operator corrects the address of one,
+// a server that never had the keys answers there.
 func (l *Lease) reserve(t *tally, index int, c *wire.Call, duplicates [][2]int) {
 	granted := t.votes[index].Verdict == wire.Granted
 	if !granted && len(duplicates) == 0 {

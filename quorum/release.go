@@ -28,7 +28,7 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 // out. A grant that does not count is left out.
 //
 // If the caller gave up and some node may have the keys, the nodes to which nothing was sent count as well: others may
-// be unable to reach them, too, or may ask a node that has the keys first. After a failed attempt they do not count.
+// be unable to reach them, too, or may begin with a node that has the keys. After a failed attempt they do not count.
 // Otherwise contenders that cannot get a majority would wake each other without end.
 //
 // mayBlock must be called with l.mu held.

@@ -29,8 +29,8 @@ type handler interface {
 	// voted records a node's vote on a call, and returns the vote that counts. It is called for every vote, also after
 	// the decision.
 	voted(index int, c *wire.Call, v wire.Vote) wire.Vote
-	// counted acts on a vote once the tally has it, also after the decision. The round's mutex is held. duplicates are the
-	// pairs of nodes that the vote has shown to be one server.
+	// counted acts on a vote once the tally has it, also after the decision. The round's mutex is held. duplicates are
+	// the pairs of nodes that the vote has shown to be one server.
 	counted(t *tally, index int, c *wire.Call, duplicates [][2]int)
 	// decides reports whether the votes decide the round. The votes of all nodes always do.
 	decides(t *tally) bool
@@ -69,14 +69,15 @@ func (a awaited) wait(ctx context.Context, q *Quorum) error {
 	}
 }
 
-// ask starts a round that asks all nodes at once. It sets Asked and Deadline of the round.
+// ask starts a round that asks all nodes at once.
 func (q *Quorum) ask(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := q.newRound(req, timeout, h)
 	r.start()
 	return r
 }
 
-// newRound makes a round and sets its Asked and Deadline. The caller may set Op and decider.first before start.
+// newRound makes a round of a copy of req, and sets its Asked and Deadline. The caller may set Op and decider.first
+// before start.
 func (q *Quorum) newRound(req *wire.Request, timeout time.Duration, h handler) *round {
 	r := allocateRound(len(q.nodes), q.need)
 	r.Request, r.handler, r.q = *req, h, q

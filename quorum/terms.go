@@ -23,15 +23,15 @@ type Terms struct {
 }
 
 const (
-	// minConnect is how long a node may connect, at least.
+	// minConnect is the least time that a node has for connecting.
 	minConnect = time.Second
 	// connectSlack is added so that a node that fails to connect can still report the reason.
 	connectSlack = 100 * time.Millisecond
 )
 
-// connectTime returns how long a node may connect before it executes an operation. A round trip may take half a node
-// timeout, so two and a half node timeouts are five round trips: TCP takes one, TLS at most two, the handshake one, and
-// an answer of NOSCRIPT one.
+// connectTime returns how much time a node has for connecting before it executes an operation. A round trip may take
+// half a node timeout, so two and a half node timeouts are five round trips: TCP takes one, TLS at most two, the
+// handshake one, and an answer of NOSCRIPT one.
 func connectTime(timeout time.Duration) time.Duration {
 	return max(minConnect, 5*timeout/2) + connectSlack
 }

@@ -12,7 +12,7 @@ import (
 // ask out of turn; see Request.asksOutOfTurn.
 //
 // The queue numbers the events that may have freed the lock (news). A caller that gets the turn asks if its last
-// attempt began before the latest news; otherwise it watches. News is urgent if this process may act on it at once: a
+// attempt began before the latest news; otherwise it watches. News is urgent if this process may ask at once: after a
 // release within its share, a message, or a grant after a failure. Urgent news also ends the watcher's pause.
 type queue struct {
 	all *Queues
@@ -31,7 +31,7 @@ type queue struct {
 
 	news   uint64 // the number of the latest news, from 1
 	urgent uint64 // the number of the latest urgent news
-	reason error  // why the last attempt failed; nil: none has since the last grant, or since there was no caller
+	reason error  // why the last attempt failed; nil after a grant, or when the queue had no caller
 	denied bool   // the last attempt was denied, so a release message can help
 
 	kind   string // the kind of the lock that this process acquired last, for errors
@@ -65,8 +65,8 @@ func (q *queue) count(w *Waiter, n int32) {
 //   - A queue without callers has no subscription. If it has no holds either, it is removed.
 func (q *queue) advance() {
 	if w := q.watcher; w != nil && w.state == pausing {
-		// After a failure other than a denial, a message does not help: callers whose attempts fail may publish releases,
-		// and would wake each other without end.
+		// After a failure other than a denial, a message does not help: callers whose attempts fail may publish
+		// releases, and would wake each other without end.
 		if q.denied && q.subscription != nil && q.subscription.Take() {
 			q.note(true)
 		}
@@ -183,8 +183,8 @@ func (q *queue) acquired(w *Waiter, h *Hold, c cohort) {
 }
 
 // noteGrant records a grant of the masters. After a failure it is urgent news: there was more room than the failure
-// showed. It raises the limit: to all if a reader was granted, and by one if the caller did not watch. That caller found
-// a free slot by itself, so there may be more; a watcher was woken for one slot.
+// showed. It raises the limit: to all if a reader was granted, and by one if the caller did not watch. That caller
+// found a free slot by itself, so there may be more; a watcher was woken for one slot.
 func (q *queue) noteGrant(watched bool) {
 	if q.reason != nil && q.holds < q.width {
 		q.note(true)

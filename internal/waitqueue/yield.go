@@ -29,9 +29,9 @@ func (q *queue) endYielding() {
 }
 
 // inShare reports whether this process stays within its share of the lock with that many holds. The width is divided
-// equally, rounded down, among this process and the others that wait; so none has a share of a mutex. They count each
-// other by their subscriptions, so a process without one has no share. Readers do not yield: intents of exclusive
-// waiters keep them out.
+// equally, rounded down, among this process and the others that wait: of a mutex, the share of each is 0. They count
+// each other by their subscriptions; one without a subscription has no share. Readers do not yield: intents of
+// exclusive waiters keep them out.
 func (q *queue) inShare(holds int) bool {
 	others := q.cooldown.others
 	return others == 0 || q.width == Unbounded || (q.subscription != nil && holds <= q.width/(1+others))

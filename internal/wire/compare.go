@@ -47,11 +47,11 @@ func (co *core) noteServers(fx *effects) {
 	}
 }
 
-// beginComparison begins to compare the server that l has reached with those that other connections reach, unless there
-// is nothing to compare. fx.comparison is closed when that has ended.
+// beginComparison records the server of l, a new connection, as main. If that server was not compared yet with those
+// that other connections reach, a comparison begins: fx.comparison is closed when it has ended.
 func (co *core) beginComparison(l link.Link) (fx effects) {
 	s := &co.state.servers
-	hadDoubt := s.doubt && co.conn.link != nil // a main connection, which may answer yet, keeps its doubt
+	hadDoubt := s.doubt && co.conn.link != nil // a silent main connection, which may answer yet, keeps its doubt
 	s.setMain(l.Server().RunID)
 	s.doubt = s.doubt || hadDoubt
 	if s.claimComparison() && co.reaches && !co.closing.closed {
@@ -93,11 +93,6 @@ func (co *core) wakeForCheck(fx *effects) {
 	if s := &co.state.servers; s.several != nil && s.agreed > 0 && !s.checking {
 		fx.wake(s.retryAt)
 	}
-}
-
-// saw records the server that a connection reached.
-func (p *pipe) saw(x link.Observation) {
-	p.act(func(co *core) effects { return co.saw(x) })
 }
 
 // awaitComparison begins a comparison for l, and waits for its result: if there are several servers, not even the first

@@ -34,15 +34,16 @@ type state struct {
 	outbox  outbox
 }
 
-// connection is what a pipe knows of its connection to the master. silentSince is the later of two times: when the last
-// reply arrived, and when the driver, with no reply due, last began to write or to connect.
+// connection is what a pipe knows of its connection to the master.
 type connection struct {
 	state       connState
-	link        link.Link     // nil: there is none
-	server      *link.Server  // that last answered a call over this connection or an earlier one; nil: none has
-	roleAt      time.Time     // link's last question for the role was asked at this time or later
-	reportedBar error         // the last report of why no calls for a vote are sent; nil: they are sent
-	silentSince time.Time     // see above
+	link        link.Link    // nil: there is none
+	server      *link.Server // that last answered a call over this connection or an earlier one; nil: none has
+	roleAt      time.Time    // link's last question for the role was asked at this time or later
+	reportedBar error        // why no calls for a vote are sent, as last reported; nil: they are sent
+	// silentSince is when the last reply arrived or, if that is later, when the driver last began to write or to
+	// connect with no reply due.
+	silentSince time.Time
 	writer      link.Link     // the link that a goroutine writes to; nil: none
 	writerDone  chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	successor   link.Link     // the spare connection that works while link stayed silent; nil: none
@@ -158,8 +159,8 @@ func (co *core) tick(now time.Time) (fx effects) {
 }
 
 // judge judges the master by the calls that have just expired, unless it was asked nothing: the driver rests, or this
-// process was paused before the driver ran. While the driver connects, they count only once it has taken all the time
-// that any call of the queue allows: a suspect master fails them all.
+// process was paused before the driver ran. While the driver connects, expired calls count only once connecting has
+// taken as long as any call of the queue allows, because a suspect master fails all of them.
 func (co *core) judge(expired []delivery, now time.Time, fx *effects) {
 	switch {
 	case len(expired) == 0:

@@ -6,23 +6,21 @@
 // # How it works
 //
 // A [Node] answers each [Request] with exactly one [Vote], at the latest at the request's deadline, or later by its
-// Connect. It knows nothing of majorities. It has three parts:
+// Connect. It knows nothing of majorities.
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
-//     acquire. Other connections exist at times: a spare one, which shows whether a silent master still works and
-//     repeats releases, the subscription to release messages, and those that only show which server the address
-//     leads to. While a batch is
-//     on the wire, further requests gather and leave as the next batch. A request whose caller gave up before it was
-//     written is dropped. When a deadline passes, the caller gets [Unknown], but the connection remains open: the late
-//     reply is read, and the release follows at once.
-//   - Health decides whether the master is asked. It is suspect if no connection to it can be made, if a connection
-//     ends before it has carried an answer, if a reply is not one of its operation, or if it was silent for half of the
-//     time of a request whose deadline has passed. Requests to it then fail at once, except that one is sent from time
-//     to time to try it. Releases wait until the master has answered. They are repeated while a late delivery of what
-//     they undo is possible.
+//     acquire. While a batch is on the wire, further requests gather and leave as the next batch. A request whose
+//     caller gave up before it was written is dropped. When the deadline of a written request passes, the caller gets
+//     [Unknown], but the connection remains open: the late reply is read, and the release follows at once.
+//   - Other connections exist at times: a spare one, which shows whether a silent master still works and repeats
+//     releases; one for release messages; and short ones that show which server the address leads to.
+//   - The master is suspect if no connection to it can be made, if a connection ends before it has carried an answer,
+//     if a reply is not one of its operation, or if it was silent for half of the time of a request whose deadline has
+//     passed. Requests to it then fail at once, except that one is sent from time to time to try it. Releases wait
+//     until the master has answered. They are repeated while a late delivery of what they undo is possible.
 //   - The restart guard decides which grants count. A master that restarted empty would grant a lock twice. So a grant
 //     counts only if the server process has been up for longer than the request's window. The node identifies the
-//     process once per connection, because no connection outlives it.
+//     process once per connection, because a connection ends with the process, unless a proxy keeps it open.
 //
 // # How it is built
 //

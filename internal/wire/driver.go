@@ -38,7 +38,7 @@ const (
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
 	doProve                     // see whether the main connection stays silent while link works
-	doNothing                   // nothing was sent; decide again
+	doNothing                   // nothing was sent; the driver decides again
 )
 
 // rouse wakes the driver if it rests while calls wait. Until the next try of a suspect master is due, it leaves that to

@@ -37,7 +37,8 @@ type delivery struct {
 // push appends calls to the queue.
 func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
 
-// retry puts calls at the head of the queue, in order, after those that were written before.
+// retry puts calls at the head of the queue, in order, after those at the head that were written before. An acquire
+// that would follow its own release there is dropped, because its lease has set Canceled.
 func (f *inflight) retry(calls []*Call) {
 	first := 0
 	for len(calls) > 0 && first < len(f.queue) && f.queue[first].sent {
@@ -129,9 +130,9 @@ func (x *expiry) add(c *Call, due time.Time, v Vote) {
 	}
 }
 
-// expire adds the votes of all calls to x. connecting: the queue waits for a connection. suspect, if not nil: it waits
-// until the master is tried again. The calls are not removed: a written call still awaits its reply, and load drops the
-// others.
+// expire adds the votes of all calls to x. If connecting is true, the queue waits for a connection; if suspect is not
+// nil, for the next try of the master. expire removes no call: written ones still await their replies, and load drops
+// queued ones.
 func (f *inflight) expire(x *expiry, connecting bool, suspect *node.SuspectError) {
 	for _, c := range f.written {
 		x.add(c, c.due(), unknown(node.ErrTimeout))
@@ -171,7 +172,7 @@ func (f *inflight) postponeQueued(now time.Time) (next time.Time) {
 	return next
 }
 
-// queuesDurable reports whether a durable call is in the queue that undoes something.
+// queuesDurable reports whether the queue has a durable call that undoes something.
 func (f *inflight) queuesDurable() bool {
 	return slices.ContainsFunc(f.queue, func(c *Call) bool { return c.Durable && !c.nothingToUndo() })
 }

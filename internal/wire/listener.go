@@ -120,10 +120,13 @@ func (ls *listener) reportFailure(err error) {
 	}
 	ls.failures++
 	reason := "ended"
-	if replyerr.Is(err) {
+	switch {
+	case replyerr.Is(err):
 		reason = reasonOf(err)
-	} else if errors.As(err, new(*connectFailure)) || ls.failures < endedOften || ls.reported != "" {
-		return // the last: a server may refuse, and then hang up
+	case errors.As(err, new(*connectFailure)), ls.failures < endedOften:
+		return
+	case ls.reported != "":
+		return // the server refused, which was reported, and then hung up
 	}
 	if reason != ls.reported {
 		ls.reported = reason

@@ -26,7 +26,7 @@ func New(of *node.Node) *Node {
 	n := &Node{target: t}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.pipe = newPipe(t.Clock, func(patience time.Duration) (link.Link, error) { return n.master.Open(n.ctx, patience) })
-	n.master = link.New(t, n.pipe.saw)
+	n.master = link.New(t, func(x link.Observation) { n.pipe.act(func(co *core) effects { return co.saw(x) }) })
 	if reach := n.master.Reach; reach != nil {
 		n.pipe.reach, n.pipe.core.reaches = func() (string, func(), error) { return reach(n.ctx) }, true
 	}

@@ -9,8 +9,8 @@ import (
 
 const (
 	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, one that broke
-	// its connection, and one that may have arrived before the acquire that it undoes. For the first two the time doubles
-	// with each failure in a row, up to repeatMax; for the last one see [lateDelivery].
+	// its connection, and one that may have arrived before the acquire that it undoes. For the first two the time
+	// doubles with each failure in a row, up to repeatMax; for the last one see [lateDelivery].
 	repeatAfter = 500 * time.Millisecond
 	repeatMax   = time.Second
 	// maxOwed is the largest limit of a lane: the calls of other locks wait for what a lane sends at once.
@@ -30,8 +30,8 @@ type cause uint8
 const (
 	owedRefused    cause = iota // the master answered it with an error
 	owedLate                    // it may have overtaken an operation that it undoes, see [lateDelivery]
-	owedUnanswered              // its connection ended, or the spare one did not get it executed
-	owedBreaker                 // probably breaks its connection: the first without an answer when a spare one ended
+	owedUnanswered              // its connection ended before the answer, or the spare one did not get it executed
+	owedBreaker                 // the first without an answer when a spare one ended: it probably breaks connections
 )
 
 // onlySpare reports whether the calls may only go over the spare connection. Any call without an answer may have broken
@@ -40,20 +40,20 @@ const (
 // answer is the likely cause.
 func (c cause) onlySpare() bool { return c == owedUnanswered || c == owedBreaker }
 
-// outbox has the durable calls that were sent and must be sent again, in a lane for each reason. It does not have those
-// that certainly were not executed, because their script is not known or the connection ended first: they go back to
-// the head of the queue, see [inflight], or, of the spare connection, become owedUnanswered.
+// outbox has the durable calls that must be sent again, in a lane for each reason. A call that certainly was not
+// executed, because its script is not known or the connection ended first, is here only if the spare connection carried
+// it (owedUnanswered). Over the main connection, such a call goes back to the head of the queue; see [inflight].
 //
 // How many calls a lane sends at once depends on the cause:
 //
-//   - owedRefused, owedBreaker: one, with backoff after each failure;
-//   - owedUnanswered: maxOwed; after each failure half of the failed batch, and with backoff once that is one call;
-//   - these three: twice as many after each success, up to maxOwed;
+//   - owedRefused, owedBreaker: at first one; one again after each failure, with backoff;
+//   - owedUnanswered: at first maxOwed; after each failure half of the failed batch, with backoff once that is one
+//     call;
 //   - owedLate: all that are due.
 //
-// So however many releases fail, an idle client sends a master only a few commands per second and makes only a few
-// connections. There may be very many: no method looks at all of the refused ones, except that a lane whose length has
-// doubled drops the calls that need not be sent any more.
+// Each success doubles the number, up to maxOwed. So however many releases fail, an idle client sends a master only a
+// few commands per second and makes only a few connections. There may be very many: no method looks at all of the
+// refused ones, except that a lane whose length has doubled drops the calls that need not be sent any more.
 type outbox []*lane
 
 // lane has the calls that must be sent again for one reason.
@@ -62,7 +62,7 @@ type lane struct {
 	err       error         // of owedRefused: the first error reply with this reason
 	calls     []owed        // in the order in which they are due
 	sweepAt   int           // how many calls there may be before all of them are looked at
-	lastTried *Call         // of owedRefused: the last of the calls that are being sent again; nil: none is
+	lastTried *Call         // of owedRefused: the last call of the batch that is being sent; nil: none is
 	limit     int           // how many calls may be sent at once; 0, of owedLate: all that are due
 	due       time.Time     // when the next may be sent
 	backoff   time.Duration // after the last failure
@@ -147,17 +147,17 @@ func (o *outbox) executed(c *Call, now time.Time) (over []error) {
 	if len(*o) == 0 {
 		return nil // the hot path
 	}
-	*o = slices.DeleteFunc(*o, func(l *lane) bool {
+	isOver := func(l *lane) bool { return l.err != nil && l.lastTried == nil && len(l.calls) == 0 }
+	for _, l := range *o {
 		l.drop(now)
 		if l.lastTried == c {
 			l.succeeded()
 		}
-		isOver := l.err != nil && l.lastTried == nil && len(l.calls) == 0
-		if isOver {
+		if isOver(l) {
 			over = append(over, l.err)
 		}
-		return isOver
-	})
+	}
+	*o = slices.DeleteFunc(*o, isOver)
 	return over
 }
 

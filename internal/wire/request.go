@@ -13,8 +13,8 @@ type Request struct {
 	Voter Voter
 	// Asked is the time of the request, and Deadline the time at which the votes are due.
 	Asked, Deadline time.Time
-	// Connect is the most by which a vote may be later than the deadline: by the time for which the request waited for
-	// a connection to a master that was not suspect, and until the server had answered that it lacks the script.
+	// Connect bounds how much later than the deadline a vote may be: by the time for which the request waited for a
+	// connection to a master that was not suspect, and by that of an answer that the server lacks the script.
 	Connect time.Duration
 
 	// Window is how long the server must have been up for its grant to count. If it is 0, the uptime does not matter.
@@ -33,8 +33,8 @@ type Request struct {
 
 	// Of a durable request:
 
-	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise it
-	// counts as a grant: an earlier sending removed the key.
+	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise
+	// it counts as a grant: an earlier sending removed the key.
 	Keeps bool
 	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
 	// node repeats the request for at most that time, since every key has expired by then. It repeats a confirmed
@@ -56,14 +56,14 @@ type Voter interface {
 // so that one slice can hold the calls of a round.
 type Call struct {
 	*Request
-	// Written, if not nil, tells whether a request that sets the keys was written. A node sets it immediately before it
-	// writes such a request. A durable request undoes what was written: while Written is false, there is nothing to
-	// undo, so the node drops the request if it cannot send it at once, and does not count it as unconfirmed.
+	// Written, if not nil, is shared by the calls that set keys and the call that undoes them. A node sets it just before
+	// it writes one of the former. While it is false, there is nothing to undo: the node drops the durable request if it
+	// cannot send it at once, and does not count it as unconfirmed.
 	Written *atomic.Bool
 	Index   uint16 // of the node in the round
 	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
-	// connections. It is for releases, which may be repeated. Otherwise the node sends the request at most once, and not
-	// after its deadline.
+	// connections. It is for releases, which may be repeated. Otherwise the node sends the request at most once, and
+	// not after its deadline.
 	Durable bool
 	// HasKeys means that the master had the keys that the request removes when it was asked. A KeyTTL later they have
 	// certainly expired. The node then gives the request up, whatever the master does.

@@ -14,8 +14,9 @@ import (
 //
 // The node compares the run ids that its connections read: those for requests, the subscription, and one that it makes
 // only for that purpose when it connects to a server for the first time. A server that restarted has another run id,
-// too. So two run ids prove nothing while the server of the first may have ended. The proof is that it answers after
-// the other server did. The node then asks for the run id over its open connection, ahead of the next batch.
+// too. So two run ids prove nothing if the first server may have ended before the second one answered. They prove it if
+// the first server answers again after the second one. To find out, the node asks for the run id over its open
+// connection, ahead of the next batch.
 //
 // The node cannot notice a load balancer that leads all of its connections to one server.
 
@@ -32,8 +33,8 @@ const (
 	severalMin = 500 * time.Millisecond
 	severalMax = 8 * time.Second
 	// A check makes up to agreeing connections. The node believes that there is only one server when all of them have
-	// reached it, in agreeingChecks checks in a row. A load balancer that serves two clients in turn may show each of them
-	// one server for a while.
+	// reached it, in agreeingChecks checks in a row. A load balancer that serves two clients in turn may show each of
+	// them one server for a while.
 	agreeing       = 8
 	agreeingChecks = 3
 )
@@ -41,15 +42,15 @@ const (
 // servers is what a pipe knows of the servers that connections to its address have reached.
 type servers struct {
 	several  *node.SeveralServersError // the proof that there are several; nil: none
-	seen     [2]seenServer             // the two that were seen last, the latest first
+	seen     [2]seenServer             // the one that was seen last, and another: main if it was seen before
 	main     string                    // the run id of the server of the pipe's connection; "": unknown
-	doubt    bool                      // another one was seen since main was
+	doubt    bool                      // the last one that was seen is not main: ask the connection for its run id
 	compared string                    // the run id that was main when the node compared the servers
 
 	checking bool          // a goroutine checks whether there are still several
 	only     string        // the only server that the last check has reached; "": it has reached several, or none
 	agreed   int           // how many checks in a row have reached only that server
-	oneSince time.Time     // when enough of them had
+	oneSince time.Time     // when agreeingChecks in a row had
 	retryAt  time.Time     // when the next check is due
 	backoff  time.Duration // between two checks
 }

@@ -47,8 +47,8 @@ func (sp *spare) waitLonger(err error, now time.Time) {
 	sp.dialAt = now.Add(sp.backoff)
 }
 
-// orphans yields the durable calls that only the spare connection may carry: their connection ended before they were
-// answered. There may be many, so it copies none.
+// orphans yields the durable calls that only the spare connection may carry; see [cause.onlySpare]. There may be many,
+// so it copies none.
 func (co *core) orphans() iter.Seq[*Call] {
 	return concat(co.state.outbox.orphans, slices.Values(co.spare.sent))
 }

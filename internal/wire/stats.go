@@ -14,8 +14,8 @@ import (
 type Stats struct {
 	// Suspect is the failure of a suspect master; nil if it is not suspect.
 	Suspect error
-	// Barred is why the master gets no acquires: it is a replica, its address leads to several servers, or it refuses the
-	// scripts that would release them; nil if it gets some.
+	// Barred is why the master gets no acquires: it is a replica, its address leads to several servers, or it refuses
+	// the scripts that would release them; nil if it gets some.
 	Barred error
 	// Server answered last; nil if none has answered yet.
 	Server *link.Server
