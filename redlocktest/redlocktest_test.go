@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,6 +121,9 @@ func TestStopAndStart(t *testing.T) {
 		m.Start()
 		require.Eventually(t, func() bool { return ping(t, c, patience) == nil }, patience, time.Millisecond)
 		assert.Zero(t, c.DBSize(t.Context()).Val())
+		require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
+		m.Start() // a running master
+		assert.EqualValues(t, 1, c.DBSize(t.Context()).Val())
 		up, after := uptimeAndID(t, c)
 		assert.Len(t, up, 1, "young again")
 		assert.NotEqual(t, before, after)
@@ -131,17 +135,35 @@ func TestFreezeAndThaw(t *testing.T) {
 		m := start(t, 1)[0]
 		c := connect(t, m)
 		require.NoError(t, ping(t, c, patience))
+		// Commands that touch no data are not executed either.
+		commands := [][]any{{"INFO"}, {"TIME"}, {"PUBLISH", "news", "x"}, {"EVAL", "return 1", 0}}
+		clients := make([]*redis.Client, len(commands))
+		for i := range clients {
+			clients[i] = connect(t, m)
+			require.NoError(t, ping(t, clients[i], patience))
+		}
 
 		m.Freeze()
+		answers := make(chan error, len(commands))
+		for i, command := range commands {
+			go func() { answers <- clients[i].Do(t.Context(), command...).Err() }()
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		require.ErrorContains(t, c.Set(ctx, "ghost", "token", 0).Err(), "timeout")
+		require.ErrorContains(t, c.Set(ctx, "ghost", "token", time.Minute).Err(), "timeout")
 		require.ErrorContains(t, ping(t, c, 100*time.Millisecond), "timeout", "on a new connection")
+		require.Empty(t, answers)
 
+		thawed := time.Now()
 		m.Thaw()
 		require.NoError(t, ping(t, c, patience))
 		executed := func() bool { return c.Exists(t.Context(), "ghost").Val() == 1 }
-		require.Eventually(t, executed, patience, time.Millisecond, "what it got while it was frozen")
+		require.Eventually(t, executed, patience, time.Millisecond, "although its sender has left")
+		left := c.PTTL(t.Context(), "ghost").Val() + time.Since(thawed)
+		assert.Greater(t, left, time.Minute-10*time.Millisecond, "the TTL begins at the execution")
+		for range commands {
+			require.NoError(t, <-answers)
+		}
 	})
 }
 
@@ -157,9 +179,17 @@ func TestWipe(t *testing.T) {
 		assert.Zero(t, c.DBSize(t.Context()).Val())
 		require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
 		m.Freeze()
-		m.Wipe() // takes effect as it thaws
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		require.ErrorContains(t, c.Set(ctx, "new", "token", 0).Err(), "timeout")
+		m.Wipe() // takes effect as it thaws, before what was sent
 		m.Thaw()
-		assert.Zero(t, c.DBSize(t.Context()).Val())
+		assert.Eventually(t, func() bool {
+			return slices.Equal(c.Keys(t.Context(), "*").Val(), []string{"new"})
+		}, patience, time.Millisecond)
+		m.Freeze()
+		m.Thaw()
+		assert.EqualValues(t, 1, c.DBSize(t.Context()).Val(), "it is wiped once")
 		up, after := uptimeAndID(t, c)
 		assert.Equal(t, before, after)
 		assert.Len(t, up, len("2592000"), "no restart, which a guard would see")

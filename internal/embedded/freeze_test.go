@@ -2,9 +2,6 @@ package embedded_test
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,88 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redlock-go/redlock/internal/embedded"
 )
-
-// shortly is long enough for a healthy master to answer many times over.
-const shortly = 150 * time.Millisecond
-
-// command is what a client sends for args.
-func command(args ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	return b.String()
-}
-
-// send writes a command to a new connection of m and hangs up without waiting for the answer.
-func send(t *testing.T, m *embedded.Master, args ...string) {
-	t.Helper()
-	c, err := net.Dial("tcp", m.Addr())
-	require.NoError(t, err)
-	_, err = c.Write([]byte(command(args...)))
-	require.NoError(t, err)
-	require.NoError(t, c.Close())
-}
-
-// INFO touches no data, so a freeze of the data alone would answer it.
-func TestInfoAskedOfAFrozenMasterIsOfTheTimeAfterTheThaw(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c, err := net.Dial("tcp", m.Addr())
-	require.NoError(t, err)
-	defer c.Close()
-	ask := func(wait time.Duration, cmd ...string) (string, error) {
-		_, err := c.Write([]byte(command(cmd...)))
-		require.NoError(t, err)
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(wait)))
-		answer := make([]byte, 4096)
-		n, err := c.Read(answer)
-		return string(answer[:n]), err
-	}
-	_, err = ask(patience, "PING")
-	require.NoError(t, err, "the master waits for more on this connection")
-
-	m.Freeze()
-	_, err = ask(shortly, "INFO", "server")
-	require.ErrorContains(t, err, "timeout")
-	thawed := time.Now()
-	m.Thaw()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
-	answer := make([]byte, 4096)
-	n, err := c.Read(answer)
-	require.NoError(t, err, "the late answer comes")
-
-	_, rest, found := strings.Cut(string(answer[:n]), "server_time_usec:")
-	require.True(t, found)
-	var executed int64
-	_, err = fmt.Sscan(rest, &executed)
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, executed, thawed.UnixMicro())
-}
-
-func TestWhatWasSentToAFrozenMasterIsExecutedAsItThaws(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	ctx := within(t, patience)
-	require.NoError(t, c.Set(ctx, "ends meanwhile", "x", shortly).Err())
-	m.Freeze()
-	send(t, m, "SET", "ghost", "x", "NX", "PX", "60000")
-	time.Sleep(2 * shortly) // the time that passes is what is tested
-
-	thawed := time.Now()
-	m.Thaw()
-
-	require.Eventually(t, func() bool { return c.Exists(ctx, "ghost").Val() == 1 }, patience, time.Millisecond,
-		"although its sender has left")
-	left := c.PTTL(ctx, "ghost").Val()
-	assert.GreaterOrEqual(t, left+time.Millisecond, time.Minute-time.Since(thawed), "its TTL begins when it is executed")
-	assert.Zero(t, c.Exists(ctx, "ends meanwhile").Val(), "the clock does not freeze")
-}
 
 // Every answer carries the time at which its command was executed: none may fall into the freeze.
 func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
@@ -161,72 +77,4 @@ func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
 	}
 	assert.Positive(t, before)
 	assert.Positive(t, after)
-}
-
-func TestAMessageToASubscriberWaitsForTheThaw(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	sub := c.Subscribe(t.Context(), "news")
-	defer sub.Close()
-	_, err := sub.ReceiveTimeout(t.Context(), patience)
-	require.NoError(t, err)
-
-	m.Freeze()
-	send(t, m, "PUBLISH", "news", "late")
-	_, err = sub.ReceiveTimeout(t.Context(), shortly)
-	require.Error(t, err)
-
-	m.Thaw()
-	got, err := sub.ReceiveTimeout(t.Context(), patience)
-	require.NoError(t, err)
-	assert.Equal(t, "late", got.(*redis.Message).Payload)
-}
-
-func TestAFrozenMasterThatIsStoppedExecutesNothing(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	m.Freeze()
-	send(t, m, "SET", "ghost", "x")
-	m.Stop()
-	require.NoError(t, m.Start())
-
-	c := connect(t, m)
-	require.True(t, answers(t, c, patience), "it does not start frozen")
-	assert.Zero(t, c.DBSize(within(t, patience)).Val())
-}
-
-func TestAFrozenMasterIsWipedBeforeItExecutesWhatCameSince(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	ctx := within(t, patience)
-	require.NoError(t, c.Set(ctx, "old", "x", 0).Err())
-	m.Freeze()
-	send(t, m, "SET", "new", "x")
-	m.Wipe()
-	m.Thaw()
-
-	require.Eventually(t, func() bool { return c.Exists(ctx, "new").Val() == 1 }, patience, time.Millisecond)
-	assert.Zero(t, c.Exists(ctx, "old").Val())
-}
-
-func TestCloseEndsAFrozenMasterAndItsClients(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	require.True(t, answers(t, c, patience))
-	m.Freeze()
-	asked := make(chan error, 1)
-	go func() { asked <- c.Ping(context.Background()).Err() }()
-	time.Sleep(10 * time.Millisecond) // either order must end
-
-	m.Close()
-
-	select {
-	case err := <-asked:
-		require.Error(t, err)
-	case <-time.After(patience):
-		t.Fatal("the client still waits")
-	}
 }

@@ -8,38 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/embedded"
 )
-
-func TestARestartedMasterIsEmptyAndYoung(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	c := connect(t, m)
-	ctx := within(t, patience)
-	require.NoError(t, c.Set(ctx, "name", "mine", time.Minute).Err())
-	script := redis.NewScript(`return 1`)
-	require.NoError(t, script.Load(ctx, c).Err())
-	url, before := m.URL(), info(t, c, "server")
-
-	m.Stop()
-	require.NoError(t, m.Start())
-	require.NoError(t, m.Start(), "starting a running master does nothing")
-
-	assert.Equal(t, url, m.URL())
-	c = connect(t, m)
-	require.True(t, answers(t, c, patience))
-	assert.Zero(t, c.Exists(ctx, "name").Val(), "data is gone")
-	assert.True(t, redis.HasErrorPrefix(script.EvalSha(ctx, c, nil).Err(), "NOSCRIPT"), "scripts are gone")
-	after := info(t, c, "server")
-	assert.NotEqual(t, before["run_id"], after["run_id"])
-	assert.Regexp(t, "^[0-9a-f]{40}$", after["run_id"])
-	assert.Contains(t, []string{"0", "1", "2", "3", "4"}, after["uptime_in_seconds"])
-	assert.Equal(t, before["tcp_port"], after["tcp_port"])
-}
 
 func TestUptimeGoesOn(t *testing.T) {
 	t.Parallel()
