@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/doctor"
 )
 
 const (
@@ -128,7 +130,7 @@ func (a account) String() string {
 // play starts the incident on the master, waits until every source that must report it has done so, and for as long as
 // look, and heals it.
 func (d *day) play(
-	ctx context.Context, in incident, m *master, before examination, look time.Duration,
+	ctx context.Context, in incident, m *master, before doctor.Report, look time.Duration,
 ) (account, error) {
 	watching, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -171,7 +173,7 @@ type watch struct {
 	day      *day
 	incident incident
 	master   *master
-	before   examination
+	before   doctor.Report
 	failed   float64 // votes, before
 
 	mu      sync.Mutex
@@ -196,7 +198,7 @@ func (w *watch) failedVotes(ctx context.Context) (n float64, err error) {
 	query := fmt.Sprintf(`sum(redlock_node_votes_total{node=%q,verdict="failed"})`, w.master.name())
 	found, err := w.day.monitor.query(ctx, query)
 	if err == nil && len(found) == 1 {
-		n = found[0].value
+		n = found[0].value()
 	}
 	return n, err
 }
@@ -238,18 +240,21 @@ func (w *watch) wait(ctx context.Context, look time.Duration) {
 	}
 }
 
-// examine runs redlock doctor until ctx ends. It notes the findings about the master that it did not have before.
+// examine examines the masters again and again until ctx ends. It notes the findings about the master that it did not
+// have before.
 func (w *watch) examine(ctx context.Context) {
 	for ctx.Err() == nil {
-		found, _, err := w.day.doctor(ctx)
+		found, err := w.day.doctor(ctx)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			w.note(byDoctor, err.Error(), time.Now())
 		}
 		var titles []string
 		for _, f := range found.Findings {
-			name := w.master.name()
-			if slices.Contains(f.Nodes, name) && !w.before.has(name, f.Title) && f.Title != "was configured at run time" {
-				titles = append(titles, f.Severity+": "+f.Title)
+			if !slices.Contains(f.Nodes, w.master.name()) || f.Title == "was configured at run time" {
+				continue
+			}
+			if !has(w.before, w.master.name(), f.Title) {
+				titles = append(titles, f.Severity.String()+": "+f.Title)
 			}
 		}
 		if len(titles) > 0 {
@@ -258,8 +263,8 @@ func (w *watch) examine(ctx context.Context) {
 	}
 }
 
-func (e examination) has(node, title string) bool {
-	return slices.ContainsFunc(e.Findings, func(f finding) bool {
+func has(r doctor.Report, node, title string) bool {
+	return slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
 		return slices.Contains(f.Nodes, node) && f.Title == title
 	})
 }
@@ -273,7 +278,7 @@ func (w *watch) watch(ctx context.Context) {
 		}
 		states, err := w.day.monitor.query(ctx, stateQuery)
 		if err == nil && len(states) > 0 {
-			w.note(byMetric, "redlock_node_state "+states[0].labels["state"], time.Now())
+			w.note(byMetric, "redlock_node_state "+states[0].Metric["state"], time.Now())
 		}
 		if n, err := w.failedVotes(ctx); err == nil && n > w.failed+few {
 			w.note(byMetric, "redlock_node_votes_total failed", time.Now())

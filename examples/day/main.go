@@ -1,6 +1,6 @@
 // Command day is a day in the life of a deployment. It starts five masters with TLS and an ACL, a program with metrics,
 // and a Prometheus with the rules of contrib/prometheus. Then it breaks one thing after the other, and shows what
-// reports it, and how soon: redlock doctor, the program's log, its metrics, or an alert.
+// reports it, and how soon: package doctor, the program's log, its metrics, or an alert.
 //
 //	go run ./examples/day
 //
@@ -51,11 +51,11 @@ func run(ctx context.Context, out io.Writer, look time.Duration) (all []account,
 	}()
 	fmt.Fprintln(out, "five masters with TLS and an ACL, a program that locks, a Prometheus that scrapes it each", scrape)
 
-	report, took, err := d.doctor(ctx)
+	report, err := d.doctor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(out, "redlock doctor, after %v:\n", took.Round(time.Second))
+	fmt.Fprintln(out, "doctor:")
 	for _, f := range report.Findings {
 		fmt.Fprintf(out, "  %s: %s: %s\n", f.Severity, strings.Join(f.Nodes, ", "), f.Title)
 		if f.Title != "shares a host" {

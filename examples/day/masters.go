@@ -39,7 +39,13 @@ type master struct {
 // name is how the log, the metrics and doctor call the master.
 func (m *master) name() string { return m.TLSAddr() }
 
-func (m *master) url(user string) string { return "rediss://" + user + ":secret@" + m.TLSAddr() }
+// urls returns the URLs of masters for a user.
+func urls(masters []*master, user string) (all []string) {
+	for _, m := range masters {
+		all = append(all, "rediss://"+user+":secret@"+m.TLSAddr())
+	}
+	return all
+}
 
 // do executes a command, given as one line, as the admin.
 func (m *master) do(ctx context.Context, line string) error {
@@ -67,17 +73,14 @@ func (m *master) serve(ctx context.Context, cert tls.Certificate) error {
 type pki struct {
 	*testcert.Authority
 
-	cert, key, ca string // the files of the client
-	config        *tls.Config
+	config *tls.Config
 }
 
 func newPKI(dir string) *pki {
-	p := &pki{Authority: testcert.New(tempDir(dir))}
-	own := p.Valid()
-	p.cert, p.key, p.ca = p.Files(own)
-	p.config = p.Trusting()
-	p.config.Certificates = []tls.Certificate{own}
-	return p
+	authority := testcert.New(tempDir(dir))
+	config := authority.Trusting()
+	config.Certificates = []tls.Certificate{authority.Valid()}
+	return &pki{authority, config}
 }
 
 // tempDir is a testcert.TB whose directories are in this one.

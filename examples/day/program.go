@@ -29,14 +29,10 @@ type program struct {
 }
 
 func startProgram(ctx context.Context, masters []*master, p *pki) (*program, error) {
-	var urls []string
-	for _, m := range masters {
-		urls = append(urls, m.url("redlock"))
-	}
 	w := &program{log: &log{}}
 	var err error
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
-	w.locker, err = redlock.Open(urls, redlock.WithTLSConfig(p.config), redlock.WithLogger(logger))
+	w.locker, err = redlock.Open(urls(masters, "redlock"), redlock.WithTLSConfig(p.config), redlock.WithLogger(logger))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/freeport"
@@ -25,7 +26,13 @@ type monitor struct {
 	port *freeport.Port
 }
 
-func startMonitor(ctx context.Context, dir, rules, target string) (*monitor, error) {
+func startMonitor(ctx context.Context, dir, target string) (*monitor, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/redlock-go/redlock/contrib/prometheus")
+	folder, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the rules: %w", err)
+	}
+	rules := filepath.Join(strings.TrimSpace(string(folder)), "rules.yml")
 	config := filepath.Join(dir, "prometheus.yml")
 	text := fmt.Sprintf("global: {scrape_interval: %[1]v, scrape_timeout: %[1]v, evaluation_interval: "+
 		"%[1]v}\nrule_files: [%[2]q]\n"+
@@ -60,67 +67,46 @@ func (m *monitor) stop() {
 	m.port.Release()
 }
 
-// get reads a result of the API.
-func (m *monitor) get(ctx context.Context, path string, data any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+path, nil)
+// series is a result of a query.
+type series struct {
+	Metric map[string]string
+	Value  [2]any // the time, and the value as a text
+}
+
+func (s series) value() float64 {
+	value, _ := strconv.ParseFloat(fmt.Sprint(s.Value[1]), 64)
+	return value
+}
+
+func (m *monitor) query(ctx context.Context, query string) ([]series, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/api/v1/query?query="+url.QueryEscape(query), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	reply, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return err
-	}
-	defer reply.Body.Close()
-	return json.NewDecoder(reply.Body).Decode(&struct{ Data any }{data})
-}
-
-// series is a result of a query.
-type series struct {
-	labels map[string]string
-	value  float64
-}
-
-func (m *monitor) query(ctx context.Context, query string) (all []series, err error) {
-	var found struct {
-		Result []struct {
-			Metric map[string]string
-			Value  [2]any
-		}
-	}
-	if err := m.get(ctx, "/api/v1/query?query="+url.QueryEscape(query), &found); err != nil {
 		return nil, err
 	}
-	for _, r := range found.Result {
-		value, _ := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64)
-		all = append(all, series{r.Metric, value})
-	}
-	return all, nil
+	defer reply.Body.Close()
+	var found struct{ Data struct{ Result []series } }
+	err = json.NewDecoder(reply.Body).Decode(&found)
+	return found.Data.Result, err
 }
 
 // firing returns the alerts about a master that fire.
-func (m *monitor) firing(ctx context.Context, node string) (names []string, err error) {
-	var found struct {
-		Alerts []struct {
-			Labels map[string]string
-			State  string
-		}
-	}
-	if err := m.get(ctx, "/api/v1/alerts", &found); err != nil {
-		return nil, err
-	}
-	for _, a := range found.Alerts {
-		if a.State == "firing" && a.Labels["node"] == node {
-			names = append(names, a.Labels["alertname"])
-		}
-	}
-	return names, nil
+func (m *monitor) firing(ctx context.Context, node string) ([]string, error) {
+	return m.alerts(ctx, fmt.Sprintf(`ALERTS{alertstate="firing",node=%q}`, node))
 }
 
 // fired returns the names of all alerts that have fired today, about whatever.
-func (m *monitor) fired(ctx context.Context) (names []string, err error) {
-	found, err := m.query(ctx, `count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[1d]))`)
+func (m *monitor) fired(ctx context.Context) ([]string, error) {
+	return m.alerts(ctx, `count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[1d]))`)
+}
+
+func (m *monitor) alerts(ctx context.Context, query string) (names []string, err error) {
+	found, err := m.query(ctx, query)
 	for _, f := range found {
-		names = append(names, f.labels["alertname"])
+		names = append(names, f.Metric["alertname"])
 	}
 	return names, err
 }
