@@ -27,15 +27,12 @@ import (
 func main() {
 	var o options
 	flag.IntVar(&o.sample, "sample", 0, "try `N` mutants of each package, drawn at random; 0: all")
-	flag.Uint64Var(&o.seed, "seed", 1, "of the sample")
 	flag.StringVar(&o.only, "only", "", "try the mutants whose text contains `TEXT`")
-	flag.DurationVar(&o.slow, "slow", 15*time.Second, "leave out tests that take longer")
-	flag.BoolVar(&o.list, "list", false, "only list the mutants")
 	flag.BoolVar(&o.verbose, "v", false, "print every verdict")
 	flag.Parse()
 	dirs := flag.Args()
 	if len(dirs) == 0 {
-		dirs = packages
+		dirs = standard
 	}
 	if err := run(o, dirs); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -43,9 +40,9 @@ func main() {
 	}
 }
 
-// packages are the ones that are mutated if none is named. The root package (.) follows when its gaps are closed: of a
-// sample of 120 mutants 26 survive.
-var packages = []string{
+// standard are the packages that are mutated if none is named. The root package (.) follows when its gaps are closed:
+// of a sample of 120 mutants 26 survive.
+var standard = []string{
 	"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/contention", "internal/kind", "internal/resp",
 	"internal/link", "internal/wire",
 }
@@ -57,12 +54,13 @@ var users = map[string][]string{
 	"internal/link": {"internal/wire"},
 }
 
+// slow is how long a test may take. Slower ones are left out.
+const slow = 15 * time.Second
+
 type options struct {
-	sample        int
-	seed          uint64
-	only          string
-	slow          time.Duration
-	list, verbose bool
+	sample  int
+	only    string
+	verbose bool
 }
 
 func run(o options, dirs []string) error {
@@ -83,9 +81,6 @@ func run(o options, dirs []string) error {
 		}
 		rows = append(rows, s.row(dir))
 		failed = failed || !s.sound()
-	}
-	if o.list {
-		return nil
 	}
 	fmt.Println("| package | mutants | killed | of these by timeout | equivalent | survive | " +
 		"killed, without the equivalent | seconds |")
@@ -140,27 +135,21 @@ func tryPackage(root, dir string, o options, reasons map[string]string) (score, 
 	for _, key := range old(dir, mutants, reasons) {
 		fmt.Printf("listed in known.txt, and not there any more: %s\n", key)
 	}
-	mutants = sample(choose(mutants, o.only), o.sample, o.seed)
-	if o.list {
-		for _, m := range mutants {
-			fmt.Println(m)
-		}
-		return score{}, nil
-	}
+	mutants = sample(choose(mutants, o.only), o.sample)
 	folder, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return score{}, err
 	}
 	defer os.RemoveAll(folder)
 	b := &bench{folder: folder, log: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
-	judges := []string{p.dir}
+	judges := []string{p.Dir}
 	for _, user := range users[dir] {
 		judges = append(judges, filepath.Join(root, user))
 	}
 	if err := b.build(judges, changed); err != nil {
 		return score{}, err
 	}
-	if err := b.trace(o.slow); err != nil {
+	if err := b.trace(slow); err != nil {
 		return score{}, err
 	}
 	ready := time.Since(begin).Seconds()

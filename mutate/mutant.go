@@ -51,15 +51,15 @@ func number(mutants []*mutant) {
 	}
 }
 
-// sample returns n of the mutants, drawn with the seed, in their order; all of them if n is 0. A mutant is drawn by a
-// hash of its key, so a change of the code changes few of those that are drawn.
-func sample(mutants []*mutant, n int, seed uint64) []*mutant {
+// sample returns n of the mutants in their order; all of them if n is 0. A mutant is drawn by a hash of its key, so a
+// change of the code changes few of those that are drawn.
+func sample(mutants []*mutant, n int) []*mutant {
 	if n <= 0 || n >= len(mutants) {
 		return mutants
 	}
 	hashes := make(map[*mutant]string)
 	for _, m := range mutants {
-		hash := sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.key()))
+		hash := sha256.Sum256([]byte(m.key()))
 		hashes[m] = string(hash[:])
 	}
 	last := slices.Sorted(maps.Values(hashes))[n-1]
