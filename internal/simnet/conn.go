@@ -13,7 +13,7 @@ import (
 type conn struct {
 	host   *Host
 	master *Master
-	link   *Link
+	path   path
 	up     *half // to the master
 	down   *half // to the client
 	proxy  bool  // a proxy is in between
@@ -27,17 +27,17 @@ type conn struct {
 var _ net.Conn = (*conn)(nil)
 
 func newConn(h *Host, m *Master, serial int) *conn {
-	link := h.links[m.index]
+	path := h.path(m)
 	running := func() bool { return !h.Frozen() }
 	sending := func() bool { return !h.Frozen() || h.Dead() } // what the dead have left to their kernel is sent
 	always := func() bool { return true }
 	dice := func(way string, d Direction) func() trip {
 		r := m.net.rng(h.name+way, m.index, serial)
-		return func() trip { return m.draw(r, d).plus(link.draw(r, d)) }
+		return func() trip { return path.draw(r, d) }
 	}
-	cut := func(d Direction) func() bool { return func() bool { return m.cut(d) || link.cut(d) } }
+	cut := func(d Direction) func() bool { return func() bool { return path.cut(d) } }
 	return &conn{
-		host: h, master: m, link: link, proxy: m.proxied() || link.proxied(),
+		host: h, master: m, path: path, proxy: path[0].proxied() || path[1].proxied(),
 		up:   newHalf(Buffer, dice("/up", ToMaster), cut(ToMaster), always, sending),
 		down: newHalf(0, dice("/down", FromMaster), cut(FromMaster), running, always),
 	}
@@ -51,7 +51,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 func (c *conn) Write(p []byte) (int, error) {
 	yield()
-	if c.master.resetting() || c.link.resetting() {
+	if c.path.resets() {
 		c.reset()
 		return len(p), nil // the kernel took them
 	}
@@ -85,8 +85,6 @@ func (c *conn) Close() error {
 	c.master.net.drop(c)
 	return nil
 }
-
-func (c *conn) lossy() bool { return c.master.lossy() || c.link.lossy() }
 
 func (c *conn) isClosed() bool {
 	c.mu.Lock()
@@ -141,18 +139,12 @@ func (c *conn) SetDeadline(t time.Time) error {
 }
 
 func (c *conn) SetReadDeadline(t time.Time) error {
-	c.down.mu.Lock()
-	defer c.down.mu.Unlock()
-	c.down.readBy = t
-	c.down.cond.Broadcast()
+	c.down.change(func() { c.down.readBy = t })
 	return nil
 }
 
 func (c *conn) SetWriteDeadline(t time.Time) error {
-	c.up.mu.Lock()
-	defer c.up.mu.Unlock()
-	c.up.sendBy = t
-	c.up.cond.Broadcast()
+	c.up.change(func() { c.up.sendBy = t })
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"os"
@@ -212,35 +213,19 @@ func (h *half) closeAfterData() {
 }
 
 // sendNothing drops everything that is sent from now on.
-func (h *half) sendNothing() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.sink = true
-	h.cond.Broadcast()
-}
+func (h *half) sendNothing() { h.change(func() { h.sink = true }) }
 
 // breakSender lets every write fail with err from now on.
 func (h *half) breakSender(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.broken == nil {
-		h.broken = err
-	}
-	h.cond.Broadcast()
+	h.change(func() { h.broken = cmp.Or(h.broken, err) })
 }
 
 // kill ends the half for both sides at once. The receiver gets the error dead, the sender broken.
 func (h *half) kill(dead, broken error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.dead == nil {
-		h.dead = dead
-	}
-	if h.broken == nil {
-		h.broken = broken
-	}
-	h.segs, h.size = nil, 0
-	h.cond.Broadcast()
+	h.change(func() {
+		h.dead, h.broken = cmp.Or(h.dead, dead), cmp.Or(h.broken, broken)
+		h.segs, h.size = nil, 0
+	})
 }
 
 // settle marks the segments that have arrived.
@@ -320,11 +305,15 @@ func (h *half) isDead() bool {
 	return h.dead != nil
 }
 
-func (h *half) wake() {
+// change calls f and wakes who waits.
+func (h *half) change(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	f()
 	h.cond.Broadcast()
 }
+
+func (h *half) wake() { h.change(func() {}) }
 
 // wait waits for a broadcast, or until t unless it is zero. The caller holds mu.
 func (h *half) wait(t time.Time) {

@@ -50,6 +50,9 @@ func (h *Host) Clock() *Clock { return h.clock }
 // To returns the link between this host and the i-th master.
 func (h *Host) To(i int) *Link { return h.links[i] }
 
+// path returns the path to a master.
+func (h *Host) path(m *Master) path { return path{m.Link, h.links[m.index]} }
+
 // Freeze stops the host as SIGSTOP does: its clock stands still until Thaw, its timers do not fire, it reads nothing,
 // and what it writes is sent when it thaws. Goroutines that use neither the clock nor the network keep running.
 func (h *Host) Freeze() { h.net.change(h.clock.Freeze) }
@@ -73,7 +76,7 @@ func (h *Host) Resume() { h.net.change(h.clock.Resume) }
 // more. Its goroutines cannot be ended: they wait, as those of a frozen host, until Drain.
 func (h *Host) Kill() {
 	h.net.change(func() {
-		for _, c := range h.net.of(h) {
+		for _, c := range h.net.connections(func(c *conn) bool { return c.host == h }) {
 			c.up.closeAfterData()
 			c.down.sendNothing()
 		}
@@ -97,7 +100,7 @@ func (h *Host) Drain() {
 	h.mu.Lock()
 	h.draining = true
 	h.mu.Unlock()
-	for _, c := range h.net.of(h) {
+	for _, c := range h.net.connections(func(c *conn) bool { return c.host == h }) {
 		c.kill()
 	}
 	h.net.change(h.clock.Thaw)
@@ -137,8 +140,8 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		return fail(os.NewSyscallError("connect", syscall.EHOSTUNREACH))
 	}
 	m.dialed()
-	link := h.links[m.index]
-	serial := link.dialed()
+	path := h.path(m)
+	serial := h.links[m.index].dialed()
 	give := time.NewTimer(synTimeout)
 	defer give.Stop()
 
@@ -154,14 +157,14 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		if h.isDraining() {
 			return fail(os.NewSyscallError("connect", syscall.ENETDOWN))
 		}
-		clear := !h.Frozen() && !m.cut(ToMaster) && !m.cut(FromMaster) && !link.cut(ToMaster) && !link.cut(FromMaster)
+		clear := !h.Frozen() && !path.cut(ToMaster) && !path.cut(FromMaster)
 		now := time.Now()
 		switch {
 		case clear && begun.IsZero():
-			both = m.draw(r, ToMaster).plus(link.draw(r, ToMaster)).plus(m.draw(r, FromMaster)).plus(link.draw(r, FromMaster))
+			both = path.draw(r, ToMaster).plus(path.draw(r, FromMaster))
 			begun = now
 			arrival.Reset(both.lost + both.way)
-		case both.lost > 0 && !m.lossy() && !link.lossy(): // the next transmission arrives
+		case both.lost > 0 && !path.lossy(): // the next transmission arrives
 			if next := nextTransmission(begun, now); next.Before(begun.Add(both.lost)) {
 				arrival.Reset(next.Add(both.way).Sub(now))
 			}
@@ -185,17 +188,4 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 			return c, nil
 		}
 	}
-}
-
-// of returns the connections of a host.
-func (w *Net) of(h *Host) []*conn {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var all []*conn
-	for c := range w.conns {
-		if c.host == h {
-			all = append(all, c)
-		}
-	}
-	return all
 }

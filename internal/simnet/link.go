@@ -27,14 +27,35 @@ type Link struct {
 	net *Net
 
 	mu     sync.Mutex
+	faults faults
+	proxy  bool
+	dials  int
+}
+
+// faults are what [Link.Heal] ends. Arrays have an element for each [Direction].
+type faults struct {
 	fixed  [2]time.Duration
 	jitter [2]time.Duration
 	pieces [2]pieces
 	loss   float64
 	cuts   [2]bool
 	resets bool
-	proxy  bool
-	dials  int
+}
+
+// A path is the links that a connection passes.
+type path [2]*Link
+
+func (p path) has(fault func(faults) bool) bool { return fault(p[0].now()) || fault(p[1].now()) }
+
+func (p path) cut(d Direction) bool { return p.has(func(f faults) bool { return f.cuts[d] }) }
+
+func (p path) lossy() bool { return p.has(func(f faults) bool { return f.loss > 0 }) }
+
+func (p path) resets() bool { return p.has(func(f faults) bool { return f.resets }) }
+
+// draw draws the delay of one segment.
+func (p path) draw(r *rand.Rand, way Direction) trip {
+	return p[0].now().draw(r, way).plus(p[1].now().draw(r, way))
 }
 
 // pieces says how a segment is divided on a path that passes few bytes at a time.
@@ -44,12 +65,18 @@ type pieces struct {
 }
 
 // change begins or ends a fault of the link.
-func (l *Link) change(f func()) {
+func (l *Link) change(f func(*faults)) {
 	l.net.change(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		f()
+		f(&l.faults)
 	})
+}
+
+func (l *Link) now() faults {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.faults
 }
 
 // Delay makes every segment take d plus up to jitter in each direction. The segments of a connection stay in order.
@@ -60,30 +87,24 @@ func (l *Link) Delay(d, jitter time.Duration) {
 
 // DelayWay is Delay in one direction.
 func (l *Link) DelayWay(way Direction, d, jitter time.Duration) {
-	l.change(func() { l.fixed[way], l.jitter[way] = d, jitter })
+	l.change(func(f *faults) { f.fixed[way], f.jitter[way] = d, jitter })
 }
 
 // Trickle passes at most so many bytes at a time in one direction, with a gap between two pieces.
 func (l *Link) Trickle(way Direction, size int, gap time.Duration) {
-	l.change(func() { l.pieces[way] = pieces{size, gap} })
+	l.change(func(f *faults) { f.pieces[way] = pieces{size, gap} })
 }
 
 // ResetAtWrite resets every connection at the first bytes that a client sends on it.
 func (l *Link) ResetAtWrite() {
-	l.change(func() { l.resets = true })
-}
-
-func (l *Link) resetting() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.resets
+	l.change(func(f *faults) { f.resets = true })
 }
 
 // Loss loses the share p of all segments in each direction. A lost segment is retransmitted after 200 ms, 600 ms, 1.4 s
 // and so on, and later segments of the connection wait for it. After the end of the loss, the next retransmission
 // arrives.
 func (l *Link) Loss(p float64) {
-	l.change(func() { l.loss = p })
+	l.change(func(f *faults) { f.loss = p })
 }
 
 // BlackHole stops all traffic in both directions: bytes wait, and so do dials (see [Host.Dial]). After Heal the waiting
@@ -92,9 +113,9 @@ func (l *Link) BlackHole() { l.Cut(ToMaster, FromMaster) }
 
 // Cut stops all traffic in the given directions.
 func (l *Link) Cut(ds ...Direction) {
-	l.change(func() {
+	l.change(func(f *faults) {
 		for _, d := range ds {
-			l.cuts[d] = true
+			f.cuts[d] = true
 		}
 	})
 }
@@ -115,38 +136,18 @@ func (l *Link) proxied() bool {
 }
 
 // Heal ends delay, trickling, loss, cuts and resets.
-func (l *Link) Heal() {
-	l.change(func() {
-		l.fixed, l.jitter, l.pieces = [2]time.Duration{}, [2]time.Duration{}, [2]pieces{}
-		l.loss, l.cuts, l.resets = 0, [2]bool{}, false
-	})
-}
+func (l *Link) Heal() { l.change(func(f *faults) { *f = faults{} }) }
 
-func (l *Link) cut(d Direction) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.cuts[d]
-}
-
-// draw draws the delay of one segment.
-func (l *Link) draw(r *rand.Rand, way Direction) trip {
-	l.mu.Lock()
-	fixed, jitter, loss, pieces := l.fixed[way], l.jitter[way], l.loss, l.pieces[way]
-	l.mu.Unlock()
-	t := trip{way: fixed, pieces: pieces}
-	if jitter > 0 {
+// draw draws what the link adds to the delay of one segment.
+func (f faults) draw(r *rand.Rand, way Direction) trip {
+	t := trip{way: f.fixed[way], pieces: f.pieces[way]}
+	if jitter := f.jitter[way]; jitter > 0 {
 		t.way += time.Duration(r.Int64N(int64(jitter)))
 	}
-	for wait := rto; loss > 0 && r.Float64() < loss && wait < 16*time.Second; wait *= 2 {
+	for wait := rto; f.loss > 0 && r.Float64() < f.loss && wait < 16*time.Second; wait *= 2 {
 		t.lost += wait
 	}
 	return t
-}
-
-func (l *Link) lossy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.loss > 0
 }
 
 // dialed counts the connections from one host to one master.

@@ -223,13 +223,9 @@ func (w *Net) Heal() {
 func (w *Net) Close() {
 	w.mu.Lock()
 	w.closed = true
-	conns := make([]*conn, 0, len(w.conns))
-	for c := range w.conns {
-		conns = append(conns, c)
-	}
 	w.mu.Unlock()
 	w.change(func() {})
-	for _, c := range conns {
+	for _, c := range w.connections(all) {
 		c.kill()
 	}
 	for _, m := range w.masters {
@@ -243,26 +239,26 @@ func (w *Net) Close() {
 	}
 }
 
-func (w *Net) unclosed() []*conn {
+func (w *Net) unclosed() []*conn { return w.connections(func(c *conn) bool { return !c.isClosed() }) }
+
+func all(*conn) bool { return true }
+
+// connections returns those for which is returns true.
+func (w *Net) connections(is func(*conn) bool) []*conn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var open []*conn
+	var found []*conn
 	for c := range w.conns {
-		if !c.isClosed() {
-			open = append(open, c)
+		if is(c) {
+			found = append(found, c)
 		}
 	}
-	return open
+	return found
 }
 
 // change begins or ends a fault, and wakes the goroutines that wait for such a change.
 func (w *Net) change(f func()) {
-	w.mu.Lock()
-	conns := make([]*conn, 0, len(w.conns))
-	for c := range w.conns {
-		conns = append(conns, c)
-	}
-	w.mu.Unlock()
+	conns := w.connections(all)
 	var waiting []*half
 	var lossy []*conn
 	for _, c := range conns { // what has arrived by now has arrived, also if the change is a cut
@@ -272,7 +268,7 @@ func (w *Net) change(f func()) {
 				waiting = append(waiting, h)
 			}
 		}
-		if c.lossy() {
+		if c.path.lossy() {
 			lossy = append(lossy, c)
 		}
 	}
@@ -283,7 +279,7 @@ func (w *Net) change(f func()) {
 		}
 	}
 	for _, c := range lossy {
-		if !c.lossy() {
+		if !c.path.lossy() {
 			c.up.mend()
 			c.down.mend()
 		}
