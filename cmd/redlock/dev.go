@@ -50,21 +50,19 @@ func dev(cmd *cobra.Command, nodes, port int) error {
 	})
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	var all []*embedded.Master
-	defer func() { embedded.CloseAll(all) }()
-	for i := range nodes {
-		addr := "127.0.0.1:0"
+	addrs := make([]string, nodes)
+	for i := range addrs {
 		if port > 0 {
-			addr = fmt.Sprintf("127.0.0.1:%d", port+i)
+			addrs[i] = fmt.Sprintf("127.0.0.1:%d", port+i)
 		}
-		m, err := embedded.Open(embedded.WithAddr(addr))
-		if err != nil {
-			return &exit{1, fmt.Errorf("%w; without --port, free ports are used", err)}
-		}
-		all = append(all, m)
 	}
+	all, err := embedded.OpenAt(addrs...)
+	if err != nil {
+		return &exit{1, fmt.Errorf("%w; without --port, free ports are used", err)}
+	}
+	defer embedded.CloseAll(all)
 	urls := embedded.URLs(all)
-	err := emit(ctx, cmd.OutOrStdout(),
+	err = emit(ctx, cmd.OutOrStdout(),
 		strings.Join(urls, "\n")+"\n\n"+exportLine(mastersEnv, strings.Join(urls, ","))+"\n")
 	if err != nil {
 		return err

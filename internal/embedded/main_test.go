@@ -17,9 +17,9 @@ func TestMain(m *testing.M) { testmain.Run(m) }
 // patience is how long a test waits for what must happen.
 const patience = 5 * time.Second
 
-func open(t *testing.T, opts ...embedded.Option) *embedded.Master {
+func open(t *testing.T) *embedded.Master {
 	t.Helper()
-	m, err := embedded.Open(opts...)
+	m, err := embedded.Open("")
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	return m

@@ -44,49 +44,24 @@ type Master struct {
 	pending []func() // run at the thaw
 }
 
-// An Option configures [Open].
-type Option func(*config)
-
-type config struct {
-	addr   string
-	uptime time.Duration
-}
-
-// WithAddr sets the address to listen on, host:port. Default 127.0.0.1 and a free port.
-func WithAddr(addr string) Option {
-	return func(c *config) { c.addr = addr }
-}
-
-// WithUptime sets how long the new master claims to have been up already. Default 30 days, so that no restart guard
-// makes it wait for its first vote. A master that is started again counts from zero, whatever was set here.
-func WithUptime(d time.Duration) Option {
-	return func(c *config) { c.uptime = d }
-}
-
-// Open starts a new, empty master. It must be closed with [Master.Close].
-func Open(opts ...Option) (*Master, error) {
-	c := config{uptime: Uptime}
-	for _, o := range opts {
-		o(&c)
-	}
-	if c.uptime < 0 {
-		return nil, fmt.Errorf("embedded: uptime %v: it must not be negative", c.uptime)
-	}
+// Open starts a new, empty master at addr, host:port; on 127.0.0.1 and a free port if addr is "". It reports an uptime
+// of 30 days, so that no restart guard makes it wait for its first vote. It must be closed with [Master.Close].
+func Open(addr string) (*Master, error) {
 	m := &Master{}
-	if c.addr == "" {
+	if addr == "" {
 		port, err := freeport.Reserve()
 		if err != nil {
 			return nil, fmt.Errorf("embedded: %w", err)
 		}
-		m.port, c.addr = port, port.Addr()
+		m.port, addr = port, port.Addr()
 	}
-	listener, err := listen(c.addr)
+	listener, err := listen(addr)
 	if err != nil {
 		m.port.Release()
 		return nil, err
 	}
 	m.addr = listener.Addr().String()
-	m.net = simnet.Open(rand.Uint64(), []string{m.addr}, c.uptime)
+	m.net = simnet.Open(rand.Uint64(), []string{m.addr}, Uptime)
 	m.master = m.net.Master(0)
 	_, number, _ := net.SplitHostPort(m.addr)
 	for field, value := range map[string]string{
@@ -101,14 +76,19 @@ func Open(opts ...Option) (*Master, error) {
 // Wrap returns a master of a simulated network, which outlives it.
 func Wrap(m *simnet.Master) *Master { return &Master{master: m, addr: m.Addr()} }
 
-// OpenAll starts n new masters, or none when one of them fails. n must be at least 1.
-func OpenAll(n int, opts ...Option) ([]*Master, error) {
+// OpenAll starts n new masters on free ports. n must be at least 1.
+func OpenAll(n int) ([]*Master, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("embedded: %d masters: there must be at least 1", n)
 	}
-	masters := make([]*Master, 0, n)
-	for range n {
-		m, err := Open(opts...)
+	return OpenAt(make([]string, n)...)
+}
+
+// OpenAt starts a new master at each address, as [Open] does, or none when one of them fails.
+func OpenAt(addrs ...string) ([]*Master, error) {
+	masters := make([]*Master, 0, len(addrs))
+	for _, addr := range addrs {
+		m, err := Open(addr)
 		if err != nil {
 			CloseAll(masters)
 			return nil, err

@@ -241,7 +241,7 @@ func virtual() place {
 // onSockets is miniredis behind a socket, as in package redlocktest and the command.
 func onSockets(t *testing.T) place {
 	t.Helper()
-	m, err := embedded.Open()
+	m, err := embedded.Open("")
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	return place{name: "embedded", with: func(t *testing.T, f func(t *testing.T, s *server)) {

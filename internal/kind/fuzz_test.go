@@ -58,7 +58,7 @@ func FuzzScripts(f *testing.F) {
 		f.Add("orders:42", "", counter, "host:1:cafe", int64(1000), int64(30000))
 		f.Add("a{b}c", "another", counter, "x", int64(1)<<53, int64(1))
 	}
-	m, err := embedded.Open()
+	m, err := embedded.Open("")
 	require.NoError(f, err)
 	f.Cleanup(m.Close)
 	of, err := node.Open(m.URL())

@@ -29,7 +29,7 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 		"a server": func(t *testing.T) string { t.Helper(); return redisproc.ForTest(t, 1)[0].URL() },
 		"a server in this process": func(t *testing.T) string {
 			t.Helper()
-			m, err := embedded.Open()
+			m, err := embedded.Open("")
 			require.NoError(t, err)
 			t.Cleanup(m.Close)
 			return m.URL()
