@@ -31,11 +31,11 @@ func preloaded(t *testing.T, build func(dir, lib string) (env []string, err erro
 	t.Helper()
 	redisproc.Need(t)
 	need.SkipIf(t, need.Redis, wallclock.Available()) // gcc, and LD_PRELOAD
-	s, err := redisproc.StartWith(t.Context(), func(dir string) (redisproc.Options, error) {
-		lib := filepath.Join(dir, "preloaded.so")
-		env, err := build(dir, lib)
-		return redisproc.Options{Args: args, Env: append(env, "LD_PRELOAD="+lib)}, err
-	})
+	dir := t.TempDir()
+	lib := filepath.Join(dir, "preloaded.so")
+	env, err := build(dir, lib)
+	require.NoError(t, err)
+	s, err := redisproc.StartWith(t.Context(), redisproc.Options{Args: args, Env: append(env, "LD_PRELOAD="+lib)})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s

@@ -73,6 +73,7 @@ func (m *master) serve(ctx context.Context, cert tls.Certificate) error {
 type pki struct {
 	*testcert.Authority
 
+	dir    tempDir // for files
 	config *tls.Config
 }
 
@@ -80,7 +81,7 @@ func newPKI(dir string) *pki {
 	authority := testcert.New(tempDir(dir))
 	config := authority.Trusting()
 	config.Certificates = []tls.Certificate{authority.Valid()}
-	return &pki{authority, config}
+	return &pki{authority, tempDir(dir), config}
 }
 
 // tempDir is a testcert.TB whose directories are in this one.
@@ -99,18 +100,19 @@ func (d tempDir) TempDir() string {
 
 // startMaster starts a master with a client certificate, an ACL and an AOF. The default user cannot log in.
 func startMaster(ctx context.Context, lib string, p *pki, args ...string) (*master, error) {
-	m := &master{pki: p}
+	clock, err := wallclock.New(p.dir.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	m := &master{pki: p, clock: clock}
 	cert, key, ca := p.Files(p.Valid())
-	var err error
-	m.Server, err = redisproc.StartWith(ctx, func(dir string) (o redisproc.Options, err error) {
-		m.clock, err = wallclock.New(dir)
-		o.Env = []string{"LD_PRELOAD=" + lib, wallclock.EnvFile + "=" + m.clock.File()}
-		o.TLS = true
-		o.Args = append([]string{
+	m.Server, err = redisproc.StartWith(ctx, redisproc.Options{
+		Env: []string{"LD_PRELOAD=" + lib, wallclock.EnvFile + "=" + clock.File()},
+		TLS: true,
+		Args: append([]string{
 			"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "yes",
 			"--maxmemory-policy", "noeviction", "--appendonly", "yes", "--appendfsync", "everysec",
-		}, args...)
-		return o, err
+		}, args...),
 	})
 	if err != nil {
 		return nil, err

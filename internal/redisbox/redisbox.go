@@ -49,34 +49,22 @@ type Master struct {
 	blackHoled bool
 }
 
-// An Option changes how masters are started.
-type Option func(*options)
-
-type options struct {
-	args       []string
-	binds      []string
-	customized []testcontainers.ContainerCustomizer
-}
-
-// WithArgs appends redis-server flags ("--appendonly", "yes") to those that every master gets: no persistence, no
-// protected mode. Of a flag given twice the last counts.
-func WithArgs(args ...string) Option {
-	return func(o *options) { o.args = append(o.args, args...) }
-}
-
-// WithContainer passes options on to testcontainers-go: mounts, environment, labels.
-func WithContainer(c ...testcontainers.ContainerCustomizer) Option {
-	return func(o *options) { o.customized = append(o.customized, c...) }
-}
-
-// WithFile mounts a file of this machine into the container, read-only. Docker must run on this machine.
-func WithFile(from, to string) Option {
-	return func(o *options) { o.binds = append(o.binds, from+":"+to+":ro") }
+// Options apply to every master that is started.
+type Options struct {
+	// Args are redis-server flags ("--appendonly", "yes") after those that every master gets: no persistence, no
+	// protected mode. Of a flag given twice the last counts.
+	Args []string
+	// Env are environment variables.
+	Env map[string]string
+	// Binds mount files of this machine, each in the form FROM:TO:ro. Docker must run on this machine.
+	Binds []string
+	// Labels replace those that name the owner.
+	Labels map[string]string
 }
 
 // Start starts n masters in parallel and returns when all of them answer; the caller closes each. On failure everything
 // that was started is removed.
-func Start(ctx context.Context, n int, opts ...Option) ([]*Master, error) {
+func Start(ctx context.Context, n int, o Options) ([]*Master, error) {
 	image, err := redisimage.Name(ctx, io.Discard)
 	if err != nil {
 		return nil, err
@@ -87,10 +75,7 @@ func Start(ctx context.Context, n int, opts ...Option) ([]*Master, error) {
 	}
 	swept.Do(func() { sweep(ctx, docker) })
 
-	o := options{args: []string{"--save", "", "--appendonly", "no", "--protected-mode", "no"}}
-	for _, opt := range opts {
-		opt(&o)
-	}
+	o.Args = append([]string{"--save", "", "--appendonly", "no", "--protected-mode", "no"}, o.Args...)
 	masters := make([]*Master, n)
 	var all errgroup.Group
 	for i := range masters {
@@ -106,7 +91,7 @@ func Start(ctx context.Context, n int, opts ...Option) ([]*Master, error) {
 }
 
 // start runs one container. It tries another port if another process has taken the chosen one.
-func start(ctx context.Context, docker *client.Client, image string, o *options) (*Master, error) {
+func start(ctx context.Context, docker *client.Client, image string, o *Options) (*Master, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
@@ -126,25 +111,26 @@ func start(ctx context.Context, docker *client.Client, image string, o *options)
 	}
 }
 
-func run(ctx context.Context, docker *client.Client, image string, o *options) (*Master, error) {
+func run(ctx context.Context, docker *client.Client, image string, o *Options) (*Master, error) {
 	port, err := freeport.Reserve()
 	if err != nil {
 		return nil, err
 	}
 	local := strings.HasPrefix(docker.DaemonHost(), "unix://") || strings.HasPrefix(docker.DaemonHost(), "npipe://")
-	customized := append([]testcontainers.ContainerCustomizer{
-		testcontainers.WithCmd(o.args...),
+	box, err := testcontainers.Run(ctx, image,
+		testcontainers.WithCmd(o.Args...),
+		testcontainers.WithEnv(o.Env),
 		testcontainers.WithLabels(labels()),
+		testcontainers.WithLabels(o.Labels),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
 			binding := network.PortBinding{HostPort: strconv.Itoa(port.Number())}
 			if local {
 				binding.HostIP = netip.MustParseAddr("127.0.0.1")
 			}
 			host.PortBindings = network.PortMap{redisPort: {binding}}
-			host.Binds = append(host.Binds, o.binds...)
+			host.Binds = append(host.Binds, o.Binds...)
 		}),
-	}, o.customized...)
-	box, err := testcontainers.Run(ctx, image, customized...)
+	)
 	if box == nil {
 		port.Release()
 		return nil, err
@@ -203,9 +189,6 @@ func (m *Master) ContainerAddr() string {
 	defer m.mu.Unlock()
 	return m.address
 }
-
-// ID returns the container's id.
-func (m *Master) ID() string { return m.id }
 
 // String returns the published address.
 func (m *Master) String() string { return m.Addr() }

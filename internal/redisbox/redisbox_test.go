@@ -13,13 +13,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/testcontainers/testcontainers-go"
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start starts masters that end with the test.
+func start(t *testing.T, n int, o redisbox.Options) []*redisbox.Master {
+	t.Helper()
+	redisbox.Need(t)
+	masters, err := redisbox.Start(t.Context(), n, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisbox.CloseAll(masters)) })
+	return masters
+}
 
 func set(t *testing.T, m *redisbox.Master, key string) {
 	t.Helper()
@@ -46,7 +55,7 @@ func ask(t *testing.T, m *redisbox.Master) (time.Duration, error) {
 
 // Each fault, what a client sees of it, and that the same URL works after it.
 func TestFaults(t *testing.T) {
-	masters := redisbox.StartT(t, 4)
+	masters := start(t, 4, redisbox.Options{})
 	ctx := t.Context()
 	t.Run("a killed master refuses and comes back empty at its URL", func(t *testing.T) {
 		m := masters[0]
@@ -120,7 +129,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestMastersAreTheirOwnServers(t *testing.T) {
-	masters := redisbox.StartT(t, 3)
+	masters := start(t, 3, redisbox.Options{})
 	set(t, masters[0], "k")
 	assert.Equal(t, 1, keys(t, masters[0]))
 	assert.Zero(t, keys(t, masters[1]))
@@ -131,7 +140,7 @@ func TestMastersAreTheirOwnServers(t *testing.T) {
 }
 
 func TestWaitUptimeReturnsOnlyAboveTheWindow(t *testing.T) {
-	m := redisbox.StartT(t, 1)[0]
+	m := start(t, 1, redisbox.Options{})[0]
 	require.NoError(t, redisbox.WaitUptime(t.Context(), time.Second, m))
 	up, err := m.Uptime(t.Context())
 	require.NoError(t, err)
@@ -142,7 +151,7 @@ func TestWaitUptimeReturnsOnlyAboveTheWindow(t *testing.T) {
 }
 
 func TestAClosedMasterIsGone(t *testing.T) {
-	m := redisbox.StartT(t, 1)[0]
+	m := start(t, 1, redisbox.Options{})[0]
 	require.NoError(t, m.Freeze(t.Context()), "in whatever state it is")
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close(), "closing twice is no error")
@@ -155,8 +164,8 @@ func TestSweepRemovesWhatDeadProcessesLeftAndNothingElse(t *testing.T) {
 	short := exec.Command(os.Args[0], "-test.run=^$")
 	require.NoError(t, short.Run())
 	labels := map[string]string{redisbox.LabelPID: strconv.Itoa(short.Process.Pid)}
-	left := redisbox.StartT(t, 1, redisbox.WithContainer(testcontainers.WithLabels(labels)))[0]
-	ours := redisbox.StartT(t, 1)[0]
+	left := start(t, 1, redisbox.Options{Labels: labels})[0]
+	ours := start(t, 1, redisbox.Options{})[0]
 
 	require.NoError(t, redisbox.Sweep(t.Context()))
 	_, err := ask(t, left)

@@ -39,24 +39,6 @@ func NeedBlackHole(t testing.TB) {
 	need.SkipIf(t, need.Docker, CanBlackHole())
 }
 
-// StartT starts n masters that are removed when the test ends. If the test failed, it shows their logs. It skips or
-// fails as [Need] does.
-func StartT(t testing.TB, n int, opts ...Option) []*Master {
-	t.Helper()
-	Need(t)
-	ctx, cancel := context.WithTimeout(t.Context(), setUpTimeout)
-	defer cancel()
-	masters, err := Start(ctx, n, opts...)
-	require.NoError(t, err, "start %d masters", n)
-	t.Cleanup(func() {
-		showLogs(t, masters)
-		if err := CloseAll(masters); err != nil {
-			t.Error(err)
-		}
-	})
-	return masters
-}
-
 // A Fleet is a set of masters that the tests of one package share, one test at a time. Its zero value with Size set is
 // ready; TestMain closes it.
 type Fleet struct {
@@ -77,7 +59,7 @@ func (f *Fleet) Masters(t testing.TB) []*Master {
 	Need(t)
 	ctx, cancel := context.WithTimeout(t.Context(), setUpTimeout+f.Window)
 	defer cancel()
-	f.once.Do(func() { f.masters, f.err = Start(ctx, f.Size) })
+	f.once.Do(func() { f.masters, f.err = Start(ctx, f.Size, Options{}) })
 	require.NoError(t, f.err, "start %d masters", f.Size)
 	require.NoError(t, each(f.masters, func(m *Master) error { return m.Restore(ctx) }))
 	require.NoError(t, WaitUptime(ctx, f.Window, f.masters...))

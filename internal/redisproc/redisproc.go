@@ -54,7 +54,7 @@ type Server struct {
 // and override what is set here: no persistence, a temporary directory, loopback only. The caller must Close it.
 // It returns [ErrNotInstalled] where there is no redis-server.
 func Start(ctx context.Context, args ...string) (*Server, error) {
-	return StartWith(ctx, func(string) (Options, error) { return Options{Args: args}, nil })
+	return StartWith(ctx, Options{Args: args})
 }
 
 // Options apply to every start of one server.
@@ -68,18 +68,14 @@ type Options struct {
 	TLS bool
 }
 
-// StartWith is [Start] for a server whose options depend on its directory. It calls ask with the directory.
-func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Server, error) {
+// StartWith is [Start] with more options.
+func StartWith(ctx context.Context, o Options) (*Server, error) {
 	if _, err := exec.LookPath(Binary); err != nil {
 		return nil, ErrNotInstalled
 	}
 	dir, err := os.MkdirTemp("", "redisproc-")
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: %w", err)
-	}
-	o, err := ask(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s := &Server{dir: dir, args: o.Args, env: o.Env}
 	for attempt := 1; ; attempt++ {
@@ -113,7 +109,7 @@ func startN(ctx context.Context, n int, o Options) ([]*Server, error) {
 	var g errgroup.Group
 	for i := range servers {
 		g.Go(func() (err error) {
-			servers[i], err = StartWith(ctx, func(string) (Options, error) { return o, nil })
+			servers[i], err = StartWith(ctx, o)
 			return err
 		})
 	}

@@ -24,11 +24,10 @@ func TestAJumpMovesTimeAndEveryTTL(t *testing.T) {
 	ctx := t.Context()
 	lib := filepath.Join(t.TempDir(), "wallclock.so")
 	require.NoError(t, wallclock.Build(ctx, lib))
-	var clock *wallclock.Clock
-	s, err := redisproc.StartWith(ctx, func(dir string) (o redisproc.Options, err error) {
-		clock, err = wallclock.New(dir)
-		o.Env = []string{"LD_PRELOAD=" + lib, wallclock.EnvFile + "=" + clock.File()}
-		return o, err
+	clock, err := wallclock.New(t.TempDir())
+	require.NoError(t, err)
+	s, err := redisproc.StartWith(ctx, redisproc.Options{
+		Env: []string{"LD_PRELOAD=" + lib, wallclock.EnvFile + "=" + clock.File()},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })

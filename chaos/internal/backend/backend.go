@@ -69,6 +69,18 @@ type host struct {
 	noClocks, noPackets error
 }
 
+// clock makes the clock of a server. It returns nil if servers cannot have clocks of their own.
+func (h *host) clock() (*wallclock.Clock, error) {
+	if h.noClocks != nil {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp(h.dir, "")
+	if err != nil {
+		return nil, err
+	}
+	return wallclock.New(dir)
+}
+
 // hosts prepare the host of a backend.
 var hosts = map[string]func(ctx context.Context, h *host) error{
 	Containers: onContainers,

@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 
-	"github.com/testcontainers/testcontainers-go"
-
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/internal/redisbox"
@@ -27,21 +25,17 @@ func onContainers(ctx context.Context, h *host) error {
 }
 
 func (h *host) container(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
-	options := []redisbox.Option{redisbox.WithArgs(args...)}
-	var clock *wallclock.Clock
-	if h.noClocks == nil {
-		dir, err := os.MkdirTemp(h.dir, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		if clock, err = wallclock.New(dir); err != nil {
-			return nil, nil, err
-		}
-		const file = "/wallclock"
-		options = append(options, redisbox.WithFile(clock.File(), file), redisbox.WithContainer(
-			testcontainers.WithEnv(map[string]string{"LD_PRELOAD": redisimage.ClockLibrary, wallclock.EnvFile: file})))
+	clock, err := h.clock()
+	if err != nil {
+		return nil, nil, err
 	}
-	masters, err := redisbox.Start(ctx, 1, options...)
+	o := redisbox.Options{Args: args}
+	if clock != nil {
+		const file = "/wallclock"
+		o.Binds = []string{clock.File() + ":" + file + ":ro"}
+		o.Env = map[string]string{"LD_PRELOAD": redisimage.ClockLibrary, wallclock.EnvFile: file}
+	}
+	masters, err := redisbox.Start(ctx, 1, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,17 +25,15 @@ func (h *host) preload() string { return filepath.Join(h.dir, "wallclock.so") }
 var errNoPackets = errors.New("processes share the network of this machine: only containers have one of their own")
 
 func (h *host) process(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
-	var clock *wallclock.Clock
-	s, err := redisproc.StartWith(ctx, func(dir string) (o redisproc.Options, err error) {
-		o.Args = args
-		if h.noClocks == nil {
-			if clock, err = wallclock.New(dir); err != nil {
-				return o, err
-			}
-			o.Env = []string{"LD_PRELOAD=" + h.preload(), wallclock.EnvFile + "=" + clock.File()}
-		}
-		return o, nil
-	})
+	clock, err := h.clock()
+	if err != nil {
+		return nil, nil, err
+	}
+	o := redisproc.Options{Args: args}
+	if clock != nil {
+		o.Env = []string{"LD_PRELOAD=" + h.preload(), wallclock.EnvFile + "=" + clock.File()}
+	}
+	s, err := redisproc.StartWith(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
