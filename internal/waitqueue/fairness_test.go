@@ -67,22 +67,6 @@ func TestAProcessTakesItsShareAtOnce(t *testing.T) {
 	p.waits(c)
 }
 
-// Beyond the share of this process, the message of the release decides which process is first.
-func TestBeyondTheShareAMessageWakesTheWatcher(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.holders(permit("x", 4), 2)
-	w, next := p.join(permit("x", 4)), p.join(permit("x", 4))
-	next.Leave()
-	p.refused(w)
-	p.pause(w)
-	held[0].hold.Published(5, p.now)
-	held[0].hold.Released(p.now, false)
-	p.pauses(w)
-	p.subscriptions[0].message()
-	p.asks(w, 0)
-}
-
 // Each caller in the share is woken, whoever was before it.
 func TestEachCallerInTheShareIsWoken(t *testing.T) {
 	t.Parallel()
@@ -131,17 +115,6 @@ func TestASemaphoreYieldsAfterEachRelease(t *testing.T) {
 	p.now = p.now.Add(time.Second)
 	held[1].hold.Released(p.now, false)
 	p.asks(p.join(permit("x", 2)), 50*time.Millisecond)
-}
-
-func TestNoCallerYieldsWhenNoOtherProcessWaits(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held, w := p.wanted(2)
-	held[0].hold.Published(3, p.now)
-	held[0].hold.Released(p.now, false)
-	p.pauses(w)
-	held[0].hold.Published(1, p.now) // by this process alone
-	p.asks(w, 0)
 }
 
 // More processes than slots: each of the others gets the time that this one had.

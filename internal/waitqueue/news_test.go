@@ -40,37 +40,6 @@ func TestOfTheCallersThatAreDeniedTheFirstWatches(t *testing.T) {
 	}
 }
 
-// While one caller still asks, no other watches: its answer tells.
-func TestNobodyWatchesWhileAnotherAsks(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	a, b, c := p.join(reader("x")), p.join(reader("x")), p.join(reader("x"))
-	p.failed(a, errHeld, true)
-	p.failed(c, errHeld, true)
-	p.waits(a, c)
-	p.grant(b)
-	p.asks(a, 0)
-	p.asks(c, 0)
-	p.failed(c, errHeld, true)
-	p.failed(a, errLost, false)
-	p.probes(a, errLost)
-	p.waits(c)
-}
-
-func TestAMessageWakesTheWatcher(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	w, next := p.join(mutex("x")), p.join(mutex("x"))
-	p.denied(w)
-	p.pauses(w)
-	p.waits(next)
-	p.subscriptions[0].news()
-	p.pauses(w) // there is none
-	p.subscriptions[0].message()
-	p.asks(w, 0)
-	p.waits(next)
-}
-
 // The messages that come while the watcher asks or probes are taken when it pauses. A probe may refute them before.
 func TestAMessageBeforeThePauseIsTakenByThePause(t *testing.T) {
 	t.Parallel()
@@ -126,17 +95,6 @@ func TestAnAttemptAsideDoesNotDecideWhetherAMessageWakes(t *testing.T) {
 	}
 }
 
-func TestAMessageAfterTheLastCallerChangesNothing(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	w := p.join(mutex("x"))
-	p.denied(w)
-	s := p.subscriptions[0]
-	w.Leave()
-	s.message()
-	p.asks(p.join(mutex("x")), 0)
-}
-
 func TestAReleaseWakesTheCallerThatWasDenied(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
@@ -153,20 +111,6 @@ func TestAReleaseWakesTheCallerThatWasDenied(t *testing.T) {
 	held[1].hold.Released(p.now, false)
 	p.pauses(w) // other processes wait, too, and there is no slot for each
 	w.Leave()
-}
-
-func TestAReleaseWakesOneCaller(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 9)))
-	a, b, c := p.join(permit("x", 9)), p.join(permit("x", 9)), p.join(permit("x", 9))
-	for _, w := range []*waitqueue.Waiter{a, b, c} {
-		p.refused(w)
-	}
-	p.pause(a)
-	held.hold.Released(p.now, false)
-	p.asks(a, 0)
-	p.waits(b, c)
 }
 
 // A release may have woken the caller that leaves, and no other.

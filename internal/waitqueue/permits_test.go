@@ -20,21 +20,6 @@ func (p *process) holders(r waitqueue.Request, n int) (held []*lock) {
 	return held
 }
 
-func TestAsManyAskAsThereAreSlots(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	a, b, c := p.join(permit("x", 2)), p.join(permit("x", 2)), p.join(permit("x", 2))
-	p.asks(a, 0)
-	p.asks(b, 0)
-	p.waits(c) // this process cannot hold more than two
-	one := p.permit(a)
-	p.waits(c)
-	p.permit(b)
-	require.ErrorIs(t, p.joinError(try(permit("x", 2))), errHeld)
-	one.hold.Released(p.now, false)
-	p.asks(c, 0)
-}
-
 func TestAPermitIsPassedToTheOldestWaiter(t *testing.T) {
 	t.Parallel()
 	testmain.Each(t, map[string]bool{"it pauses": true, "it asks the masters": false}, func(t *testing.T, pausing bool) {
@@ -75,20 +60,6 @@ func TestAReasonEndsWithTheLastCaller(t *testing.T) {
 	held.hold.Released(p.now, false)
 }
 
-func TestOnlyAPausingCallerInheritsWithTheTurn(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 2)))
-	assert.False(t, held.passes(p.now), "there is no waiter")
-	w := p.join(permit("x", 2))
-	assert.False(t, held.passes(p.now), "it asks")
-	p.refused(w)
-	assert.False(t, held.passes(p.now), "it probes")
-	p.pause(w)
-	require.True(t, held.passes(p.now))
-	p.inherit(w, held)
-}
-
 func TestACallerThatYieldsInherits(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
@@ -98,20 +69,6 @@ func TestACallerThatYieldsInherits(t *testing.T) {
 	p.pauses(w)
 	require.True(t, held[1].passes(p.now))
 	p.inherit(w, held[1])
-}
-
-func TestTwoPermitsArePassedToTwoCallers(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.holders(permit("x", 2), 2)
-	a, b := p.join(permit("x", 2)), p.join(permit("x", 2))
-	held[0].validity = time.Second
-	require.False(t, held[0].passes(p.now), "most of the lease must be left")
-	require.True(t, held[1].passes(p.now))
-	p.inherit(a, held[1])
-	held[0].validity = time.Minute
-	require.True(t, held[0].passes(p.now))
-	p.inherit(b, held[0])
 }
 
 func TestAReleaseOfAPermitIsNeverSilent(t *testing.T) {

@@ -62,18 +62,6 @@ func TestATryLockFailsAsTheWatcher(t *testing.T) {
 	require.ErrorIs(t, p.joinError(try(mutex("x"))), errLost, "it asks again")
 }
 
-func TestATryLockAfterALossDoesNotWait(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	l := p.grant(p.join(mutex("x")))
-	l.hold.Published(3, p.now)
-	p.now = p.now.Add(time.Second)
-	l.hold.Lost()
-	tried := p.join(try(mutex("x")))
-	l.hold.Released(p.now, false)
-	p.asks(tried, 0)
-}
-
 func TestATryLockOfASemaphoreFailsAsTheAttemptBefore(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
