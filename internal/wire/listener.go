@@ -19,7 +19,7 @@ const (
 	// doubling intervals up to resubscribeMax, each shortened by up to a half at random. Waiters poll meanwhile.
 	resubscribeMin = 200 * time.Millisecond
 	resubscribeMax = time.Minute
-	// subscribedFor is how long a subscription must have lasted for the next failure to be a first one.
+	// subscribedFor is how long a connection must have lasted for the next failure to be a first one.
 	subscribedFor = 5 * time.Second
 	// endedOften is after how many failures in a row a listener reports that its connections end.
 	endedOften = 3
