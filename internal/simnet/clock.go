@@ -16,7 +16,7 @@ type Clock struct {
 	mu      sync.Mutex
 	stretch               // the present one
 	past    []stretch     // those before, in order
-	wall    time.Duration // how far Step set the time of day ahead
+	ahead   time.Duration // the time of day
 	frozen  bool
 	still   time.Time // what a frozen clock shows
 	asleep  time.Time // bubble time at which Suspend was called; zero: it is not suspended
@@ -47,7 +47,7 @@ func (c *Clock) Now() time.Time {
 	yield()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return stepped(c.now(), c.wall)
+	return stepped(c.now(), c.ahead)
 }
 
 func (c *Clock) now() time.Time {
@@ -71,7 +71,7 @@ func (c *Clock) running(now time.Time) time.Time {
 func (c *Clock) World(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.world(t)
+	return c.world(stepped(t, -c.ahead))
 }
 
 func (c *Clock) world(t time.Time) time.Time {
@@ -102,25 +102,12 @@ func (c *Clock) Rate(rate float64) {
 	}
 }
 
-// SetAhead sets the time of day ahead by d, or back if d is negative. It does not change when timers fire.
+// SetAhead sets the time of day ahead by d, or back if d is negative. It does not change when timers fire. After
+// Monotonic, durations between two of the clock's times stay right too.
 func (c *Clock) SetAhead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shown, c.still = c.shown.Add(d), c.still.Add(d)
-	for i := range c.past {
-		c.past[i].shown = c.past[i].shown.Add(d)
-	}
-	for t := range c.timers {
-		t.when = t.when.Add(d)
-	}
-}
-
-// Step sets the time of day of a running clock ahead by d, or back. Durations between two of its times stay right, and
-// timers fire as before. It needs Monotonic.
-func (c *Clock) Step(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wall += d
+	c.ahead += d
 }
 
 // Monotonic gives the clock's times a monotonic reading, which times in a bubble lack. It must be called before the
@@ -130,26 +117,27 @@ func (c *Clock) Monotonic() {
 	defer c.mu.Unlock()
 	t := &c.shown
 	parts := (*parts)(unsafe.Pointer(t))
-	parts.wall = 1<<63 | uint64(t.Unix()-since1885)<<30 | uint64(t.Nanosecond())
+	parts.wall = monotonic | uint64(t.Unix()-since1885)<<30 | uint64(t.Nanosecond())
 	parts.ext = int64(time.Hour)
 }
 
-// stepped returns t with another time of day and the same monotonic reading.
+// stepped returns t with another time of day and the same monotonic reading, if it has one.
 func stepped(t time.Time, d time.Duration) time.Time {
-	if d == 0 {
-		return t
-	}
 	t = t.Add(d)
-	(*parts)(unsafe.Pointer(&t)).ext -= int64(d)
+	if parts := (*parts)(unsafe.Pointer(&t)); parts.wall&monotonic != 0 {
+		parts.ext -= int64(d)
+	}
 	return t
 }
 
 // parts has the layout of a time.Time. Package time has no function that changes the time of day alone.
 type parts struct {
-	wall uint64 // 1 bit: it has a monotonic part; 33 bits: seconds since 1885; 30 bits: nanoseconds
+	wall uint64 // 1 bit, monotonic: it has a monotonic part; 33 bits: seconds since 1885; 30 bits: nanoseconds
 	ext  int64  // the monotonic part, in nanoseconds
 	_    *time.Location
 }
+
+const monotonic = 1 << 63
 
 var since1885 = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 

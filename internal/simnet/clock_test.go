@@ -142,7 +142,7 @@ func TestAStepSetsTheTimeOfDayAndNothingElse(t *testing.T) {
 		assert.True(t, time.Now().Equal(before.Round(0)), "at first it shows the bubble's time")
 		rang := make(chan time.Time, 1)
 		c.AfterFunc(10*time.Second, func() { rang <- time.Now() })
-		c.Step(-time.Hour)
+		c.SetAhead(-time.Hour)
 		time.Sleep(time.Second)
 		after := c.Now()
 		assert.Equal(t, time.Second, after.Sub(before))

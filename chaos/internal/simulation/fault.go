@@ -58,7 +58,7 @@ var extras = []extra{
 		func(t target, s faults.Severity) { t.path.Loss(s.Loss) }, target.mend),
 	{ // may influence nothing but the smallest fencing token
 		faults.Traits{Name: SetTimeOfDay, On: faults.Clients, Instant: true},
-		func(t target, s faults.Severity) { t.client.Clock().Step(s.Shift) }, nil,
+		func(t target, s faults.Severity) { t.client.Clock().SetAhead(s.Shift) }, nil,
 	},
 }
 
