@@ -260,7 +260,7 @@ func balance(t *testing.T, servers ...*redisproc.Server) string {
 	t.Helper()
 	var turn atomic.Int64
 	return "redis://" + testnet.Serve(t, func(client net.Conn) {
-		testnet.Forward(client, servers[int(turn.Add(1))%len(servers)].Addr())
+		testnet.ForwardTo(servers[int(turn.Add(1))%len(servers)].Addr(), client)
 	})
 }
 

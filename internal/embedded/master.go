@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testnet"
 )
 
 // Uptime is the uptime of a new master: longer than any sensible restart window.
@@ -34,7 +34,7 @@ var ErrClosed = errors.New("embedded: the master is closed")
 type Master struct {
 	master *simnet.Master
 	net    *simnet.Net // of this master alone; nil if the master is a test's
-	door   *door       // its socket; nil while stopped, and without a socket
+	hangUp func()      // closes its socket; nil while stopped, and without a socket
 	addr   string
 	port   *freeport.Port // of addr, until Close; nil if the caller has chosen the address
 
@@ -69,8 +69,25 @@ func Open(addr string) (*Master, error) {
 	} {
 		m.master.Info(field, value)
 	}
-	m.door = open(listener, m.master)
+	m.serve(listener)
 	return m, nil
+}
+
+func listen(addr string) (net.Listener, error) {
+	l, err := freeport.Listen(addr)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: cannot listen: %w", err)
+	}
+	return l, nil
+}
+
+// serve forwards what arrives at the socket to the master, by a connection of the simulated network, and back.
+func (m *Master) serve(l net.Listener) {
+	m.hangUp = testnet.Accept(l, func(outside net.Conn) {
+		if inside, err := m.master.Connect(); err == nil {
+			testnet.Forward(outside, inside)
+		}
+	})
 }
 
 // Wrap returns a master of a simulated network, which outlives it.
@@ -150,16 +167,16 @@ func (m *Master) stop() {
 	if m.master.Up() {
 		m.master.Crash()
 	}
-	if m.door != nil {
-		m.door.close()
-		m.door = nil
+	if m.hangUp != nil {
+		m.hangUp()
+		m.hangUp = nil
 	}
 	m.frozen, m.pending = false, nil
 }
 
 // Start restarts a stopped master on the same port: empty, with a new run id and an uptime of zero. A restart guard
 // keeps it from voting until its window has passed. If another process has taken the port meanwhile, Start tries for
-// two seconds, then returns an error, and the master stays stopped. After [Master.Close] Start returns [ErrClosed].
+// a second, then returns an error, and the master stays stopped. After [Master.Close] Start returns [ErrClosed].
 func (m *Master) Start() (err error) {
 	err = ErrClosed
 	m.do(func() {
@@ -167,17 +184,11 @@ func (m *Master) Start() (err error) {
 			return
 		}
 		if m.net != nil {
-			const patience = 2 * time.Second
 			var listener net.Listener
-			for asked := clock.System.Now(); ; {
-				if listener, err = listen(m.addr); err == nil {
-					break
-				}
-				if clock.System.Now().Sub(asked) > patience {
-					return
-				}
+			if listener, err = listen(m.addr); err != nil {
+				return
 			}
-			defer func() { m.door = open(listener, m.master) }()
+			defer m.serve(listener)
 		}
 		m.master.Restart()
 	})

@@ -1,7 +1,8 @@
-// Package testnet is servers on this machine for tests.
+// Package testnet is servers on this machine, for tests and for masters in this process.
 package testnet
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -25,45 +26,53 @@ func Serve(t TB, serve func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// ServeOn calls serve for each connection that l accepts. At the end of the test it closes l and the connections, and
-// waits for the calls.
+// ServeOn is [Accept] until the end of the test.
 func ServeOn(t TB, l net.Listener, serve func(net.Conn)) {
 	t.Helper()
-	var serving sync.WaitGroup
-	var conns []net.Conn
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	t.Cleanup(Accept(l, serve))
+}
+
+// Accept calls serve for each connection that l accepts, and closes the connection when serve returns. stop closes l
+// and all connections, and waits for the calls.
+func Accept(l net.Listener, serve func(net.Conn)) (stop func()) {
+	open, end := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			conns = append(conns, c)
-			serving.Go(func() { serve(c) })
+			all.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(open, func() { _ = c.Close() })()
+				serve(c)
+			})
 		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		<-over
-		for _, c := range conns {
-			_ = c.Close()
-		}
-		serving.Wait()
 	})
+	return func() {
+		end()
+		_ = l.Close()
+		all.Wait()
+	}
 }
 
-// Forward forwards a connection to a server until one of them ends it.
-func Forward(client net.Conn, addr string) {
-	defer client.Close()
+// ForwardTo forwards a connection to the server at an address until one of them ends it.
+func ForwardTo(addr string, client net.Conn) {
 	server, err := net.Dial("tcp", addr)
 	if err != nil {
 		return
 	}
-	var ended sync.WaitGroup
-	defer ended.Wait()
+	Forward(client, server)
+}
+
+// Forward forwards the bytes of two connections to each other until one of them ends. The server gets everything that
+// the client has sent before it ended.
+func Forward(client, server net.Conn) {
+	var back sync.WaitGroup
+	defer back.Wait()
 	defer server.Close()
-	ended.Go(func() {
+	back.Go(func() {
 		_, _ = io.Copy(client, server)
 		_ = client.Close()
 	})

@@ -205,7 +205,7 @@ type balanced struct {
 func balance(t *testing.T, to ...string) *balanced {
 	t.Helper()
 	b := &balanced{to: to}
-	b.url = "redis://" + testnet.Serve(t, func(client net.Conn) { testnet.Forward(client, b.next()) })
+	b.url = "redis://" + testnet.Serve(t, func(client net.Conn) { testnet.ForwardTo(b.next(), client) })
 	return b
 }
 
