@@ -50,15 +50,6 @@ func Docker(ctx context.Context) (*client.Client, error) {
 	return tc.Client, nil
 }
 
-// Available returns nil if Docker answers, or else says in one line why it does not.
-func Available(ctx context.Context) error {
-	c, err := Docker(ctx)
-	if err != nil {
-		return err
-	}
-	return c.Close()
-}
-
 func unreachable(err error) error {
 	return fmt.Errorf("Docker is not reachable: %s", strings.Join(strings.Fields(err.Error()), " "))
 }

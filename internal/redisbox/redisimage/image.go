@@ -37,9 +37,11 @@ const (
 //
 // Every image takes redis-server flags as its command and has redis-cli on the path; Local has no shell.
 func Name(ctx context.Context, progress io.Writer) (string, error) {
-	if err := Available(ctx); err != nil {
+	docker, err := Docker(ctx)
+	if err != nil {
 		return "", err
 	}
+	docker.Close()
 	env := os.Environ()
 	if wallclock.Available() == nil {
 		library, err := os.CreateTemp("", "redlock-wallclock-*.so")

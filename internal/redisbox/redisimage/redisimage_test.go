@@ -22,12 +22,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // command runs cmd/redisimage, a process of its own: the Docker client reads its environment once.
-func command(t *testing.T, env []string, args ...string) (stdout, stderr string, err error) {
+func command(t *testing.T, env []string) (stdout, stderr string, err error) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "redisimage")
 	out, err := exec.Command("go", "build", "-o", binary, "./cmd/redisimage").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd := exec.CommandContext(t.Context(), binary)
 	cmd.Env = append(os.Environ(), env...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
@@ -36,16 +36,14 @@ func command(t *testing.T, env []string, args ...string) (stdout, stderr string,
 }
 
 func TestAnUnreachableDockerIsOneLineThatNamesIt(t *testing.T) {
-	for _, args := range [][]string{nil, {"-check"}} {
-		stdout, stderr, err := command(t, []string{"DOCKER_HOST=unix:///no/such/docker.sock"}, args...)
-		var exit *exec.ExitError
-		require.ErrorAs(t, err, &exit)
-		assert.Equal(t, 1, exit.ExitCode())
-		assert.Empty(t, stdout)
-		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
-		assert.Contains(t, stderr, "Docker is not reachable")
-		assert.Contains(t, stderr, "/no/such/docker.sock")
-	}
+	stdout, stderr, err := command(t, []string{"DOCKER_HOST=unix:///no/such/docker.sock"})
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 1, exit.ExitCode())
+	assert.Empty(t, stdout)
+	assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	assert.Contains(t, stderr, "Docker is not reachable")
+	assert.Contains(t, stderr, "/no/such/docker.sock")
 }
 
 func TestAnImageThatCannotBePulledIsReplacedSoonAndSaysSo(t *testing.T) {
