@@ -18,8 +18,8 @@ func (m *Master) Accept() { m.set(func() { m.refuse = false }) }
 // executed are lost, and new connections are refused until Restart.
 func (m *Master) Crash() { m.stop(false) }
 
-// Stop ends the server like Crash, but Start restores its data, as with an append-only file that is synced always. Keys
-// still expire.
+// Stop ends the server like Crash, but Restart restores its data, as with an append-only file that is synced always.
+// Keys still expire.
 func (m *Master) Stop() { m.stop(true) }
 
 // Restart starts the server again, empty unless Stop ended it, with a new run_id and no uptime. A server that is up
@@ -34,9 +34,6 @@ func (m *Master) Restart() {
 		m.up, m.frozen = true, false
 	})
 }
-
-// Start is Restart.
-func (m *Master) Start() { m.Restart() }
 
 // Up reports whether the server runs, frozen or not.
 func (m *Master) Up() bool {

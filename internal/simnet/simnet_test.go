@@ -214,7 +214,7 @@ func TestStoppedMasterKeepsItsData(t *testing.T) {
 		m.Set("long", "x", time.Minute)
 		m.Stop()
 		time.Sleep(2 * time.Second)
-		m.Start()
+		m.Restart()
 		assert.Equal(t, []string{"long"}, m.Keys())
 		assert.Equal(t, 58*time.Second, m.TTL("long"))
 	})

@@ -289,7 +289,7 @@ func TestLinesThatRepeatAreBounded(t *testing.T) {
 			w.Master(0).Crash()
 			unlock(t, lock(t, l, "x"))
 			time.Sleep(100 * time.Millisecond)
-			w.Master(0).Start()
+			w.Master(0).Restart()
 			time.Sleep(100 * time.Millisecond)
 			unlock(t, lock(t, l, "x"))
 			synctest.Wait()

@@ -42,7 +42,7 @@ func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		assert.Equal(t, []redlock.State{redlock.NodeSuspect, voting, voting}, states())
-		w.Master(0).Start()
+		w.Master(0).Restart()
 		time.Sleep(time.Second)
 		use()
 		time.Sleep(10 * time.Millisecond)

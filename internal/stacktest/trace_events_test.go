@@ -191,7 +191,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 			require.NoError(t, errorOf(s.l.Inspect(s.as("one"), "x")))
 			time.Sleep(10 * time.Millisecond)
 		}
-		s.Master(0).Start()
+		s.Master(0).Restart()
 		time.Sleep(time.Second)
 		require.NoError(t, errorOf(s.l.Inspect(s.as("two"), "x")))
 		time.Sleep(time.Second)

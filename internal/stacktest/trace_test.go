@@ -122,7 +122,7 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					return false
 				}()
 				assert.True(t, panicked)
-				each(w.some(0, down), (*simnet.Master).Start)
+				each(w.some(0, down), (*simnet.Master).Restart)
 				if name == "Extend" {
 					time.Sleep(2 * ttl)
 					require.NoError(t, held.Err(), "it is kept alive")
@@ -271,7 +271,7 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 			for i := range 3 {
 				w.Host("a").To(i).Heal()
 			}
-			w.Master(0).Start()
+			w.Master(0).Restart()
 			time.Sleep(time.Second)
 		}
 		assert.Positive(t, announced)

@@ -63,7 +63,7 @@ func TestEveryConnectionAsksForCredentials(t *testing.T) {
 		require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		v.set("two")
 		r.m.RequirePassword("two")
-		r.m.Start()
+		r.m.Restart()
 		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("c", "me")).result().Verdict == wire.Granted })
 		r.eventually(time.Minute, "a new subscription", func() bool { return r.m.Subscribers(channel) == 1 })
 		l.stop()

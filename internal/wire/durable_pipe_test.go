@@ -33,7 +33,7 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 	faults := map[string]tc{
 		"frozen":     {func(r *rig) { r.m.Freeze() }, func(r *rig) { r.m.Thaw() }},
 		"cut off":    {func(r *rig) { r.m.BlackHole() }, func(r *rig) { r.m.Link.Heal() }},
-		"stopped":    {func(r *rig) { r.m.Stop() }, func(r *rig) { r.m.Start() }},
+		"stopped":    {func(r *rig) { r.m.Stop() }, func(r *rig) { r.m.Restart() }},
 		"refusing":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
 		"loading":    {replying("LOADING Redis is loading the dataset in memory"), recovers},
 		"a replica":  {replying("READONLY You can't write against a read only replica.", "EVALSHA", "SET"), recovers},

@@ -91,7 +91,7 @@ func (m *masters) sync(over <-chan struct{}) {
 func (m *masters) Masters() int { return len(m.world.Masters()) }
 
 func (m *masters) Kill(_ context.Context, i int) error   { return m.do(i, (*simnet.Master).Stop) }
-func (m *masters) Start(_ context.Context, i int) error  { return m.do(i, (*simnet.Master).Start) }
+func (m *masters) Start(_ context.Context, i int) error  { return m.do(i, (*simnet.Master).Restart) }
 func (m *masters) Freeze(_ context.Context, i int) error { return m.do(i, (*simnet.Master).Freeze) }
 func (m *masters) Thaw(_ context.Context, i int) error   { return m.do(i, (*simnet.Master).Thaw) }
 
