@@ -11,26 +11,22 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/resp"
 )
 
 // go-redis logs every failed dial to standard error, and here dials fail on purpose.
-func init() { redis.SetLogger(silence{}) }
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
+func init() { logging.Disable() }
 
 const (
 	pollEvery    = 25 * time.Millisecond
-	pollTimeout  = 5 * time.Second // for one attempt
 	readyTimeout = time.Minute
 )
 
-// Do sends one command to the server on a separate connection, and returns the decoded reply. The harness uses it to
-// inspect a master.
+// Do sends one command to the server on a separate connection, and returns the decoded reply. It waits 5 s for the
+// connection and 3 s for the reply, as go-redis does.
 func (m *Master) Do(ctx context.Context, args ...any) (any, error) {
 	// Keep the pool's size: after that many failed dials go-redis starts a goroutine that probes, and that outlives Close.
 	c := redis.NewClient(&redis.Options{
@@ -45,9 +41,7 @@ func (m *Master) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
-		once, cancelOnce := context.WithTimeout(ctx, pollTimeout)
-		_, err := m.Do(once, "PING")
-		cancelOnce()
+		_, err := m.Do(ctx, "PING")
 		if err == nil {
 			return nil
 		}
