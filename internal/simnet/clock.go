@@ -95,8 +95,13 @@ func (c *Clock) Rate(rate float64) {
 		panic("simnet: a clock's rate must be above 0")
 	}
 	now := time.Now()
+	c.begin(stretch{base: now, shown: c.running(now), rate: rate})
+}
+
+// begin begins a stretch. The caller holds mu.
+func (c *Clock) begin(s stretch) {
 	c.past = append(c.past, c.stretch)
-	c.stretch = stretch{base: now, shown: c.running(now), rate: rate}
+	c.stretch = s
 	for t := range c.timers {
 		t.arm()
 	}
@@ -191,11 +196,7 @@ func (c *Clock) Resume() {
 	now := time.Now()
 	c.slept += now.Sub(c.asleep)
 	c.asleep, c.frozen = time.Time{}, false
-	c.past = append(c.past, c.stretch)
-	c.stretch = stretch{base: now, shown: c.still, rate: c.rate}
-	for t := range c.timers {
-		t.arm()
-	}
+	c.begin(stretch{base: now, shown: c.still, rate: c.rate})
 }
 
 // Suspended returns the total time for which the clock was suspended.

@@ -102,12 +102,12 @@ func (c *conn) reset() {
 	c.up.breakSender(syscall.EPIPE)
 }
 
-// abandon ends the connection as the master's kernel does: it reads nothing more, and the client sees the end after
-// what was sent to it before.
-func (c *conn) abandon() {
+// abandon ends the connection as the master's kernel does: it reads nothing more, and the client gets err after what
+// was sent to it before.
+func (c *conn) abandon(err error) {
 	c.up.kill(io.EOF, nil)
 	c.up.sendNothing()
-	c.down.end(syscall.ECONNRESET)
+	c.down.end(err)
 }
 
 // kill ends both directions at once, for both sides.

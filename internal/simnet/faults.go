@@ -1,6 +1,9 @@
 package simnet
 
-import "strings"
+import (
+	"strings"
+	"syscall"
+)
 
 // Freeze stops the master as SIGSTOP does: it accepts connections and reads, but executes nothing. Keys still expire.
 func (m *Master) Freeze() { m.set(func() { m.frozen = true }) }
@@ -76,7 +79,7 @@ func (m *Master) Reset() {
 // Disconnect closes all connections, as CLIENT KILL does: the answers that are on the way still arrive.
 func (m *Master) Disconnect() {
 	for _, c := range m.open() {
-		c.abandon()
+		c.abandon(syscall.ECONNRESET)
 	}
 }
 
@@ -156,6 +159,6 @@ func (m *Master) stop(keep bool) {
 		m.forgetScripts()
 	})
 	for _, c := range m.open() {
-		c.abandon()
+		c.abandon(syscall.ECONNRESET)
 	}
 }

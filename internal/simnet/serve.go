@@ -67,9 +67,7 @@ func (m *Master) serve(c *conn, life int) {
 		m.redis.Server().Dispatch(peer, []string{"PUNSUBSCRIBE"})
 		m.mu.Unlock()
 	}
-	c.up.kill(io.EOF, nil)
-	c.up.sendNothing()
-	c.down.end(io.EOF)
+	c.abandon(io.EOF)
 	m.tally.Lock()
 	delete(m.conns, c)
 	m.tally.Unlock()

@@ -105,21 +105,17 @@ func (c *Clock) change(set func()) error {
 	}
 	defer f.Close()
 	c.version += 2
-	for _, w := range []struct {
-		at     int64
-		values []int64
-	}{
-		{0, []int64{c.version - 1}},
-		{8, []int64{c.offset.Microseconds(), c.since.UnixMicro(), int64(c.rate * 1e6)}},
-		{0, []int64{c.version}},
-	} {
-		var b bytes.Buffer
-		if err := binary.Write(&b, binary.NativeEndian, w.values); err != nil {
-			return err
+	write := func(at int64, values ...int64) error {
+		var b []byte
+		for _, v := range values {
+			b = binary.NativeEndian.AppendUint64(b, uint64(v))
 		}
-		if _, err := f.WriteAt(b.Bytes(), w.at); err != nil {
-			return err
-		}
+		_, err := f.WriteAt(b, at)
+		return err
 	}
-	return nil
+	return errors.Join(
+		write(0, c.version-1),
+		write(8, c.offset.Microseconds(), c.since.UnixMicro(), int64(c.rate*1e6)),
+		write(0, c.version),
+	)
 }
