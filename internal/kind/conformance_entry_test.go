@@ -83,16 +83,9 @@ func entrySteps(k string) map[string]step {
 		},
 	})
 
-	add("raise: its own", step{given: mine.made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is})
 	add("raise: so much that it is not to be rounded", step{
 		given: mine.made(), op: fenced.Raise(most), vote: grant(most), then: mine.with(first(fmt.Sprint(most))...).is,
 	})
-
-	add("extend: its own, with fencing",
-		step{given: mine.with("last", "4").made(), op: fenced.Extend(5), vote: one, then: long.with(first("5")...).is},
-	)
-	add("extend: missing, with fencing", step{op: fenced.Extend(5), vote: healed, then: long.with(first("5")...).is})
-	add("extend: ended", step{given: ended.made(), op: ops.Extend(0), vote: healed, then: long.is})
 
 	add("release: its own",
 		step{
@@ -110,15 +103,6 @@ func entrySteps(k string) map[string]step {
 	add("release: ended, and no other hold", step{
 		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied,
 		then: state{}.is,
-	})
-	add("probe: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
-	fence := int64(7)
-	if kind.Named(k).Nested() {
-		fence = 6 // the owner's
-	}
-	add("inspect: it", step{
-		given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName),
-		vote: inspected(wantState{kind: k, fence: fence, holds: entries{holdToken: 5 * time.Second}}),
 	})
 	add("inspect: it alone", step{
 		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName),

@@ -113,40 +113,16 @@ func oddNames() []string {
 	}
 }
 
-// permitSteps are the steps of a semaphore with two slots.
+// permitSteps are the steps of a semaphore with two slots. The model has all others.
 func permitSteps() map[string]step {
 	permit := func(slots, slot, token string) string { return entryOf("semaphore", slots+":"+slot+":"+token) }
 	mine, inSlot2 := permit("2", "1", holdToken), permit("2", "2", otherToken)
 	there := permit("2", "1", otherToken)
 	const short, long = 5 * time.Second, time.Minute
 	c, fenced := entryClaim("semaphore", holdToken, false), entryClaim("semaphore", holdToken, true)
-	full := func(taken string, left time.Duration) wire.Vote {
-		return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: "semaphore", left: left, slots: 2, taken: taken}}
-	}
 	all := map[string]step{
-		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: holding(entries{mine: lockTTL}).is},
 		"permit: acquire: ended": {
 			given: holding(entries{there: -time.Second, inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
-			then: holding(entries{inSlot2: short, mine: lockTTL}).is,
-		},
-		"permit: acquire: fenced": {
-			given: state{}.with("last", "1007").made(), op: fenced.Ops().Acquire(), vote: grant(1009),
-			then: holding(entries{mine: lockTTL}).with("last", "1009").is,
-		},
-		"permit: raise": {
-			given: holding(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Raise(5), vote: grant(5),
-			then: holding(entries{mine: short}).with("last", "5").is,
-		},
-		"permit: extend": {
-			given: holding(entries{mine: short}).made(), op: c.Ops().Extend(0), vote: one,
-			then: holding(entries{mine: lockTTL}).is,
-		},
-		"permit: extend: fenced": {
-			given: holding(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Extend(5), vote: one,
-			then: holding(entries{mine: lockTTL}).with("last", "5").is,
-		},
-		"permit: extend: missing": {
-			given: holding(entries{inSlot2: short}).made(), op: c.Ops().Extend(0), vote: healed,
 			then: holding(entries{inSlot2: short, mine: lockTTL}).is,
 		},
 		"permit: release": {
@@ -156,13 +132,6 @@ func permitSteps() map[string]step {
 		"permit: release: ended": {
 			given: holding(entries{mine: -time.Second, inSlot2: short}).made(), op: c.Ops().Release(true), vote: denied,
 			then: holding(entries{inSlot2: short}).is,
-		},
-		"permit: probe: full": {
-			given: holding(entries{there: short, inSlot2: long}).made(), op: c.Probe(0), vote: full("11", short),
-		},
-		"permit: inspect": {
-			given: holding(entries{mine: short, inSlot2: long}).with("last", "7").made(), op: inspectOp(lockName),
-			vote: inspected(wantState{kind: "semaphore", fence: 7, holds: entries{holdToken: short, otherToken: long}}),
 		},
 		"permit: keep": {
 			given: holding(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second), vote: one, said: 1,

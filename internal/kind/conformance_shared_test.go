@@ -12,38 +12,20 @@ import (
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
-// sharedSteps are the steps of several simultaneous holds.
+// sharedSteps are the steps of several simultaneous holds that the model does not have.
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
 	for k, partner := range sharedKinds() {
-		add := func(name string, st step) { all[k+": "+name] = st }
-		c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
 		mine, others, third := entryOf(k, holdToken), entryOf(k, partner), entryOf(k, partner+"'")
 		if kind.Named(k).Nested() {
 			third = entryOf(k, tokenOf("host:1", "9"))
 		}
-		const short, long = 5 * time.Second, time.Hour
-
-		add("acquire: with another, and one that ended", step{
-			given: holding(entries{others: short, third: -time.Second}).made(), op: c.Ops().Acquire(), vote: one,
+		const short = 5 * time.Second
+		all[k+": acquire: with another, and one that ended"] = step{
+			given: holding(entries{others: short, third: -time.Second}).made(),
+			op:    entryClaim(k, holdToken, false).Ops().Acquire(), vote: one,
 			then: holding(entries{others: short, mine: lockTTL}).is,
-		})
-		add("extend: ended with another", step{
-			given: holding(entries{mine: -time.Second, others: short}).made(), op: c.Ops().Extend(0), vote: healed,
-			then: holding(entries{others: short, mine: lockTTL}).is,
-		})
-		add("raise: ended with another", step{
-			given: holding(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied,
-		})
-		add("release: one stays that has ended", step{
-			given: holding(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1,
-			then: state{}.is,
-		})
-		add("inspect: two, and one that ended", step{
-			given: holding(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(),
-			op:    inspectOp(lockName),
-			vote:  inspected(wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}}),
-		})
+		}
 	}
 	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
 	all["reader: acquire: others ended there, with fencing"] = step{ // the count that remains may be older than a lost one
@@ -67,7 +49,7 @@ func intentSteps() map[string]step {
 	writer.Intent = mine
 	reader := entryClaim("reader", holdToken, false)
 	waits := func(e entries) state { return state{intents: e} }
-	read, wrote := entries{entryOf("reader", holdToken): lockTTL}, entries{entryOf("writer", holdToken): lockTTL}
+	wrote := entries{entryOf("writer", holdToken): lockTTL}
 	const short, long = 5 * time.Second, 8 * time.Second
 	steps := map[string]step{
 		"probe: a writer waits on": {
@@ -84,16 +66,6 @@ func intentSteps() map[string]step {
 				assert.Equal(t, "1", s.do(t, "zscore", lockName, "foreign"))
 			},
 		},
-		"probe: a reader, when the writer's intent has ended": {
-			given: waits(entries{mine: -time.Second}).made(), op: reader.Probe(long), vote: one,
-		},
-		"acquire: a reader, when the writer's intent has ended": {
-			given: waits(entries{mine: -time.Second}).made(), op: reader.Ops().Acquire(),
-			vote: one, then: func(t *testing.T, s *server) {
-				t.Helper()
-				read.are(t, s, lockName)
-			},
-		},
 		"withdraw: alone": {
 			given: waits(entries{mine: short}).made(), op: writer.Withdraw(), vote: one, said: 1, then: state{}.is,
 		},
@@ -105,10 +77,6 @@ func intentSteps() map[string]step {
 				t.Error("a reader is kept out")
 			}
 		}},
-		"withdraw: its own has ended": {
-			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Withdraw(), vote: denied,
-			then: waits(entries{others: short}).is,
-		},
 	}
 	maps.Copy(steps, exclusiveSteps())
 	foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
