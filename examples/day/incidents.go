@@ -136,14 +136,15 @@ func (d *day) play(
 	var all sync.WaitGroup
 	defer func() { stop(); all.Wait() }()
 	w := &watch{day: d, incident: in, master: m, before: before, reports: map[string]report{}}
-	if err := w.begin(watching); err != nil {
+	failed, err := w.failedVotes(ctx)
+	if err != nil {
 		return account{}, err
 	}
+	w.failed, w.since = failed, time.Now().Add(in.during)
 	if in.during > 0 {
 		all.Go(func() { w.examine(watching) })
 		time.Sleep(in.during)
 	}
-	w.reset()
 	heal, err := in.start(ctx, d, m)
 	if err != nil {
 		return account{}, err
@@ -174,23 +175,11 @@ type watch struct {
 	incident incident
 	master   *master
 	before   doctor.Report
-	failed   float64 // votes, before
+	failed   float64   // votes, before
+	since    time.Time // when the incident happened
 
 	mu      sync.Mutex
-	since   time.Time
 	reports map[string]report
-}
-
-func (w *watch) begin(ctx context.Context) (err error) {
-	w.failed, err = w.failedVotes(ctx)
-	w.since = time.Now()
-	return err
-}
-
-func (w *watch) reset() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.since = time.Now()
 }
 
 // failedVotes returns how many votes of the master failed, as Prometheus has seen them.
