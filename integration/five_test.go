@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/redisbox"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 const (
@@ -77,13 +78,7 @@ func openAt(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker
 	return locker
 }
 
-// within is a context that ends after d, or with the test.
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = testmain.Within
 
 // lock takes a lock that can be had.
 func lock(t *testing.T, locker *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {

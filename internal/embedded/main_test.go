@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -42,12 +41,7 @@ func connect(t *testing.T, m *embedded.Master, change ...func(*redis.Options)) *
 	return client
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = testmain.Within
 
 // answers reports whether the master behind c answers in time.
 func answers(t *testing.T, c *redis.Client, d time.Duration) bool {

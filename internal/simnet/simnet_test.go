@@ -73,12 +73,7 @@ func writeSet(t *testing.T, conn net.Conn, key string) {
 	require.NoError(t, err)
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = testmain.Within
 
 func TestAForeignKeyWithoutATTLStays(t *testing.T) {
 	withClient(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, _ *redis.Client) {

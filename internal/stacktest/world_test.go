@@ -302,13 +302,7 @@ func granted(t testing.TB, out <-chan attempt, d time.Duration, msg ...any) *red
 	return a.lock
 }
 
-// within returns a context that ends after d.
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+var within = testmain.Within
 
 // ends says whether ctx has ended, and waits for everything to stand still before it looks.
 func ends(ctx context.Context) bool {

@@ -1,10 +1,12 @@
 package testmain
 
 import (
+	"context"
 	"flag"
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // Each runs a subtest for each case, all of them in parallel.
@@ -16,6 +18,14 @@ func Each[C any](t *testing.T, cases map[string]C, test func(t *testing.T, c C))
 			test(t, c)
 		})
 	}
+}
+
+// Within returns a context that ends after d, or with the test.
+func Within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // MostlyWait lets more tests run at once than there are processors, for tests that wait most of the time. It parses the
