@@ -32,13 +32,17 @@ const (
 )
 
 // The tests share five masters, one test at a time.
-var five = redisbox.Fleet{Size: 5, Window: largest + largest/50}
+var five struct {
+	once    sync.Once
+	masters []*redisbox.Master
+	err     error
+}
 
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
 	status := m.M.Run()
-	if err := five.Close(); err != nil {
+	if err := redisbox.CloseAll(five.masters); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		status = max(status, 1)
 	}
@@ -52,7 +56,29 @@ func masters(t *testing.T) []*redisbox.Master {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	return five.Masters(t)
+	redisbox.Need(t)
+	const window = largest + largest/50
+	ctx := within(t, time.Minute+window)
+	five.once.Do(func() { five.masters, five.err = redisbox.Start(ctx, 5, redisbox.Options{}) })
+	require.NoError(t, five.err)
+	all(t, (*redisbox.Master).Restore, five.masters...)
+	require.NoError(t, redisbox.WaitUptime(ctx, window, five.masters...))
+	all(t, (*redisbox.Master).Wipe, five.masters...)
+	t.Cleanup(func() { showLogs(t, five.masters) })
+	return five.masters
+}
+
+func showLogs(t *testing.T, masters []*redisbox.Master) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, m := range masters {
+		text, err := m.Logs(ctx)
+		t.Logf("log of master %s (%v):\n%s", m, err, text)
+	}
 }
 
 // open returns a Locker over masters that is closed with the test.
