@@ -66,6 +66,7 @@ func TestLinesAreWrittenInOrderAndCloseWaitsForThem(t *testing.T) {
 		j.Close(time.Now().Add(10 * time.Millisecond))
 		assert.Len(t, h.lines, 2, "Close gives up at the deadline")
 		time.Sleep(time.Second)
+		synctest.Wait()
 		assert.Len(t, h.lines, 3)
 	})
 }
