@@ -297,6 +297,14 @@ func TestARestartDuringTheExamination(t *testing.T) {
 	assert.Contains(t, found.Why, "it restarted during the examination")
 }
 
+// A server may restart after the first INFO and before the first sample shows its run_id.
+func TestARestartBeforeTheFirstSample(t *testing.T) {
+	t.Parallel()
+	for sampled, want := range map[string][]string{"": {}, "1": {}, "2": {"restarted a moment ago"}} {
+		assert.Equal(t, want, titles(judge(0, doctor.Seen{Name: "h:1", Info: sound, Sampled: sampled})), sampled)
+	}
+}
+
 // Round trips at the thresholds of their rules, of a master that is given.
 func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	t.Parallel()

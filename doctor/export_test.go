@@ -29,6 +29,7 @@ type Seen struct {
 	Name, Zone, Info, Remote, Local string
 	Rate                            float64         // of its clock, against this host's
 	Trips                           []time.Duration // of a hundred round trips; the others took 1 ms
+	Sampled                         string          // the run_id that the samples showed, after INFO
 	Config                          map[string]string
 	Unknown                         []string // the questions that it does not know
 }
@@ -53,6 +54,7 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 			if one.roundTrip = time.Millisecond; i < len(s.Trips) {
 				one.roundTrip = s.Trips[i]
 			}
+			one.runID = s.Sampled
 			m.samples = append(m.samples, one)
 		}
 		e.masters = append(e.masters, m)

@@ -127,8 +127,11 @@ func (m *master) sightings() (all []sighting) {
 	return slices.DeleteFunc(append(all, m.fresh...), func(s sighting) bool { return s.runID == "" })
 }
 
-// runIDs returns the servers that answered.
+// runIDs returns the servers that answered, also the first INFO, which is not among the sightings.
 func (m *master) runIDs() (ids []string) {
+	if id := m.info["run_id"]; id != "" {
+		ids = append(ids, id)
+	}
 	for _, s := range m.sightings() {
 		if !slices.Contains(ids, s.runID) {
 			ids = append(ids, s.runID)
