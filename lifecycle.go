@@ -25,11 +25,11 @@ type phase uint8
 const (
 	phaseHeld       phase = iota // the holder has the lock
 	phaseLingering               // it was lost; its keys remain on the masters until Until, Unlock or Close
-	phaseCleared                 // it was lost, and the release of its keys has begun
+	phaseCleared                 // it was lost, and the release of its keys begins next
 	phaseUnlocked                // Unlock ended it, and is about to hand its lease over or to release it
 	phaseHandedOver              // the next holder has its lease
-	phaseReleased                // Unlock was called, and the release of its keys has begun
-	phaseClosed                  // its Locker was closed, and the release of its keys has begun
+	phaseReleased                // Unlock was called, and the release of its keys begins next, unless it began before
+	phaseClosed                  // its Locker was closed, and the release of its keys begins next
 	phases                       // their number
 	impossible                   // follows a phase at an event that cannot happen in it
 )

@@ -12,10 +12,10 @@ type cooldown struct {
 	until  time.Time
 }
 
-// beginCooldown begins or prolongs the time in which this process takes only its share.
-func (q *queue) beginCooldown(c cohort, now time.Time) {
+// beginCooldown begins or prolongs, at from, the cooldown after a cohort that ended at released.
+func (q *queue) beginCooldown(c cohort, released, from time.Time) {
 	waves := max(1, (q.cooldown.others+q.width-1)/q.width)
-	if until := now.Add(c.cooldownFor(now, waves)); until.After(q.cooldown.until) {
+	if until := from.Add(c.cooldownFor(released, waves)); until.After(q.cooldown.until) {
 		q.cooldown.until = until
 	}
 }

@@ -58,7 +58,7 @@ func (h *Hold) HandOver(l Lock, now time.Time) (means Means) {
 			q.advance()
 		case q.slots == nil && h.cohort.mayKeep(l, w.Policy, now):
 			means = Silently
-			q.silence = silence{l, h.cohort}
+			q.silence = silence{l, h.cohort, now}
 		}
 	})
 	return means
@@ -98,7 +98,7 @@ func (h *Hold) Released(now time.Time, silent bool) {
 			q.slots.release(int(h.slot))
 		}
 		if !silent {
-			q.beginCooldown(h.cohort, now)
+			q.beginCooldown(h.cohort, now, now)
 		}
 		if q.holds < q.width && q.width < Unbounded { // the release of a reader frees nothing for other readers
 			q.note(q.inShare(q.holds + 1))
@@ -108,8 +108,7 @@ func (h *Hold) Released(now time.Time, silent bool) {
 }
 
 // Published records how many subscribers received the message of the release that was submitted at released. If other
-// processes are among them, this process takes only its share until the cooldown after the release is over. A caller
-// that yields already does not yield longer.
+// processes are among them, this process takes only its share until the cooldown after the release is over.
 func (h *Hold) Published(subscribers int, released time.Time) {
 	h.handle(func(q *queue) {
 		// The queue may be gone, and another one made for the lock; if that is gone as well, its cooldown is overwritten.
@@ -120,7 +119,7 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 			subscribers-- // this process; if only another of its queues is subscribed, it counts as another one
 		}
 		if q.cooldown.others = max(0, subscribers); q.cooldown.others > 0 {
-			q.beginCooldown(h.cohort, released)
+			q.beginCooldown(h.cohort, released, released)
 		}
 		q.advance()
 	})

@@ -117,7 +117,7 @@ func (q *queue) giveTurn(w *Waiter) {
 }
 
 // askOutOfTurn makes a caller ask without a turn, beyond the width of the queue; see Request.asksOutOfTurn. It takes
-// nothing from other processes if this one has the lock: either its owner has it, or the masters deny the attempt.
+// nothing from other processes if this one has the lock: its owner or a reader has it, or the masters deny the attempt.
 func (q *queue) askOutOfTurn(w *Waiter) {
 	if q.holds > 0 {
 		w.ask()

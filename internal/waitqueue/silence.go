@@ -1,11 +1,13 @@
 package waitqueue
 
-// silence is a release that is not published yet, so that the next caller of the queue can ask first. HandOver begins
-// it. If that caller is granted the lock, the release is never published. It is published if the caller may not follow
-// it, if the attempt fails, or if the queue ends.
+import "time"
+
+// silence is a release that HandOver decided not to publish yet, so that the next caller of the queue can ask first. It
+// is published unless that caller follows it and is granted the lock.
 type silence struct {
 	lock   Lock
 	cohort cohort
+	at     time.Time
 }
 
 // followsSilence reports whether a caller may follow a silent release.
@@ -19,6 +21,6 @@ func (q *queue) publishSilent() {
 	if s := q.silence; s.lock != nil {
 		q.silence = silence{}
 		q.all.after(s.lock.Publish)
-		q.beginCooldown(s.cohort, q.all.Now())
+		q.beginCooldown(s.cohort, s.at, q.all.Now())
 	}
 }

@@ -78,14 +78,14 @@ func TestASilentRelease(t *testing.T) {
 			l.hold.Published(1, p.now)
 			p.now = p.now.Add(time.Second)
 			b.Leave()
-			p.asks(c, 50*time.Millisecond)
+			p.asks(c, 2*time.Millisecond)
 		}, 1},
 		"yields after the last waiter left if others wait": {func(p *process, l *lock, b, c *waitqueue.Waiter) {
 			l.hold.Published(1, p.now)
 			p.now = p.now.Add(30 * time.Millisecond)
 			c.Leave()
 			b.Leave()
-			p.asks(p.join(mutex("x")), 29*time.Millisecond)
+			p.asks(p.join(mutex("x")), 2*time.Millisecond)
 		}, 1},
 		"is published if the next one may not have it": {func(p *process, _ *lock, b, c *waitqueue.Waiter) {
 			c.Leave()

@@ -1,8 +1,7 @@
 package waitqueue
 
 // tryError returns the error with which a TryLock fails at once: that this process holds all of the lock, or, while a
-// caller watches, why the last attempt failed. It returns nil if the TryLock waits for its turn or such an error, also
-// after a later grant, since when there is no reason.
+// caller watches, why the last attempt failed. nil: the TryLock waits for its turn or such an error.
 func (q *queue) tryError(w *Waiter) error {
 	switch {
 	case q.heldHere():

@@ -48,7 +48,7 @@ func TestRounds(t *testing.T) {
 		{1, 0, 1}, {1, 1, 1}, {1, 7, 7}, {2, 1, 1}, {2, 2, 1}, {2, 3, 2}, {8, 3, 1}, {8, 8, 1}, {8, 9, 2}, {Unbounded, 9, 1},
 	} {
 		q := &queue{width: tt.width, cooldown: cooldown{others: tt.others}}
-		q.beginCooldown(aged(10*time.Millisecond, 0, 0), start)
+		q.beginCooldown(aged(10*time.Millisecond, 0, 0), start, start)
 		assert.Equal(t, time.Duration(tt.rounds)*10*time.Millisecond, q.cooldown.until.Sub(start), "%+v", tt)
 	}
 }

@@ -75,7 +75,7 @@ func (co *core) beginCheck(now time.Time, fx *effects) {
 }
 
 // endCheck records the only server that a check has reached; "" if it reached several, or none. Once enough checks
-// agree, a connection to another server is replaced: the main one here, others by [core.use].
+// agree, a connection to another server is replaced: the main one here, others when [core.use] makes them that.
 func (co *core) endCheck(runID string, now time.Time) (fx effects) {
 	fx.now = now
 	one := co.state.servers.endCheck(runID, now)
