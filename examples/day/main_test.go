@@ -22,10 +22,8 @@ func TestTheDay(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	need.SkipIf(t, need.Redis, wallclock.Available())
-	if _, err := exec.LookPath("prometheus"); err != nil {
-		require.NotEqual(t, "1", os.Getenv("REDLOCK_REQUIRE_PROMETHEUS"), "install the package prometheus")
-		t.Skip("prometheus is missing: install the package prometheus")
-	}
+	_, missing := exec.LookPath("prometheus")
+	need.SkipIf(t, need.Prometheus, missing)
 	all, err := run(t.Context(), t.Output(), 0)
 	require.NoError(t, err)
 	require.Len(t, all, len(incidents))

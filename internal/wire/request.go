@@ -33,7 +33,7 @@ type Request struct {
 
 	// Of a durable request:
 
-	// Keeps means that the request leaves a key behind. A denial of a repeated request then stays a denial. Otherwise
+	// Keeps means that a key remains after the request. A denial of a repeated request then stays a denial. Otherwise
 	// it counts as a grant: an earlier sending removed the key.
 	Keeps bool
 	// KeyTTL is how long a key that a durable request removes can live. Once the master has answered with an error, the
