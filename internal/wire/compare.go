@@ -22,9 +22,8 @@ func (s *settlement) learnServer(c *Call, r link.Reply) {
 	id := resp.ParseInfo(text)["run_id"]
 	s.state.servers.see(link.Observation{RunID: id, Asked: c.sentAt(), Answered: s.now})
 	if id != "" && id != s.server.RunID {
-		changed := *s.server
-		changed.RunID, changed.Up = id, s.now
-		s.server, s.changed = &changed, true
+		s.change()
+		s.server.RunID, s.server.Up = id, s.now
 	}
 }
 
@@ -60,10 +59,11 @@ func (co *core) beginComparison(l link.Link) (fx effects) {
 	return fx
 }
 
-// comparisonOver reports whether the comparison is over after a connection to runID. first: it is the first one of the
-// comparison.
+// comparisonOver reports whether the comparison is over after a connection to runID: several servers are proved, only
+// one was ever seen, or the first connection of the comparison reached the pipe's own server.
 func (co *core) comparisonOver(runID string, first bool) bool {
-	return co.closing.closed || co.state.servers.comparisonOver(runID, first)
+	s := &co.state.servers
+	return co.closing.closed || s.several != nil || s.seen[1].RunID == "" || first && runID == s.main
 }
 
 // beginCheck begins to check whether there are still several servers, if that is due.

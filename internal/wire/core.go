@@ -72,7 +72,6 @@ type effects struct {
 	deliveries  []delivery  // votes to deliver
 	tickBy      time.Time   // when tick must run; zero: no need
 	sendAheadAt time.Time   // when sendAhead must run; zero: no need
-	idle        bool        // of settle: no call waits for a reply, or to be written
 
 	// The pipe does what follows before it unlocks the mutex: no goroutine may start once the core is closed.
 	startDriver bool          // start its goroutine

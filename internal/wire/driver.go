@@ -6,9 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/link"
 )
 
-// driver is what the core knows of the goroutine that writes calls and receives replies. It starts with the first call
-// and runs until the pipe is closed: a new goroutine each time would grow its stack again, which costs an eighth of a
-// lone caller's CPU time.
+// driver is what the core knows of the goroutine that writes calls and receives replies. It runs from the first call
+// until the pipe is closed: a new goroutine for each batch would grow its stack each time.
 type driver struct {
 	started bool
 	busy    bool // it has something to do
@@ -34,6 +33,7 @@ const (
 	doRest        action = iota // nothing is left to do
 	doReceive                   // receive replies from link
 	doAwaitWriter               // wait until another goroutine has written
+	doYield                     // let other goroutines run
 	doConnect                   // make a connection
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
@@ -73,6 +73,8 @@ func (co *core) nextTask(now time.Time) (t task, fx effects) {
 			conn.writerDone = make(chan struct{})
 		}
 		return task{do: doAwaitWriter, writerDone: conn.writerDone}, fx
+	case s.pacing.yield.before(now):
+		return task{do: doYield}, fx
 	}
 	fx.now = now
 	conn.silentSince = now
@@ -179,6 +181,7 @@ func (co *core) send(now time.Time, fx *effects) task {
 		return task{do: doNothing}
 	}
 	co.batches.count(len(batch))
+	co.state.pacing.yield.batch = len(batch)
 	// A link that does not stream asks for the role itself.
 	if l.Streams() && server.Role != "" && now.Sub(co.conn.roleAt) >= roleInterval {
 		batch = co.state.calls.ask(askRole, len(batch), now)
@@ -249,7 +252,6 @@ func (co *core) settle(l link.Link, replies []link.Reply, err error, scratch []d
 	fx.deliveries, fx.reports = out.deliveries, append(fx.reports, out.reports...)
 	fx.wake(s.outbox.dueMain())
 	co.scheduleNext(&fx)
-	fx.idle = len(s.calls.written)+len(s.calls.queue) == 0
 	return fx
 }
 

@@ -90,9 +90,7 @@ func (f *inflight) load(
 // server gets no calls for a vote.
 func (c *Call) dropReason(server *link.Server, bar error, now time.Time) error {
 	switch {
-	case c.Canceled != nil && c.Canceled.Load(), !c.Durable && !c.due().After(now):
-		return node.ErrDropped
-	case c.Ended != nil && c.Ended():
+	case c.Canceled != nil && c.Canceled.Load(), !c.Durable && !c.due().After(now), c.Ended != nil && c.Ended():
 		return node.ErrDropped
 	case c.RequireTrusted:
 		if err := server.Restarted(c.Window, now); err != nil {

@@ -15,12 +15,17 @@ const (
 	// rttWindow is how long a measured round trip counts: at least this, at most twice this. The path may become longer.
 	// BBR uses the same time (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
 	rttWindow = 10 * time.Second
+	// longYield is the time slice of Go's scheduler: a yield that takes so long waited for a goroutine that computes.
+	longYield = 10 * time.Millisecond
+	// maxPause is how many batches at most are sent without a yield after one that took long.
+	maxPause = 1023
 )
 
-// pacing decides when the next batch may be sent while replies to earlier ones are outstanding.
+// pacing decides when the next batch is sent.
 type pacing struct {
 	lastSent time.Time // when the last batch was sent
 	rtt      minRTT
+	yield    yield
 }
 
 // gap returns the time between batches; 0 means one batch at a time.
@@ -38,6 +43,33 @@ func (p *pacing) nextAt() time.Time { return p.lastSent.Add(p.gap()) }
 // socket buffer.
 func (p *pacing) stalled(silentSince, now time.Time) bool {
 	return now.Sub(silentSince) > 2*p.rtt.shortest
+}
+
+// yield decides whether the driver yields before it sends a batch: callers that have just got their votes then run first
+// and add their next calls, so there are fewer writes. Where goroutines compute without a pause, a yield takes as long
+// as their time slices. So after each long one, many more batches are sent without one; after a short one, half as many.
+type yield struct {
+	batch       int       // how many calls the last batch had: a lone caller gains nothing
+	began       time.Time // when the driver began to yield; zero: it does not
+	pause, left int       // how many batches are sent without a yield: after the last one, and from now on
+}
+
+// before reports whether the driver yields before the next batch. After the yield, the driver asks again.
+func (y *yield) before(now time.Time) bool {
+	switch {
+	case !y.began.IsZero():
+		if now.Sub(y.began) < longYield {
+			y.pause /= 2
+		} else {
+			y.pause = min(16*y.pause+15, maxPause)
+		}
+		y.began, y.left = time.Time{}, y.pause
+	case y.left > 0:
+		y.left--
+	case y.batch > 1:
+		y.began = now
+	}
+	return !y.began.IsZero()
 }
 
 // minRTT is the shortest of the latest round trips of a connection. Longer round trips include waiting. The zero value

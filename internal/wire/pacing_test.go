@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestPacingHasAGapForADistantMasterOnly(t *testing.T) {
@@ -31,6 +32,32 @@ func TestPacingStallsAfterTwoSilentRoundTrips(t *testing.T) {
 	w.rtt.measure(time.Second, epoch)
 	assert.False(t, w.stalled(at(10), at(12)))
 	assert.True(t, w.stalled(at(10), at(12).Add(1)))
+}
+
+// Each batch follows at most one yield.
+func TestWhenTheDriverYields(t *testing.T) {
+	t.Parallel()
+	y := yield{batch: 1}
+	assert.False(t, y.before(at(1)), "a lone caller")
+	now := at(2)
+	batchesWithout := func(took time.Duration) (n int) {
+		require.True(t, y.before(now))
+		now = now.Add(took)
+		require.False(t, y.before(now), "after the yield")
+		for probe := y; !probe.before(now); n++ {
+			y = probe
+		}
+		return n
+	}
+	y.batch = 2
+	assert.Equal(t, 0, batchesWithout(longYield-1))
+	for _, want := range []int{15, 255, 1023, 1023} {
+		assert.Equal(t, want, batchesWithout(longYield))
+	}
+	for _, want := range []int{511, 255, 127} {
+		assert.Equal(t, want, batchesWithout(longYield-1))
+	}
+	assert.Equal(t, 1023, batchesWithout(longYield), "it is still remembered")
 }
 
 func TestMinRTTForgetsAfterAWhile(t *testing.T) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -8,9 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/link"
 )
 
-// pipe is the ordered stream of calls to one master: it drives a [core].
-//
-// Only methods of the pipe use the core, with the mutex locked. One that changes it applies the [effects] afterwards.
+// pipe is the ordered stream of calls to one master: it drives a [core]. Only methods of the pipe use the core, with the
+// mutex locked. One that changes it applies the [effects] afterwards.
 type pipe struct {
 	clock          clock.Clock
 	open           func(patience time.Duration) (link.Link, error) // makes a connection, see [link.Master]
@@ -151,41 +151,36 @@ func (p *pipe) tick() {
 // drive is the driver's goroutine.
 func (p *pipe) drive() error {
 	for range p.work {
-		now := p.clock.Now()
-		for more := true; more; {
-			now, more = p.driveOnce(now)
+		for p.driveOnce() {
 		}
 	}
 	return nil
 }
 
-// driveOnce does the next task at now. It reports whether there may be more to do, and when. Reading the clock is a
-// large part of what a lone caller's call costs here, so driveOnce does it only where the next task needs the time.
-func (p *pipe) driveOnce(now time.Time) (then time.Time, more bool) {
+// driveOnce does the next task. It reports whether there may be more to do.
+func (p *pipe) driveOnce() (more bool) {
+	now := p.clock.Now()
 	p.mu.Lock()
 	t, fx := p.core.nextTask(now)
 	p.unlock(&fx)
 	p.apply(&fx)
 	switch t.do {
 	case doRest:
-		return now, false
+		return false
 	case doReceive:
-		if now, idle := p.receive(t.link); idle {
-			return now, true // it rests next, which needs no time
-		}
+		p.receive(t.link)
 	case doAwaitWriter:
 		<-t.writerDone
+	case doYield:
+		runtime.Gosched()
 	case doConnect:
-		more = p.connect(t.patience)
-		return p.clock.Now(), more
+		return p.connect(t.patience)
 	case doVerify:
 		p.finishWrite(t.link, t.link.Verify())
-		return now, true // it receives next
 	case doFlush:
 		p.finishWrite(t.link, t.link.Flush())
-		return now, true // it receives next
 	}
-	return p.clock.Now(), true
+	return true
 }
 
 // connect makes a connection. It reports whether the driver has more to do.
@@ -214,18 +209,16 @@ func (p *pipe) finishWrite(l link.Link, err error) {
 	p.apply(&fx)
 }
 
-// receive waits for replies and delivers the resulting votes. It returns when the replies arrived, and whether they
-// left nothing to do.
-func (p *pipe) receive(l link.Link) (now time.Time, idle bool) {
+// receive waits for replies and delivers the resulting votes.
+func (p *pipe) receive(l link.Link) {
 	replies, err := l.Receive()
-	now = p.clock.Now()
+	now := p.clock.Now()
 	p.mu.Lock()
 	fx := p.core.settle(l, replies, err, p.scratch, now)
 	p.unlock(&fx)
 	p.apply(&fx)
 	clear(fx.deliveries)
 	p.scratch = fx.deliveries[:0]
-	return now, fx.idle
 }
 
 // sendAhead sends a batch while replies to earlier ones are outstanding.

@@ -269,6 +269,31 @@ func TestABatchIsCounted(t *testing.T) {
 	assert.Equal(t, batches{1, 2}, p.batches)
 }
 
+func TestTheDriverYieldsBeforeABatch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first     int           // calls of the batch before
+		meanwhile func(p *core) // what happens during the yield
+		want      []action
+	}{
+		"several callers":    {2, func(p *core) { p.state.calls.push(anyCall()) }, []action{doYield, doFlush}},
+		"a lone caller":      {1, nil, []action{doFlush}},
+		"the pipe is closed": {2, func(p *core) { p.closing.closed = true }, []action{doYield, doRest}},
+	} {
+		p := newCore(fakeLink{})
+		p.state.calls.queue = releases(c.first)
+		p.send(at(8), &effects{})
+		p.conn.writer, p.state.calls = nil, inflight{queue: releases(1)}
+		for i, want := range c.want {
+			if i == 1 {
+				c.meanwhile(p)
+			}
+			next, _ := p.nextTask(at(9))
+			assert.Equal(t, want, next.do, name)
+		}
+	}
+}
+
 // The receiver would wait for replies otherwise.
 func TestAConnectionToWhichAWriteFailsIsClosed(t *testing.T) {
 	t.Parallel()

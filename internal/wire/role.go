@@ -28,12 +28,11 @@ var askRole = Command("role", func(any) Vote { return grant() }, "info", "replic
 func (s *settlement) learnRole(r link.Reply) {
 	text, _ := r.Value.(string)
 	if role := resp.ParseInfo(text)["role"]; role != "" && role != s.server.Role {
-		changed := *s.server
-		changed.Role = role
-		if s.server.NotMaster() != nil && changed.NotMaster() == nil {
-			changed.Up = s.now // it was promoted, and may not know the locks from before
+		before := s.change()
+		s.server.Role = role
+		if before.NotMaster() != nil && s.server.NotMaster() == nil {
+			s.server.Up = s.now // it was promoted, and may not know the locks from before
 		}
-		s.server, s.changed = &changed, true
 	}
 }
 

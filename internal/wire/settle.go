@@ -14,7 +14,7 @@ import (
 // settlement turns the replies to some calls into votes, and records what they show of the master.
 type settlement struct {
 	state  *state
-	server *link.Server // that sent the next reply; learnRole, learnServer and refuse replace it
+	server *link.Server // that sent the next reply
 	now    time.Time
 
 	deliveries []delivery
@@ -94,7 +94,15 @@ func (s *settlement) settleOne(c *Call, r link.Reply) {
 	s.noReply(c, r)
 }
 
-// noReply settles a call that will get no reply, because the connection ended.
+// change replaces the server by a copy, which may be changed, and returns the one before.
+func (s *settlement) change() (before *link.Server) {
+	before = s.server
+	changed := *before
+	s.server, s.changed = &changed, true
+	return before
+}
+
+// noReply settles a call that will get no valid reply, because the connection ended, or ends.
 func (s *settlement) noReply(c *Call, r link.Reply) {
 	s.ended, s.err = true, r.Err
 	switch c.Op {
@@ -162,16 +170,12 @@ func (s *settlement) reply(c *Call, r link.Reply) {
 // mistrust settles a call whose reply is not one of its operation. The master may have executed the call.
 func (s *settlement) mistrust(c *Call, v Vote, err error) {
 	s.malformed = err
-	if !c.Durable {
-		v.Server = s.server
-		s.vote(c, v)
+	if c.Durable {
+		s.noReply(c, link.Reply{Result: link.InDoubt, Err: err})
 		return
 	}
-	c.repeated = true
-	s.unanswered = append(s.unanswered, c)
-	if !s.lost {
-		s.lost, s.lostSince = true, c.sentAt()
-	}
+	v.Server = s.server
+	s.vote(c, v)
 }
 
 // accept settles a call that the master executed.
@@ -183,11 +187,10 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if c.repeated && v.Verdict == Denied && !c.Keeps {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
-	bar := s.state.bar(s.server)
 	if several := s.state.servers.several; several != nil && c.Op.anyRole && v.Err == nil {
 		v.Err = several // the vote remains a grant, see Vote.Err
 	}
-	s.vote(c, guard(s.server, v, c, bar))
+	s.vote(c, guard(s.server, v, c, s.state.bar(s.server)))
 	if c.Durable {
 		s.durableExecuted(c)
 	}
@@ -230,9 +233,8 @@ func guard(server *link.Server, v Vote, c *Call, bar error) Vote {
 // refuse settles a call that the master answered with an error: it did not execute the call.
 func (s *settlement) refuse(c *Call, err error) {
 	if replyerr.HasPrefix(err, "READONLY") {
-		changed := *s.server // if it executes a later call, it was promoted meanwhile
-		changed.Up = s.now
-		s.server, s.changed = &changed, true
+		s.change()
+		s.server.Up = s.now // if it executes a later call, it was promoted meanwhile
 	}
 	if c.Op.script != nil {
 		if found := s.state.rights.learn(c, err, s.now); found != nil {

@@ -109,12 +109,6 @@ func (s *servers) setDoubt() {
 	s.doubt = s.several == nil && s.main != "" && s.seen[0].RunID != "" && s.seen[0].RunID != s.main
 }
 
-// comparisonOver reports whether the comparison is over after a connection to runID: several servers are proved, only
-// one was ever seen, or the first connection of the comparison reached the pipe's own server.
-func (s *servers) comparisonOver(runID string, first bool) bool {
-	return s.several != nil || s.seen[1].RunID == "" || first && runID == s.main
-}
-
 // due reports whether the node must check whether there are still several servers.
 func (s *servers) due(now time.Time) bool {
 	return s.several != nil && !s.checking && !now.Before(s.retryAt)

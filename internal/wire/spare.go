@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/link"
 )
 
@@ -250,7 +252,7 @@ func (p *pipe) runSpare() error {
 }
 
 // spareOnce does the next task of the spare connection. It reports whether there may be more to do.
-func (p *pipe) spareOnce() bool {
+func (p *pipe) spareOnce() (more bool) {
 	now := p.clock.Now()
 	var t task
 	p.act(func(co *core) (fx effects) {
@@ -259,7 +261,13 @@ func (p *pipe) spareOnce() bool {
 	})
 	switch t.do {
 	case doConnect:
-		return p.connectSpare(now)
+		l, err := p.open(0)
+		made := p.clock.Now()
+		p.act(func(co *core) (fx effects) {
+			fx, more = co.spareConnected(l, err, made.Sub(now), made)
+			return fx
+		})
+		return more
 	case doProve:
 		p.prove(t)
 	case doFlush:
@@ -267,7 +275,12 @@ func (p *pipe) spareOnce() bool {
 		defer cut.Stop()
 		_ = t.link.Flush() // receive reports the error
 		for left := t.calls; left > 0; cut.Reset(t.maxSilence) {
-			left = p.receiveSpare(t.link, t.calls)
+			replies, err := t.link.Receive()
+			now := p.clock.Now()
+			p.act(func(co *core) (fx effects) {
+				fx, left = co.settleSpare(t.link, t.calls, replies, err, now)
+				return fx
+			})
 		}
 	default:
 		return false
@@ -275,35 +288,10 @@ func (p *pipe) spareOnce() bool {
 	return true
 }
 
-// connectSpare makes the spare connection. It reports whether it succeeded.
-func (p *pipe) connectSpare(began time.Time) (ok bool) {
-	l, err := p.open(0)
-	now := p.clock.Now()
-	p.act(func(co *core) (fx effects) {
-		fx, ok = co.spareConnected(l, err, now.Sub(began), now)
-		return fx
-	})
-	return ok
-}
-
 // prove gives the main connection time to answer before the spare one may replace it.
 func (p *pipe) prove(t task) {
 	p.beginComparison(t.link)
-	over := make(chan struct{})
-	p.clock.AfterFunc(thawGrace, func() { close(over) })
-	<-over
+	_ = clock.Sleep(context.Background(), p.clock, thawGrace)
 	now := p.clock.Now()
 	p.act(func(co *core) effects { return co.endProof(t, now) })
-}
-
-// receiveSpare receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
-// are not settled.
-func (p *pipe) receiveSpare(l link.Link, n int) (left int) {
-	replies, err := l.Receive()
-	now := p.clock.Now()
-	p.act(func(co *core) (fx effects) {
-		fx, left = co.settleSpare(l, n, replies, err, now)
-		return fx
-	})
-	return left
 }

@@ -58,20 +58,15 @@ func (v *voteCounts) count(now time.Time, made ...delivery) {
 			v.dropped++
 			continue
 		}
-		if vote.Verdict == Denied && made[i].call.Op.refusesNothing() {
-			continue
+		if name := made[i].call.Op.Name; vote.Verdict == Denied &&
+			(name == "release" || name == "withdraw" || name == "inspect") {
+			continue // it refuses nothing: there is nothing to release, or a name is held
 		}
 		v.byVerdict[vote.Verdict]++
 		if vote.Answered() {
 			v.latency.Observe(now.Sub(made[i].call.Asked))
 		}
 	}
-}
-
-// refusesNothing reports whether a denial of the operation refuses nothing: a release that finds nothing to release, or
-// an inspection of a name that is held.
-func (o *Op) refusesNothing() bool {
-	return o.Name == "release" || o.Name == "withdraw" || o.Name == "inspect"
 }
 
 // batches counts what was written. The pipe's mutex guards it.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/link"
@@ -35,8 +34,8 @@ func readStatus(reply any) Vote {
 	}
 	uptime, _ := link.Uptime(fields)
 	version := fields["redis_version"]
-	if fields["valkey_version"] != "" {
-		version = fmt.Sprintf("valkey %s", fields["valkey_version"])
+	if v := fields["valkey_version"]; v != "" {
+		version = "valkey " + v
 	}
 	return Vote{Verdict: Granted, Data: Status{
 		Role: fields["role"], Version: version, Uptime: uptime, Loading: fields["loading"] == "1",
