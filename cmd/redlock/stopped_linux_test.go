@@ -52,7 +52,7 @@ func TestTheCommandEndsIfRedlockIsStoppedAtTheStart(t *testing.T) {
 	for n := range 4 { // a stop may come after the first report
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
-			l := startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "300ms", "--slots", "4"},
+			l := startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "2s", "--slots", "4"},
 				as(direct, "direct"))
 			supervisor := l.supervisor()
 			l.signal(syscall.SIGSTOP)
@@ -71,7 +71,7 @@ func stoppedBeforeTheStart(t *testing.T) (l *listeners, supervisor int) {
 	t.Helper()
 	for range 10 {
 		masters := redlocktest.Start(t, 3)
-		l = startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "300ms"}, as(direct, "direct"))
+		l = startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "2s"}, as(direct, "direct"))
 		supervisor = l.supervisor()
 		l.signal(syscall.SIGSTOP)
 		require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP))
@@ -122,7 +122,7 @@ func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 
 func TestRedlockEndsIfItsSupervisorIsStoppedAtTheStart(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "4s", "--grace", "300ms"},
+	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "4s", "--grace", "2s"},
 		as(direct, "direct"))
 	go keepStopped(l.supervisor())
 	assert.Equal(t, 70, l.wait())

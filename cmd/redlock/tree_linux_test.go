@@ -39,7 +39,7 @@ func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 			stop: func(_, supervisor int) error { return syscall.Kill(supervisor, syscall.SIGSTOP) },
 		},
 	}, func(t *testing.T, tc testCase) {
-		l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "300ms"}, script,
+		l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "2s"}, script,
 			"bg", "session", "daemon", "direct")
 		pid := l.cmd.Process.Pid
 		if tc.stop != nil {
@@ -83,7 +83,7 @@ func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--grace", "300ms"},
+	l := startListeners(t, masters, nil, []string{"--grace", "2s"},
 		`echo "$PPID"; `+as(background, "bg")+as(ownSession, "session")+as(daemon, "daemon")+as(direct, "direct!"),
 		"bg", "session", "daemon", "direct!")
 	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
@@ -128,7 +128,7 @@ func TestProcessesFromBeforeRedlockAreSpared(t *testing.T) {
 // A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, does not notice that it lost the lock.
 func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--ttl", "6s", "--grace", "300ms"},
+	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--ttl", "6s", "--grace", "2s"},
 		as(background, "bg")+as(daemon, "daemon")+as(direct, "direct!"), "bg", "daemon", "direct!")
 	time.Sleep(6500 * time.Millisecond) // it is extended
 	assert.Len(t, l.living(), 3)
