@@ -266,8 +266,8 @@ func TestCloseLeavesNoConnection(t *testing.T) {
 	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
 	require.NoError(t, c.Publish(t.Context(), "channel", "").Err())
 	<-notified
-	before := connections(t, c)
+	require.GreaterOrEqual(t, len(connections(t, c)), 2, "one to ask, one to listen")
 	r.node.Close(time.Now().Add(patient))
 	require.NoError(t, r.group.Wait())
-	assert.Eventually(t, func() bool { return len(connections(t, c)) == len(before)-2 }, patient, 10*time.Millisecond)
+	assert.Eventually(t, func() bool { return len(connections(t, c)) == 0 }, patient, 10*time.Millisecond)
 }
