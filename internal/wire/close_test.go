@@ -98,9 +98,9 @@ func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
 }
 
 func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
-	inHoles(t, func(t *testing.T, r *rig) {
+	inHole(t, func(t *testing.T, r *rig) {
 		r.warm()
-		old := r.conns.last()
+		old := r.first()
 		old.hold(200 * time.Millisecond)
 		r.ask(acquire("a", "me")).result()
 		r.ask(release("a", "me"), durably).result()
@@ -151,8 +151,9 @@ func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 
 func TestAClosedNodeStartsNoGoroutine(t *testing.T) {
 	t.Parallel()
-	n, err := open("redis://10.0.0.1:6379")
+	of, err := node.Open("redis://10.0.0.1:6379")
 	require.NoError(t, err)
+	n := wire.New(of)
 	require.NoError(t, n.Bind(func(func() error) { t.Error("a goroutine was started") }, func(error) {}))
 	assert.Zero(t, n.Close(time.Now()))
 	n.Listen("channel", func(string) {})()

@@ -3,7 +3,6 @@ package wire_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,24 +19,20 @@ import (
 
 // vault has the credentials that the node is given.
 type vault struct {
-	user  string
-	asked atomic.Int64
+	user     string
+	password atomic.Value // a string
+	asked    atomic.Int64
+}
 
-	mu       sync.Mutex
-	password string
+func newVault(user, password string) *vault {
+	v := &vault{user: user}
+	v.password.Store(password)
+	return v
 }
 
 func (v *vault) get(context.Context) (user, password string, err error) {
 	v.asked.Add(1)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.user, v.password, nil
-}
-
-func (v *vault) set(password string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.password = password
+	return v.user, v.password.Load().(string), nil
 }
 
 // The connections for requests, spare connections and subscriptions all authenticate.
@@ -46,7 +41,7 @@ func TestEveryConnectionAsksForCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		w.Master(0).RequirePassword("one")
-		v := &vault{password: "one"}
+		v := newVault("", "one")
 		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(w.Dial), node.WithCredentials(v.get))
 		r.warm()
 		assert.EqualValues(t, 1+comparing, v.asked.Load())
@@ -61,7 +56,7 @@ func TestEveryConnectionAsksForCredentials(t *testing.T) {
 
 		r.m.Crash()
 		require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
-		v.set("two")
+		v.password.Store("two")
 		r.m.RequirePassword("two")
 		r.m.Restart()
 		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("c", "me")).result().Verdict == wire.Granted })
@@ -81,7 +76,7 @@ func TestARotatedPasswordOfARealServer(t *testing.T) {
 		require.NoError(t, admin.Do(t.Context(), append(user, rules...)...).Err())
 	}
 	setUser(">one")
-	v := &vault{user: "locks", password: "one"}
+	v := newVault("locks", "one")
 	r := newRealRig(t, s.URL(), node.WithCredentials(v.get))
 	granted := func() bool { return r.acquireNew().Verdict == wire.Granted }
 	require.True(t, granted())
@@ -99,7 +94,7 @@ func TestARotatedPasswordOfARealServer(t *testing.T) {
 	require.ErrorContains(t, refused, "WRONGPASS")
 	assert.NotContains(t, refused.Error(), "one")
 
-	v.set("two")
+	v.password.Store("two")
 	require.Eventually(t, granted, patient, time.Millisecond)
 	require.Eventually(t, func() bool { return l.notified.Load() == 2 }, patient, time.Millisecond)
 	list, err := admin.ClientList(t.Context()).Result()

@@ -130,11 +130,11 @@ func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
 
 // The acquire is in a buffer of the old connection, and the release overtakes it on a new one. So it is repeated.
 func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
-	inEach(t, inHoles, named(
+	inEach(t, inHole, named(
 		time.Millisecond, 50*time.Millisecond, 300*time.Millisecond,
 	), func(t *testing.T, r *rig, late time.Duration) {
 		r.warm()
-		old := r.conns.last()
+		old := r.first()
 		old.hold(late)
 		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
 		rel := r.ask(release("a", "me"), durably, within(5*time.Second))
@@ -153,11 +153,11 @@ func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
 
 // The same for a release that was submitted after the new connection was made.
 func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
-	inHoles(t, func(t *testing.T, r *rig) {
+	inHole(t, func(t *testing.T, r *rig) {
 		r.warm()
-		r.conns.last().hold(800 * time.Millisecond)
+		r.first().hold(800 * time.Millisecond)
 		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.eventually(time.Second, "the new connection is there", func() bool { return r.conns.first().isClosed() })
+		r.eventually(time.Second, "the new connection is there", func() bool { return r.first().isClosed() })
 		require.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		time.Sleep(400 * time.Millisecond)
 		require.Equal(t, wire.Denied, r.ask(release("a", "me"), durably).result().Verdict)

@@ -10,57 +10,44 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// inHoles is inBubble with connections of which each can be made to die silently.
-func inHoles(t *testing.T, f func(t *testing.T, r *rig)) {
+// inHole is inBubble with a first connection that can be made to die silently.
+func inHole(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
-	var conns *holes
+	var conns *firstHole
 	over := func(dial node.Dialer) node.Dialer {
-		conns = &holes{dial: dial}
+		conns = &firstHole{dial: dial}
 		return conns.Dial
 	}
 	inBubbleOver(t, over, func(t *testing.T, r *rig) {
-		r.conns = conns
+		r.first = conns.get
 		f(t, r)
 	})
 }
 
-// holes dials connections of which each can be made to die silently.
-type holes struct {
+// firstHole dials connections of which the first can be made to die silently.
+type firstHole struct {
 	dial node.Dialer
 
-	mu  sync.Mutex
-	all []*hole
+	mu   sync.Mutex
+	made *hole
 }
 
-func (h *holes) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (h *firstHole) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c, err := h.dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	o := &hole{Conn: c}
-	o.cond = sync.NewCond(&o.mu)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = append(h.all, o)
-	return o, nil
+	if err != nil || h.made != nil {
+		return c, err
+	}
+	h.made = &hole{Conn: c}
+	h.made.cond = sync.NewCond(&h.made.mu)
+	return h.made, nil
 }
 
-// first is the first connection.
-func (h *holes) first() *hole {
+func (h *firstHole) get() *hole {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.all[0]
-}
-
-// last is the latest connection that is open, or the first one.
-func (h *holes) last() *hole {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last := len(h.all) - 1
-	for last > 0 && h.all[last].isClosed() {
-		last--
-	}
-	return h.all[last]
+	return h.made
 }
 
 // hole is a connection whose bytes may be lost or arrive late.

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/wire"
@@ -36,10 +35,9 @@ type rig struct {
 	t      *testing.T
 	world  *simnet.Net
 	m      *simnet.Master // the node's
-	conns  *holes         // if inHoles made the rig
+	first  func() *hole   // the node's first connection, if inHole made the rig
 	client *redis.Client  // if inBubbleWrapped made the rig
 	node   *wire.Node
-	clock  clock.Clock
 	group  errgroup.Group
 	slack  time.Duration // how late a vote may be: 0 in a bubble
 
@@ -88,12 +86,10 @@ func inEach[C any](
 func inEmptyBubbles[C any](t *testing.T, cases map[string]C, f func(t *testing.T, c C)) {
 	t.Helper()
 	t.Parallel()
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { f(t, c) })
-		})
-	}
+	testmain.Each(t, cases, func(t *testing.T, c C) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) { f(t, c) })
+	})
 }
 
 // named returns cases that are named after their text.
@@ -105,31 +101,18 @@ func named[C any](cases ...C) map[string]C {
 	return all
 }
 
-// open makes a node for the master at a URL, as a Locker does.
-func open(url string, opts ...node.Option) (*wire.Node, error) { return made(node.Open(url, opts...)) }
-
-// wrap makes a node over a client.
-func wrap(client redis.UniversalClient, opts ...node.Option) (*wire.Node, error) {
-	return made(node.Wrap(client, opts...))
-}
-
-func made(of *node.Node, err error) (*wire.Node, error) {
-	if err != nil {
-		return nil, err
-	}
-	return wire.New(of), nil
-}
-
+// newRig makes a rig for the master at a URL, which is in w unless w is nil.
 func newRig(t *testing.T, w *simnet.Net, url string, opts ...node.Option) *rig {
 	t.Helper()
-	n, err := open(url, opts...)
+	n, err := node.Open(url, opts...)
 	require.NoError(t, err)
 	return bind(t, w, n)
 }
 
-func bind(t *testing.T, w *simnet.Net, n *wire.Node) *rig {
+func bind(t *testing.T, w *simnet.Net, of *node.Node) *rig {
 	t.Helper()
-	r := &rig{t: t, world: w, node: n, clock: clock.System}
+	n := wire.New(of)
+	r := &rig{t: t, world: w, node: n}
 	if w != nil {
 		r.m = w.Master(0)
 		w.Watch(r.watch)
@@ -140,7 +123,7 @@ func bind(t *testing.T, w *simnet.Net, n *wire.Node) *rig {
 		r.reported = append(r.reported, err)
 	}))
 	t.Cleanup(func() {
-		n.Close(r.clock.Now().Add(time.Second))
+		n.Close(time.Now().Add(time.Second))
 		require.NoError(t, r.group.Wait())
 		for _, tk := range r.asked {
 			if n := tk.votes.Load(); n != 1 {
@@ -198,38 +181,36 @@ func (r *rig) healthReports() (all []string) {
 
 // ticket is one call, and its voter.
 type ticket struct {
-	t         *testing.T
+	rig       *rig
 	call      *wire.Call
 	votes     atomic.Int64
 	delivered chan struct{} // closed when the vote has arrived
 	vote      wire.Vote
 	at        time.Time // of the vote
-	clock     clock.Clock
-	slack     time.Duration
 }
 
 // Vote receives the only vote of the call.
 func (tk *ticket) Vote(index int, v wire.Vote) {
 	if n := tk.votes.Add(1); n > 1 {
-		tk.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Index, tk.call.Op.Name, n, v)
+		tk.rig.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Index, tk.call.Op.Name, n, v)
 		return
 	}
 	if index != int(tk.call.Index) {
-		tk.t.Errorf("call %d got the vote of %d", tk.call.Index, index)
+		tk.rig.t.Errorf("call %d got the vote of %d", tk.call.Index, index)
 	}
-	tk.at, tk.vote = tk.clock.Now(), v
+	tk.at, tk.vote = time.Now(), v
 	close(tk.delivered)
 }
 
 // ask submits a call that is due after timeout, as adjusted.
 func (r *rig) ask(op *wire.Op, adjust ...func(*wire.Call)) *ticket {
 	r.t.Helper()
-	now := r.clock.Now()
+	now := time.Now()
 	c := &wire.Call{Request: &wire.Request{Op: op, Asked: now, Deadline: now.Add(timeout)}}
 	for _, f := range adjust {
 		f(c)
 	}
-	tk := &ticket{t: r.t, call: c, delivered: make(chan struct{}), clock: r.clock, slack: r.slack}
+	tk := &ticket{rig: r, call: c, delivered: make(chan struct{})}
 	c.Voter = tk
 	r.mu.Lock()
 	c.Index = uint16(len(r.asked))
@@ -241,12 +222,13 @@ func (r *rig) ask(op *wire.Op, adjust ...func(*wire.Call)) *ticket {
 
 // result waits for the vote. It fails the test if the vote arrives after the call's deadline.
 func (tk *ticket) result() wire.Vote {
-	tk.t.Helper()
+	t, r := tk.rig.t, tk.rig
+	t.Helper()
 	<-tk.delivered
-	assert.False(tk.t, tk.at.After(tk.call.Deadline.Add(tk.slack)), "the vote of call %d, %s, came %v after its deadline",
+	assert.False(t, tk.at.After(tk.call.Deadline.Add(r.slack)), "the vote of call %d, %s, came %v after its deadline",
 		tk.call.Index, tk.call.Op.Name, tk.at.Sub(tk.call.Deadline))
-	assert.GreaterOrEqual(tk.t, tk.vote.Took, time.Duration(0))
-	assert.LessOrEqual(tk.t, tk.vote.Took, tk.at.Sub(tk.call.Asked))
+	assert.GreaterOrEqual(t, tk.vote.Took, time.Duration(0))
+	assert.LessOrEqual(t, tk.vote.Took, tk.at.Sub(tk.call.Asked))
 	return tk.vote
 }
 

@@ -41,7 +41,7 @@ func newRealRig(t *testing.T, url string, opts ...node.Option) *rig {
 func newWrappedRig(t *testing.T, c redis.UniversalClient) *rig {
 	t.Helper()
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	n, err := wrap(c)
+	n, err := node.Wrap(c)
 	require.NoError(t, err)
 	r := bind(t, nil, n)
 	r.slack = patient
@@ -116,13 +116,13 @@ func TestNoGhostRemainsOnAFrozenServer(t *testing.T) {
 func TestNoGhostRemainsOnAServerThatThawsAfterItsConnectionEnded(t *testing.T) {
 	t.Parallel()
 	s := redisproc.ForTest(t, 1)[0]
-	n := &holes{dial: tcp}
+	n := &firstHole{dial: tcp}
 	r := newRealRig(t, s.URL(), node.WithDialer(n.Dial))
 	require.Equal(t, wire.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
 	require.NoError(t, s.Freeze())
 	require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
 	r.ask(release("a", "me"), durably).result()
-	require.NoError(t, n.first().Close())
+	require.NoError(t, n.get().Close())
 	time.Sleep(200 * time.Millisecond)
 	require.NoError(t, s.Thaw())
 	assert.Zero(t, r.node.Close(time.Now().Add(patient)), "the release was confirmed and repeated")

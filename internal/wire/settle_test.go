@@ -57,17 +57,17 @@ func TestSettlementOfOneReply(t *testing.T) {
 			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: ok,
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &node.RestartError{Left: time.Millisecond}},
 		},
-		"a strange reply":           {call: anyCall(), reply: one, want: ptr(BadReply(int64(1))), ended: true, strange: true},
-		"an error":                  {call: anyCall(), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
+		"a strange reply":           {call: anyCall(), reply: one, want: new(BadReply(int64(1))), ended: true, strange: true},
+		"an error":                  {call: anyCall(), reply: link.Reply{Err: readOnly}, want: new(failed(readOnly))},
 		"a PING, and another reply": {call: anyCall(pings), reply: ok, ended: true, strange: true},
 		"a PING, and why the connection ends": {
 			call: anyCall(pings), reply: link.Reply{Err: resp.Error("ERR idle timeout")}, ended: true, strange: true,
 		},
 		"a refused PING":     {call: anyCall(pings), reply: link.Reply{Err: resp.Error("LOADING")}},
 		"a call with a vote": {call: anyCall(voted), reply: ok},
-		"not sent":           {call: anyCall(), reply: notSent, want: ptr(unsent(errBroken)), ended: true},
-		"in doubt":           {call: anyCall(), reply: inDoubt, want: ptr(unknown(errBroken)), ended: true},
-		"too large":          {call: anyCall(), reply: link.Reply{Err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
+		"not sent":           {call: anyCall(), reply: notSent, want: new(unsent(errBroken)), ended: true},
+		"in doubt":           {call: anyCall(), reply: inDoubt, want: new(unknown(errBroken)), ended: true},
+		"too large":          {call: anyCall(), reply: link.Reply{Err: tooLarge}, want: new(failed(tooLarge)), ended: true},
 
 		"a release":            {call: anyCall(durable), reply: one, want: &Vote{Verdict: Granted, Number: 1}},
 		"a release of nothing": {call: anyCall(durable), reply: zero, want: &Vote{Verdict: Denied}},
@@ -80,7 +80,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		"a repeated release, and a strange reply": {
 			call: anyCall(durable, repeated), reply: link.Reply{Value: "x"}, unanswered: true, ended: true,
 		},
-		"a refused release":  {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: ptr(failed(readOnly))},
+		"a refused release":  {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: new(failed(readOnly))},
 		"a release not sent": {call: anyCall(durable), reply: notSent, retry: true, ended: true},
 		"a release in doubt": {call: anyCall(durable), reply: inDoubt, unanswered: true, ended: true},
 		"a release that is too large": {
@@ -91,7 +91,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: noScript, retry: true,
 		},
 		"an unknown script, and no need": {
-			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: noScript, want: ptr(unsent(node.ErrDropped)),
+			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: noScript, want: new(unsent(node.ErrDropped)),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,8 +115,6 @@ func TestSettlementOfOneReply(t *testing.T) {
 		})
 	}
 }
-
-func ptr(v Vote) *Vote { return &v }
 
 func TestSettlementOfABatch(t *testing.T) {
 	t.Parallel()

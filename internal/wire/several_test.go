@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,44 +195,24 @@ func TestAServerThatIsReplacedBehindAProxy(t *testing.T) {
 	})
 }
 
-// balanced is a load balancer on this machine.
-type balanced struct {
-	url string
-
-	mu sync.Mutex
-	to []string // addresses; the next one first
-}
-
-func balance(t *testing.T, to ...string) *balanced {
-	t.Helper()
-	b := &balanced{to: to}
-	b.url = "redis://" + testnet.Serve(t, func(client net.Conn) { testnet.ForwardTo(b.next(), client) })
-	return b
-}
-
-func (b *balanced) next() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.to = append(b.to[1:], b.to[0])
-	return b.to[len(b.to)-1]
-}
-
-func (b *balanced) lead(to ...string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.to = to
-}
-
 func TestSeveralRealServersBehindOneURL(t *testing.T) {
 	t.Parallel()
 	servers := redisproc.ForTest(t, 2)
-	b := balance(t, servers[0].Addr(), servers[1].Addr())
-	r := newRealRig(t, b.url)
+	var turn atomic.Int64
+	var moved atomic.Bool // the address leads to the second one only
+	addr := testnet.Serve(t, func(client net.Conn) {
+		to := servers[turn.Add(1)%2]
+		if moved.Load() {
+			to = servers[1]
+		}
+		testnet.ForwardTo(to.Addr(), client)
+	})
+	r := newRealRig(t, "redis://"+addr)
 	several := func(v wire.Vote) bool { return v.Err != nil && !v.Answered() && v.Server != nil || v.Unsent }
 	require.Eventually(t, func() bool { return several(r.acquireNew()) }, time.Minute, time.Millisecond)
 	assertSeveral(t, r.acquireNew())
 
-	b.lead(servers[1].Addr())
+	moved.Store(true)
 	granted := func() bool { return r.acquireNew().Verdict == wire.Granted } // after three checks that agree
 	require.Eventually(t, granted, time.Minute, 10*time.Millisecond)
 
@@ -262,7 +243,7 @@ func (b *leastConnections) Dial(ctx context.Context, network, _ string) (net.Con
 		b.ended(i)
 		return nil, err
 	}
-	return &countedConn{Conn: c, ended: sync.OnceFunc(func() { b.ended(i) })}, nil
+	return &countedConn{c.(socket), sync.OnceFunc(func() { b.ended(i) })}, nil
 }
 
 func (b *leastConnections) choose() (server int) {
@@ -285,20 +266,22 @@ func (b *leastConnections) ended(server int) {
 	b.open[server]--
 }
 
+// countedConn is a connection that reports its end.
 type countedConn struct {
-	net.Conn
+	socket
 	ended func()
+}
+
+// socket is a connection of package simnet.
+type socket interface {
+	net.Conn
+	Readable() bool
+	SetLinger(seconds int) error
 }
 
 func (c *countedConn) Close() error {
 	c.ended()
-	return c.Conn.Close()
-}
-
-func (c *countedConn) Readable() bool { return c.Conn.(interface{ Readable() bool }).Readable() }
-
-func (c *countedConn) SetLinger(seconds int) error {
-	return c.Conn.(interface{ SetLinger(seconds int) error }).SetLinger(seconds)
+	return c.socket.Close()
 }
 
 // The pipe's connection counts for its server, so every connection of a check could reach the other one.

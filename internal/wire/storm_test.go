@@ -33,7 +33,7 @@ func TestStorm(t *testing.T) {
 	var counted tally
 	t.Cleanup(func() {
 		for v := wire.Unknown; v <= wire.Granted; v++ {
-			assert.Positive(t, counted[v].Load(), "the breakAndHeal was mixed: some were %v", v)
+			assert.Positive(t, counted[v].Load(), "the storm was mixed: some were %v", v)
 		}
 	})
 	for seed := range seeds {
@@ -129,32 +129,23 @@ func (s *storm) attempt(random *rand.Rand, token string) *attempt {
 
 // breakAndHeal breaks the master and heals it, until the end.
 func (s *storm) breakAndHeal(end time.Time) {
+	upTo := func(n int) time.Duration { return time.Duration(s.random.IntN(n)) * time.Millisecond }
+	faults := []func(){
+		s.m.Freeze,
+		s.m.BlackHole,
+		func() { s.m.Cut(simnet.ToMaster) },
+		func() { s.m.Cut(simnet.FromMaster) },
+		s.m.Refuse,
+		s.m.Crash,
+		s.m.Restart,
+		s.m.Reset,
+		s.m.FlushScripts,
+		func() { s.m.Reply("LOADING Redis is loading the dataset in memory") },
+		func() { s.m.Delay(upTo(40), time.Millisecond+upTo(20)) },
+	}
 	for time.Now().Before(end) {
 		lasting := time.Duration(s.random.Int64N(int64(2 * time.Second)))
-		switch s.random.IntN(11) {
-		case 0:
-			s.m.Freeze()
-		case 1:
-			s.m.BlackHole()
-		case 2:
-			s.m.Cut(simnet.ToMaster)
-		case 3:
-			s.m.Cut(simnet.FromMaster)
-		case 4:
-			s.m.Refuse()
-		case 5:
-			s.m.Crash()
-		case 6:
-			s.m.Restart()
-		case 7:
-			s.m.Reset()
-		case 8:
-			s.m.FlushScripts()
-		case 9:
-			s.m.Reply("LOADING Redis is loading the dataset in memory")
-		case 10:
-			s.m.Delay(time.Duration(s.random.IntN(40))*time.Millisecond, time.Duration(1+s.random.IntN(20))*time.Millisecond)
-		}
+		faults[s.random.IntN(len(faults))]()
 		if s.random.IntN(3) == 0 {
 			s.m.Reset() // also under another fault
 		}

@@ -61,14 +61,14 @@ func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
 }
 
 func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
-	inEach(t, inHoles, map[string]func(r *rig){
+	inEach(t, inHole, map[string]func(r *rig){
 		"no call follows": func(*rig) {},
 		"a release follows": func(r *rig) {
 			assert.Equal(r.t, wire.Unknown, r.ask(release("first", "me"), durably).result().Verdict)
 		},
 	}, func(t *testing.T, r *rig, then func(r *rig)) {
 		r.warm()
-		old := r.conns.last()
+		old := r.first()
 		old.swallow()
 		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
 		then(r)
@@ -86,12 +86,12 @@ func TestAConnectionThatReplacesASilentOneIsCheckedBeforeItsFirstCall(t *testing
 		meanwhile func(r *rig)
 		granted   bool
 	}
-	inEach(t, inHoles, map[string]tc{
+	inEach(t, inHole, map[string]tc{
 		"the server closes it":         {func(r *rig) { r.m.Reset() }, true},
 		"the server becomes a replica": {func(r *rig) { r.m.Info("role", "slave") }, false},
 	}, func(t *testing.T, r *rig, c tc) {
 		r.warm()
-		old := r.conns.last()
+		old := r.first()
 		old.swallow()
 		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
 		r.eventually(500*time.Millisecond, "the silent one is replaced", old.isClosed)
@@ -108,9 +108,9 @@ func TestAConnectionThatReplacesASilentOneIsCheckedBeforeItsFirstCall(t *testing
 
 // Releases that expire one after the other must not postpone the next try of the spare.
 func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
-	inHoles(t, func(t *testing.T, r *rig) {
+	inHole(t, func(t *testing.T, r *rig) {
 		r.warm()
-		r.conns.last().swallow()
+		r.first().swallow()
 		r.ask(acquire("first", "me"))
 		for range 15 {
 			r.ask(release("first", "me"), durably)

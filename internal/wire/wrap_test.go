@@ -41,7 +41,7 @@ func inBubbleWrappedAs(t *testing.T, adjust func(*redis.Options), f func(t *test
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		c := testnet.Client(t, w.Addr(0), w.Dial, adjust)
-		n, err := wrap(c)
+		n, err := node.Wrap(c)
 		require.NoError(t, err)
 		r := bind(t, w, n)
 		r.client = c

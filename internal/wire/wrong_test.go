@@ -69,59 +69,50 @@ var wrongReplies = map[string]string{
 	"messages of another name": strings.Repeat("*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n", 1<<12),
 }
 
-// wrongMaster answers like a master that grants everything, except that it answers one command wrongly, and then ends
-// the connection once the client has read that, or has had enough of it.
-type wrongMaster struct {
-	command, wrong string
-}
-
-// startWrong returns the address of a wrongMaster.
+// startWrong starts a master that grants everything, except that it answers one command wrongly, or sends that instead
+// of any conversation if command is "". Then it ends the connection once the client has read that, or has had enough of
+// it.
 func startWrong(t *testing.T, command, wrong string) (addr string) {
 	t.Helper()
-	return testnet.Serve(t, (&wrongMaster{command, wrong}).serve)
+	return testnet.Serve(t, func(c net.Conn) {
+		in := bufio.NewReader(c)
+		for command != "" {
+			args, err := resp.ReadCommand(in)
+			if err != nil {
+				return
+			}
+			if strings.EqualFold(args[0], command) {
+				break
+			}
+			if _, err := io.WriteString(c, rightReply(args)); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(c, wrong)
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, in)
+	})
 }
 
-func (m *wrongMaster) serve(c net.Conn) {
-	defer c.Close()
-	if m.command == "" { // instead of any conversation
-		_, _ = io.WriteString(c, m.wrong)
-		_ = c.(*net.TCPConn).CloseWrite()
-		_, _ = io.Copy(io.Discard, c)
-		return
-	}
-	in := bufio.NewReader(c)
-	for {
-		args, err := resp.ReadCommand(in)
-		if err != nil {
-			return
+// rightReply returns the reply of a master that grants everything.
+func rightReply(args []string) string {
+	switch strings.ToLower(args[0]) {
+	case "hello":
+		return "-ERR unknown command 'hello'\r\n"
+	case "ping":
+		return "+PONG\r\n"
+	case "info":
+		const info = "run_id:abc\r\nuptime_in_seconds:100000\r\nrole:master\r\n"
+		return fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
+	case "evalsha":
+		if strings.HasPrefix(args[1], "0000") {
+			return "-NOSCRIPT No matching script.\r\n"
 		}
-		name := strings.ToLower(args[0])
-		if name == m.command {
-			_, _ = io.WriteString(c, m.wrong)
-			_ = c.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, in)
-			return
-		}
-		reply := "+OK\r\n"
-		switch name {
-		case "hello":
-			reply = "-ERR unknown command 'hello'\r\n"
-		case "ping":
-			reply = "+PONG\r\n"
-		case "info":
-			const info = "run_id:abc\r\nuptime_in_seconds:100000\r\nrole:master\r\n"
-			reply = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
-		case "evalsha":
-			reply = ":1\r\n"
-			if strings.HasPrefix(args[1], "0000") {
-				reply = "-NOSCRIPT No matching script.\r\n"
-			}
-		case "subscribe":
-			reply = "*3\r\n$9\r\nsubscribe\r\n$10\r\nreleased:a\r\n:1\r\n"
-		}
-		if _, err := io.WriteString(c, reply); err != nil {
-			return
-		}
+		return ":1\r\n"
+	case "subscribe":
+		return "*3\r\n$9\r\nsubscribe\r\n$10\r\nreleased:a\r\n:1\r\n"
+	default:
+		return "+OK\r\n"
 	}
 }
 
