@@ -59,8 +59,8 @@ func (co *core) beginComparison(l link.Link) (fx effects) {
 	return fx
 }
 
-// comparisonOver reports whether the comparison is over after a connection to runID: several servers are proved, only
-// one was ever seen, or the first connection of the comparison reached the pipe's own server.
+// comparisonOver reports whether the comparison is over after a connection to runID: the pipe is closed, several
+// servers are proved, only one was ever seen, or the first connection of the comparison reached the pipe's own server.
 func (co *core) comparisonOver(runID string, first bool) bool {
 	s := &co.state.servers
 	return co.closing.closed || s.several != nil || s.seen[1].RunID == "" || first && runID == s.main

@@ -73,7 +73,7 @@ func (co *core) nextTask(now time.Time) (t task, fx effects) {
 			conn.writerDone = make(chan struct{})
 		}
 		return task{do: doAwaitWriter, writerDone: conn.writerDone}, fx
-	case s.pacing.yield.before(now):
+	case s.health.suspect == nil && s.pacing.yield.before(now): // calls to a suspect one fail, so none joins
 		return task{do: doYield}, fx
 	}
 	fx.now = now

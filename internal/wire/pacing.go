@@ -15,9 +15,9 @@ const (
 	// rttWindow is how long a measured round trip counts: at least this, at most twice this. The path may become longer.
 	// BBR uses the same time (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
 	rttWindow = 10 * time.Second
-	// longYield is the time slice of Go's scheduler: a yield that takes so long waited for a goroutine that computes.
+	// longYield is the time slice of Go's scheduler. A yield that takes this long waited for goroutines that compute.
 	longYield = 10 * time.Millisecond
-	// maxPause is how many batches at most are sent without a yield after one that took long.
+	// maxPause bounds the pause after a long yield, see yield.pause.
 	maxPause = 1023
 )
 
@@ -45,16 +45,16 @@ func (p *pacing) stalled(silentSince, now time.Time) bool {
 	return now.Sub(silentSince) > 2*p.rtt.shortest
 }
 
-// yield decides whether the driver yields before it sends a batch: callers that have just got their votes then run first
-// and add their next calls, so there are fewer writes. Where goroutines compute without a pause, a yield takes as long
-// as their time slices. So after each long one, many more batches are sent without one; after a short one, half as many.
+// yield decides whether the driver yields before it sends a batch. Callers with a fresh vote then run first and add
+// their next calls, so there are fewer writes. Where goroutines compute without a pause, a yield takes as long as their
+// time slices. So after a long yield, many more batches are sent before the next one; after a short one, half as many.
 type yield struct {
 	batch       int       // how many calls the last batch had: a lone caller gains nothing
 	began       time.Time // when the driver began to yield; zero: it does not
-	pause, left int       // how many batches are sent without a yield: after the last one, and from now on
+	pause, left int       // how many batches follow the last yield without another, and how many of them remain
 }
 
-// before reports whether the driver yields before the next batch. After the yield, the driver asks again.
+// before reports whether the driver yields now, before it sends a batch. After the yield, the driver asks again.
 func (y *yield) before(now time.Time) bool {
 	switch {
 	case !y.began.IsZero():

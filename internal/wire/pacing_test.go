@@ -34,7 +34,6 @@ func TestPacingStallsAfterTwoSilentRoundTrips(t *testing.T) {
 	assert.True(t, w.stalled(at(10), at(12).Add(1)))
 }
 
-// Each batch follows at most one yield.
 func TestWhenTheDriverYields(t *testing.T) {
 	t.Parallel()
 	y := yield{batch: 1}

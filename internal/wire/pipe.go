@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/link"
 )
 
-// pipe is the ordered stream of calls to one master: it drives a [core]. Only methods of the pipe use the core, with the
-// mutex locked. One that changes it applies the [effects] afterwards.
+// pipe is the ordered stream of calls to one master: it drives a [core]. Only methods of the pipe use the core, with
+// the mutex locked. One that changes it applies the [effects] afterwards.
 type pipe struct {
 	clock          clock.Clock
 	open           func(patience time.Duration) (link.Link, error) // makes a connection, see [link.Master]

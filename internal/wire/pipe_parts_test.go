@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -272,26 +275,84 @@ func TestABatchIsCounted(t *testing.T) {
 func TestTheDriverYieldsBeforeABatch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		first     int           // calls of the batch before
-		meanwhile func(p *core) // what happens during the yield
-		want      []action
+		first  int             // calls of the batch before
+		before []func(p *core) // what happens before each task
+		want   []action
 	}{
-		"several callers":    {2, func(p *core) { p.state.calls.push(anyCall()) }, []action{doYield, doFlush}},
+		"several callers": {
+			2, []func(p *core){1: func(p *core) { p.state.calls.push(anyCall()) }}, []action{doYield, doFlush},
+		},
+		// Two questions of the node itself went ahead of its call.
 		"a lone caller":      {1, nil, []action{doFlush}},
-		"the pipe is closed": {2, func(p *core) { p.closing.closed = true }, []action{doYield, doRest}},
+		"the pipe is closed": {2, []func(p *core){1: func(p *core) { p.closing.closed = true }}, []action{doYield, doRest}},
+		"replies are due": {
+			2, []func(p *core){0: func(p *core) { p.state.calls.written = releases(1) }}, []action{doReceive},
+		},
+		"nothing waits": {2, []func(p *core){0: func(p *core) { p.state.calls.queue = nil }}, []action{doRest}},
+		"a write has not returned": {
+			2, []func(p *core){func(p *core) { p.conn.writer = p.conn.link }, func(p *core) { p.conn.writer = nil }},
+			[]action{doAwaitWriter, doYield, doFlush},
+		},
+		// The master is tried at once. Calls that are submitted meanwhile fail, so none would join the batch.
+		"a suspect master": {
+			2, []func(p *core){0: func(p *core) { p.state.health.fail(errBroken, at(1)) }}, []action{doFlush},
+		},
 	} {
-		p := newCore(fakeLink{})
-		p.state.calls.queue = releases(c.first)
+		p := newCore(fakeLink{stream: true, role: "master"})
+		p.state.calls.queue, p.state.servers.doubt = releases(c.first), true
 		p.send(at(8), &effects{})
+		require.Len(t, p.state.calls.written, c.first+2)
 		p.conn.writer, p.state.calls = nil, inflight{queue: releases(1)}
 		for i, want := range c.want {
-			if i == 1 {
-				c.meanwhile(p)
+			if i < len(c.before) && c.before[i] != nil {
+				c.before[i](p)
 			}
 			next, _ := p.nextTask(at(9))
 			assert.Equal(t, want, next.do, name)
 		}
 	}
+}
+
+// The test is not parallel: it needs the only processor for itself and the callers.
+func TestCallsJoinABatchDuringTheYield(t *testing.T) { //nolint:paralleltest // see above
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := newPipe(clock.System, nil)
+	p.core.connect(fakeLink{})
+	p.core.driver.busy = true
+	p.core.state.calls.queue = []*Call{anyCall()}
+	queued := 1
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.core.state.calls.push(anyCall())
+	})
+	for range 4 { // every 61st time, the scheduler prefers the goroutine that has yielded
+		p.core.state.pacing.yield = yield{batch: 2}
+		require.True(t, p.driveOnce())
+		require.False(t, p.core.state.pacing.yield.began.IsZero(), "it has yielded")
+		queued = max(queued, len(p.core.state.calls.queue))
+	}
+	assert.Equal(t, 2, queued)
+	callers.Wait()
+}
+
+// A yield is measured from one reading to the next, see [yield].
+func TestTheDriverReadsTheClockForEachTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(clock.System, nil)
+		p.core.connect(fakeLink{})
+		p.core.driver.busy, p.core.state.calls.queue = true, []*Call{anyCall()}
+		p.core.state.pacing.yield.batch = 2
+		for range 2 {
+			want := time.Now()
+			require.True(t, p.driveOnce())
+			assert.Equal(t, want, p.core.state.pacing.yield.began)
+			p.core.state.pacing.yield.began = time.Time{}
+			time.Sleep(longYield)
+		}
+	})
 }
 
 // The receiver would wait for replies otherwise.

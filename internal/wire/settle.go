@@ -94,7 +94,7 @@ func (s *settlement) settleOne(c *Call, r link.Reply) {
 	s.noReply(c, r)
 }
 
-// change replaces the server by a copy, which may be changed, and returns the one before.
+// change replaces the server by a copy, which the caller may change, and returns the server from before.
 func (s *settlement) change() (before *link.Server) {
 	before = s.server
 	changed := *before
@@ -102,7 +102,7 @@ func (s *settlement) change() (before *link.Server) {
 	return before
 }
 
-// noReply settles a call that will get no valid reply, because the connection ended, or ends.
+// noReply settles a call that gets no valid reply: the connection has ended, or a malformed reply ends it.
 func (s *settlement) noReply(c *Call, r link.Reply) {
 	s.ended, s.err = true, r.Err
 	switch c.Op {
