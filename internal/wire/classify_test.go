@@ -52,7 +52,7 @@ func TestErrorReplies(t *testing.T) {
 	}, func(t *testing.T, r *rig, c tc) {
 		r.warm()
 		r.m.Reply(c.reply, "SET", "EVALSHA")
-		for _, op := range []*wire.Op{acquire("a", "me"), release("a", "me")} {
+		for _, op := range []*wire.Op{acquire("a", "me"), extend("a", "me"), release("a", "me")} {
 			v := r.ask(op).result()
 			assert.Equal(t, wire.Failed, v.Verdict)
 			assert.False(t, v.Unsent, "it was sent")
@@ -60,6 +60,8 @@ func TestErrorReplies(t *testing.T) {
 			assert.Equal(t, c.permanent, node.Permanent(v.Err))
 		}
 		assert.False(t, r.node.Suspect(), "it answers")
+		time.Sleep(5 * time.Second)
+		assert.Len(t, r.executed(), 3, "a call that is not durable is sent once")
 		r.m.Recover()
 		assert.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
 	})

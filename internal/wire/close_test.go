@@ -122,6 +122,7 @@ func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
 			r.m.Refuse()
 			r.ask(acquire("a", "me")).result()
 		},
+		"with a listener": func(r *rig) { r.subscribe(channel) },
 	}, func(t *testing.T, r *rig, prepare func(r *rig)) {
 		prepare(r)
 		began := time.Now()

@@ -64,17 +64,6 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 	}
 }
 
-func TestADurableReleaseIsUnknownAtItsDeadline(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Refuse()
-		v := r.ask(release("a", "me"), durably).result()
-		assert.Equal(t, wire.Unknown, v.Verdict)
-		assert.False(t, v.Unsent)
-		require.ErrorContains(t, v.Err, "connection refused", "why it is late")
-		assert.Equal(t, timeout, v.Took)
-	})
-}
-
 func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 	type tc struct {
 		fault func(r *rig)
@@ -201,17 +190,5 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 		v := rel.result()
 		assert.Equal(t, c.want, v.Verdict, "%v", v.Err)
 		assert.Equal(t, c.after, r.m.Get("a"))
-	})
-}
-
-func TestACallThatIsNotDurableIsSentOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.m.Reply("READONLY You can't write against a read only replica.", "SET", "EVALSHA")
-		for _, op := range []*wire.Op{acquire("a", "me"), extend("a", "me"), release("a", "me")} {
-			assert.Equal(t, wire.Failed, r.ask(op).result().Verdict)
-		}
-		time.Sleep(5 * time.Second)
-		assert.Len(t, r.executed(), 3)
 	})
 }

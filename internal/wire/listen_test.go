@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -61,19 +60,6 @@ func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
 	})
 }
 
-func TestAStoppedListenerIsNotNotified(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		l, other := r.subscribe(channel), r.subscribe("other")
-		l.stop()
-		r.eventually(100*time.Millisecond, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
-		r.publish(channel)
-		r.publish("other")
-		time.Sleep(100 * time.Millisecond)
-		assert.EqualValues(t, 1, l.notified.Load())
-		assert.EqualValues(t, 2, other.notified.Load())
-	})
-}
-
 // One channel is dropped and subscribed again, repeatedly, over a connection that another channel keeps open.
 func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -87,9 +73,10 @@ func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 			l.stop()
 			r.eventually(soon, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
 			assert.Equal(t, 1, r.m.Subscribers("kept"))
+			r.publish(channel)
 			r.publish("kept")
 			r.eventually(soon, "a message for the other", func() bool { return kept.notified.Load() == int64(i+2) })
-			assert.EqualValues(t, 2, l.notified.Load())
+			assert.EqualValues(t, 2, l.notified.Load(), "it has stopped")
 		}
 		assert.Equal(t, 2+comparing, r.m.ConnsEver(), "one to listen, one to ask")
 	})
@@ -188,19 +175,6 @@ func TestADialThatHangsBlocksNeitherListenNorClose(t *testing.T) {
 		require.NoError(t, r.group.Wait())
 		assert.Zero(t, time.Since(began), "Close returns at once")
 		r.world.Heal()
-	})
-}
-
-func TestCloseEndsAListener(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		l := r.subscribe(channel)
-		began := time.Now()
-		r.node.Close(began.Add(time.Second))
-		require.NoError(t, r.group.Wait())
-		assert.Zero(t, time.Since(began))
-		synctest.Wait()
-		assert.Zero(t, r.world.Open())
-		l.stop()
 	})
 }
 

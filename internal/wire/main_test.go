@@ -70,15 +70,15 @@ func inBubbles[C any](t *testing.T, cases map[string]C, f func(t *testing.T, r *
 	inEach(t, inBubble, cases, f)
 }
 
-// inEach runs f in a world, such as inBubble, for each case.
-func inEach[C any](
-	t *testing.T, world func(*testing.T, func(*testing.T, *rig)), cases map[string]C,
-	f func(t *testing.T, r *rig, c C),
-) {
+// world runs f with a node, as inBubble does.
+type world func(t *testing.T, f func(t *testing.T, r *rig))
+
+// inEach runs f in a world for each case.
+func inEach[C any](t *testing.T, in world, cases map[string]C, f func(t *testing.T, r *rig, c C)) {
 	t.Helper()
 	t.Parallel()
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { world(t, func(t *testing.T, r *rig) { f(t, r, c) }) })
+		t.Run(name, func(t *testing.T) { in(t, func(t *testing.T, r *rig) { f(t, r, c) }) })
 	}
 }
 

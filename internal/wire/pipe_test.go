@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,7 +20,7 @@ import (
 const trip = 4 * time.Millisecond
 
 func TestALoneCallIsSentAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	inBubbles(t, named(trip, far), func(t *testing.T, r *rig, trip time.Duration) {
 		r.warmAt(trip)
 		for i := range 3 {
 			v := r.ask(acquire("a", token(i))).result()
@@ -44,21 +45,6 @@ func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
 			assert.Equal(t, 2*trip, tk.at.Sub(began), "one round trip after the first")
 		}
 		assert.Equal(t, []int{1, 50}, r.batches())
-	})
-}
-
-func TestABatchIsBounded(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warmAt(trip)
-		var all []*ticket
-		for i := range 2501 {
-			all = append(all, r.ask(count(), within(time.Second)))
-			if i == 0 {
-				synctest.Wait() // the first is on the wire
-			}
-		}
-		requireGranted(t, all...)
-		assert.Equal(t, []int{1, 1024, 1024, 452}, r.batches())
 	})
 }
 
@@ -191,7 +177,7 @@ func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
 	})
 }
 
-func TestTheQueueIsBounded(t *testing.T) {
+func TestTheQueueAndABatchAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Delay(10*time.Second, 0)
@@ -211,6 +197,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 		requireGranted(t, all...)
 		assert.True(t, rel.result().Answered())
 		assert.NotContains(t, r.m.Keys(), "one more")
+		assert.Equal(t, 1024, slices.Max(r.batches()))
 	})
 }
 
@@ -247,18 +234,6 @@ func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 		synctest.Wait()
 		assert.False(t, r.node.Suspect())
 		assert.Empty(t, r.healthReports())
-	})
-}
-
-func TestATimedOutCallThatIsAnsweredLaterVotesOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.m.Delay(timeout, 0) // the round trip takes twice that
-		a := r.ask(acquire("a", "me"))
-		assert.Equal(t, wire.Unknown, a.result().Verdict)
-		time.Sleep(time.Second)
-		assert.Equal(t, "me", r.m.Get("a"))
-		assert.EqualValues(t, 1, a.votes.Load())
 	})
 }
 

@@ -57,18 +57,6 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 	})
 }
 
-func TestAMasterMayForgetItsScriptsRepeatedly(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		for i := range 20 {
-			r.m.FlushScripts()
-			require.Equal(t, wire.Granted, r.ask(acquire("a", token(i))).result().Verdict)
-			require.Equal(t, wire.Granted, r.ask(release("a", token(i)), durably).result().Verdict)
-		}
-		assert.True(t, r.gone())
-	})
-}
-
 // A second sending would follow the release and set the key again.
 func TestACanceledExtendIsNotSentAgainAsText(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -34,6 +34,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 	inDoubt := link.Reply{Result: link.InDoubt, Err: errBroken}
 	repeated := func(c *Call) { c.repeated = true }
 	keeps := func(c *Call) { c.Keeps = true }
+	text := func(c *Call) { c.Op, c.asText = aRelease, true }
 	pings := func(c *Call) { voted(c); c.Op = ping }
 	var yes, no atomic.Bool
 	yes.Store(true)
@@ -82,11 +83,17 @@ func TestSettlementOfOneReply(t *testing.T) {
 		},
 		"a refused release":  {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: new(failed(readOnly))},
 		"a release not sent": {call: anyCall(durable), reply: notSent, retry: true, ended: true},
+		"a release not sent, and why": { // only a reply shows that the server has read the call
+			call: anyCall(durable), reply: link.Reply{Result: link.NotSent, Err: tooLarge}, retry: true, ended: true,
+		},
 		"a release in doubt": {call: anyCall(durable), reply: inDoubt, unanswered: true, ended: true},
 		"a release that is too large": {
 			call: anyCall(durable), reply: link.Reply{Err: tooLarge}, unanswered: true, ended: true,
 		},
-		"an unknown script": {call: anyCall(durable), reply: noScript, retry: true},
+		// A server that has the text of a script knows the script. A command has no text.
+		"an unknown script, by its text": {call: anyCall(text), reply: noScript, want: new(failed(noScript.Err))},
+		"an unknown script of a command": {call: anyCall(), reply: noScript, want: new(failed(noScript.Err))},
+		"an unknown script":              {call: anyCall(durable), reply: noScript, retry: true},
 		"an unknown script, still needed": {
 			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: noScript, retry: true,
 		},
@@ -236,30 +243,6 @@ func TestARefusedReleaseThatOvertookItsAcquireIsNotGivenUpEarly(t *testing.T) {
 	require.True(t, s.late.until.After(at(10)))
 	assert.Equal(t, s.late.until.Add(time.Minute), release.expiresAt())
 	assert.Equal(t, at(70), later.expiresAt(), "what it undoes went over the new connection")
-}
-
-// A server that has the text of a script knows the script. A command has no text.
-func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]*Call{
-		"the text":  anyCall(func(c *Call) { c.Op, c.asText = aRelease, true }),
-		"a command": anyCall(),
-	} {
-		out, _ := settled(new(state), []*Call{c}, nil, link.Reply{Err: resp.Error("NOSCRIPT No matching script.")})
-		assert.Empty(t, out.retry, name)
-		require.Len(t, out.deliveries, 1, name)
-		assert.Equal(t, Failed, out.deliveries[0].vote.Verdict, name)
-	}
-}
-
-// Only a reply shows that the server has read the call.
-func TestACallThatWasNotSentIsRetried(t *testing.T) {
-	t.Parallel()
-	release := anyCall(durable)
-	unsent := link.Reply{Result: link.NotSent, Err: resp.Error("ERR Protocol error: x")}
-	out, _ := settled(new(state), []*Call{release}, nil, unsent)
-	assert.Equal(t, []*Call{release}, out.retry)
-	assert.Empty(t, out.unanswered)
 }
 
 // A server that has no vote confirms no minimum hold either. A release by it is harmless.

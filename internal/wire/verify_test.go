@@ -78,19 +78,28 @@ func TestABusyTunnelIsNotVerified(t *testing.T) {
 }
 
 // A PING without a reply delays calls no longer than their deadlines. They are certainly not executed.
-func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
-	inTunnel(t, func(t *testing.T, r *rig) {
-		r.warm()
-		time.Sleep(2 * time.Second)
-		r.m.BlackHole()
-		assertUnsent(t, r.ask(acquire("a", "me")).result(), node.ErrTimeout)
-		assert.True(t, r.node.Suspect())
-		time.Sleep(10 * time.Second)
-		r.m.Heal()
-		r.answers(3*time.Second, "b")
-		time.Sleep(ttl / 2)
-		assert.Equal(t, []string{"b"}, r.m.Keys())
-	})
+func TestAnIdleConnectionThatIsSilentIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]world{"a tunnel": inTunnel, "a wrapped client": inBubbleWrapped} {
+		t.Run(name, func(t *testing.T) {
+			inEach(t, in, map[string]func(r *rig){
+				"cut off": func(r *rig) { r.m.BlackHole() },
+				"frozen":  func(r *rig) { r.m.Freeze() },
+			}, func(t *testing.T, r *rig, fault func(r *rig)) {
+				r.warm()
+				time.Sleep(5 * time.Second)
+				fault(r)
+				assertUnsent(t, r.ask(acquire("a", "me")).result(), node.ErrTimeout)
+				assert.True(t, r.node.Suspect())
+				time.Sleep(10 * time.Second)
+				assert.True(t, r.node.Suspect())
+				r.m.Heal()
+				r.answers(3*time.Second, "b")
+				time.Sleep(ttl / 2)
+				assert.Equal(t, []string{"b"}, r.m.Keys())
+			})
+		})
+	}
 }
 
 // Calls that arrive while a PING is in flight are sent after it, in one batch.
@@ -136,22 +145,5 @@ func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
 		require.NoError(t, r.group.Wait())
 		assert.Equal(t, 50*time.Millisecond, time.Since(began))
 		assert.True(t, a.result().Unsent)
-	})
-}
-
-// A wrapped client that is silent delays a call no longer than the call's deadline.
-func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
-	inBubbleWrapped(t, func(t *testing.T, r *rig) {
-		r.warm()
-		time.Sleep(5 * time.Second)
-		r.m.Freeze()
-		v := r.ask(acquire("a", "me")).result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		assert.True(t, v.Unsent)
-		time.Sleep(10 * time.Second)
-		assert.True(t, r.node.Suspect())
-		r.m.Thaw()
-		r.answers(3*time.Second, "b")
-		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
 }

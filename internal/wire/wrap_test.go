@@ -66,24 +66,6 @@ func TestAWrappedClientVotes(t *testing.T) {
 	})
 }
 
-func TestAWrappedClientThatIsFrozen(t *testing.T) {
-	inBubbleWrapped(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.m.Freeze()
-		assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.ask(release("a", "me"), durably).result()
-		for range 50 {
-			assertNotAsked(t, r.ask(acquire("b", "me")).result(), node.ErrTimeout)
-			time.Sleep(100 * time.Millisecond)
-		}
-		r.m.Thaw()
-		r.eventually(2*time.Second, "nothing is left", func() bool { return r.m.Count("SET") > 1 && r.gone() })
-		time.Sleep(5 * time.Second)
-		assert.True(t, r.gone())
-		assert.False(t, r.node.Suspect())
-	})
-}
-
 func TestAWrappedClientThatIsClosedUnderTheNode(t *testing.T) {
 	inBubbleWrapped(t, func(t *testing.T, r *rig) {
 		r.warm()
