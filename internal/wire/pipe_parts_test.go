@@ -328,10 +328,12 @@ func TestCallsJoinABatchDuringTheYield(t *testing.T) { //nolint:paralleltest // 
 		p.core.state.calls.push(anyCall())
 	})
 	for range 4 { // every 61st time, the scheduler prefers the goroutine that has yielded
-		p.core.state.pacing.yield = yield{batch: 2}
+		p.core.state.pacing.yield = yield{batch: 2} // only the driver uses it
 		require.True(t, p.driveOnce())
 		require.False(t, p.core.state.pacing.yield.began.IsZero(), "it has yielded")
+		p.mu.Lock()
 		queued = max(queued, len(p.core.state.calls.queue))
+		p.mu.Unlock()
 	}
 	assert.Equal(t, 2, queued)
 	callers.Wait()
