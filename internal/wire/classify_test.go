@@ -116,18 +116,6 @@ func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
 	})
 }
 
-func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warmAt(trip)
-		r.occupy()
-		a, b := r.ask(acquire("a", "me")), r.ask(acquire("b", "me"))
-		time.Sleep(trip * 5 / 4) // they are in flight
-		r.m.Crash()
-		assertUnknown(t, a, b)
-		r.m.Restart()
-	})
-}
-
 func TestAReplyOfAnUnexpectedKindIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()

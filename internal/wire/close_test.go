@@ -141,7 +141,9 @@ func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), durably)} {
 			assertUnsent(t, tk.result(), node.ErrClosed)
 		}
-		assert.EqualValues(t, 2, r.node.Stats().Votes[wire.Failed])
+		s := r.node.Stats()
+		assert.Equal(t, [...]int64{wire.Granted: 2, wire.Failed: 2}, s.Votes, "those of warm, and these")
+		assert.EqualValues(t, 2, s.Latency.Count())
 		stop := r.node.Listen("channel", func(string) { t.Error("notified") })
 		time.Sleep(time.Second)
 		stop()

@@ -94,29 +94,6 @@ func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 	})
 }
 
-// The release is not given up after the TTL: the acquire may not have been executed yet.
-func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
-	inBubbles(t, named(
-		20*time.Second, 2*time.Minute, 10*time.Minute,
-	), func(t *testing.T, r *rig, lasting time.Duration) {
-		r.warm()
-		r.m.Freeze()
-		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.ask(release("a", "me"), durably)
-		time.Sleep(lasting)
-		r.m.Thaw()
-		time.Sleep(1500 * time.Millisecond)
-		assert.True(t, r.gone())
-		sets := 0
-		for _, e := range r.executed() {
-			if e.Args[0] == "set" && e.Reply == "+OK\r\n" {
-				sets++
-			}
-		}
-		assert.Equal(t, 1, sets, "the frozen master had the acquire in its buffer")
-	})
-}
-
 // The acquire is in a buffer of the old connection, and the release overtakes it on a new one. So it is repeated.
 func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
 	inEach(t, inHole, named(

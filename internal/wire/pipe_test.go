@@ -94,34 +94,36 @@ func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
 	})
 }
 
+// The frozen master has the acquire in its buffer. So the release is not given up after the TTL either.
 func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+	type tc struct{ frozen, undoneWithin time.Duration }
+	inBubbles(t, map[string]tc{
+		"the connection remains": {20 * time.Second, 0}, // at the moment of the acquire's reply
+		"the connection is lost": {2 * time.Minute, time.Second},
+		"for long":               {10 * time.Minute, time.Second},
+	}, func(t *testing.T, r *rig, c tc) {
 		r.warm()
 		r.m.Freeze()
-		a := r.ask(acquire("a", "me"))
-		v := a.result()
+		v := r.ask(acquire("a", "me")).result()
 		assert.Equal(t, wire.Unknown, v.Verdict)
 		require.ErrorIs(t, v.Err, node.ErrTimeout)
 		assert.Equal(t, timeout, v.Took)
-		rel := r.ask(release("a", "me"), durably)
-		assert.Equal(t, wire.Unknown, rel.result().Verdict)
+		assert.Equal(t, wire.Unknown, r.ask(release("a", "me"), durably).result().Verdict)
 
-		time.Sleep(5 * time.Second)
+		time.Sleep(c.frozen)
 		assert.Empty(t, r.executed())
 		r.m.Thaw()
-		synctest.Wait() // no time passes
-		assert.True(t, r.gone(), "the late grant is undone at the moment of its reply")
+		r.eventually(c.undoneWithin, "the late grant is undone", func() bool { return len(r.executed()) > 1 })
+		assert.True(t, r.gone())
 		got := r.executed()
 		require.Len(t, got, 2)
 		assert.Equal(t, "set", got[0].Args[0])
 		assert.Equal(t, "+OK\r\n", got[0].Reply)
 		assert.Equal(t, ":1\r\n", got[1].Reply)
-		assert.Equal(t, 1, r.m.ConnsEver()-r.spares(), "the connection remained")
+		time.Sleep(1500 * time.Millisecond)
+		assert.True(t, r.gone(), "the acquire did not arrive again")
 	})
 }
-
-// spares returns how many connections were tried besides the first one.
-func (r *rig) spares() int { return r.m.Dials() - 1 }
 
 func TestACanceledCallIsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -234,16 +236,6 @@ func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 		synctest.Wait()
 		assert.False(t, r.node.Suspect())
 		assert.Empty(t, r.healthReports())
-	})
-}
-
-func TestTheVotesOfANodeAreCounted(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.ask(acquire("a", "me")).result()
-		r.ask(acquire("a", "another")).result()
-		s := r.node.Stats()
-		assert.Equal(t, [...]int64{wire.Granted: 1, wire.Denied: 1}, s.Votes)
-		assert.EqualValues(t, 2, s.Latency.Count())
 	})
 }
 

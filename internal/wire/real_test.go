@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -97,36 +98,27 @@ func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
 	assert.Empty(t, r.healthReports())
 }
 
+// The server executes the requests in its buffer when it thaws, even if their connection has ended meanwhile.
 func TestNoGhostRemainsOnAFrozenServer(t *testing.T) {
 	t.Parallel()
-	r, s, c := realRig(t)
-	require.Equal(t, wire.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
-	require.NoError(t, s.Freeze())
-	v := r.ask(acquire("a", "me")).result()
-	assert.Equal(t, wire.Unknown, v.Verdict)
-	r.ask(release("a", "me"), durably).result()
-	time.Sleep(500 * time.Millisecond)
-	require.NoError(t, s.Thaw())
-	require.Eventually(t, func() bool { return !r.node.Suspect() }, patient, time.Millisecond)
-	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
-	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
-}
-
-// The client's connection ends while the server is frozen. The server still executes the requests in its buffer.
-func TestNoGhostRemainsOnAServerThatThawsAfterItsConnectionEnded(t *testing.T) {
-	t.Parallel()
-	s := redisproc.ForTest(t, 1)[0]
-	n := &firstHole{dial: tcp}
-	r := newRealRig(t, s.URL(), node.WithDialer(n.Dial))
-	require.Equal(t, wire.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
-	require.NoError(t, s.Freeze())
-	require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-	r.ask(release("a", "me"), durably).result()
-	require.NoError(t, n.get().Close())
-	time.Sleep(200 * time.Millisecond)
-	require.NoError(t, s.Thaw())
-	assert.Zero(t, r.node.Close(time.Now().Add(patient)), "the release was confirmed and repeated")
-	assert.Equal(t, []string{"warm"}, client(t, s).Keys(t.Context(), "*").Val())
+	testmain.Each(t, map[string]bool{
+		"the connection remains": false, "the connection ends": true,
+	}, func(t *testing.T, ends bool) {
+		s := redisproc.ForTest(t, 1)[0]
+		conns := &firstHole{dial: tcp}
+		r := newRealRig(t, s.URL(), node.WithDialer(conns.Dial))
+		requireGranted(t, r.ask(acquire("warm", "me"), within(patient)))
+		require.NoError(t, s.Freeze())
+		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+		r.ask(release("a", "me"), durably).result()
+		if ends {
+			require.NoError(t, conns.get().Close())
+		}
+		time.Sleep(500 * time.Millisecond)
+		require.NoError(t, s.Thaw())
+		assert.Zero(t, r.node.Close(time.Now().Add(patient)), "the release was confirmed, and repeated if necessary")
+		assert.Equal(t, []string{"warm"}, client(t, s).Keys(t.Context(), "*").Val())
+	})
 }
 
 func TestARestartedServerIsNoticed(t *testing.T) {

@@ -81,8 +81,9 @@ func TestSettlementOfOneReply(t *testing.T) {
 		"a repeated release, and a strange reply": {
 			call: anyCall(durable, repeated), reply: link.Reply{Value: "x"}, unanswered: true, ended: true,
 		},
-		"a refused release":  {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: new(failed(readOnly))},
-		"a release not sent": {call: anyCall(durable), reply: notSent, retry: true, ended: true},
+		"a refused release":       {call: anyCall(durable), reply: link.Reply{Err: readOnly}, want: new(failed(readOnly))},
+		"a release not sent":      {call: anyCall(durable), reply: notSent, retry: true, ended: true},
+		"a late release not sent": {call: anyCall(durable, voted), reply: notSent, retry: true, ended: true},
 		"a release not sent, and why": { // only a reply shows that the server has read the call
 			call: anyCall(durable), reply: link.Reply{Result: link.NotSent, Err: tooLarge}, retry: true, ended: true,
 		},
