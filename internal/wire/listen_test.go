@@ -14,7 +14,10 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-const channel = "released:a"
+const (
+	channel = "released:a"
+	noPerm  = "NOPERM this user has no permissions to access one of the channels"
+)
 
 // publish publishes a message on a channel, as a release does.
 func (r *rig) publish(channel string) {
@@ -201,7 +204,6 @@ func TestAListenerThatCannotConnect(t *testing.T) {
 
 // A user who may not subscribe, and a master that ends each subscription, cost few connections and one report.
 func TestAListenerThatIsRefused(t *testing.T) {
-	const noPerm = "NOPERM this user has no permissions to access one of the channels"
 	type tc struct {
 		refuse   func(r *rig)
 		reported string
@@ -230,7 +232,6 @@ func TestAListenerThatIsRefused(t *testing.T) {
 
 // A master refuses one channel, and all UNSUBSCRIBE. The other waiters do not notice.
 func TestARefusedChannelLeavesTheOthers(t *testing.T) {
-	const noPerm = "NOPERM this user has no permissions to access one of the channels"
 	inWorlds(t, func(t *testing.T, r *rig) {
 		kept := r.subscribe("kept")
 		r.m.Reply(noPerm, "SUBSCRIBE", "UNSUBSCRIBE")
@@ -258,7 +259,7 @@ func TestARefusedChannelLeavesTheOthers(t *testing.T) {
 // Of two channels that are subscribed at once, one is refused.
 func TestOneOfTwoChannelsIsRefused(t *testing.T) {
 	inWorlds(t, func(t *testing.T, r *rig) {
-		r.m.ReplyTimes(1, "NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
+		r.m.ReplyTimes(1, noPerm, "SUBSCRIBE")
 		all := []*listener{r.listen("a"), r.listen("b")}
 		notified := func() int64 { return all[0].notified.Load() + all[1].notified.Load() }
 		r.eventually(50*time.Millisecond, "one subscription begins", func() bool { return notified() == 1 })

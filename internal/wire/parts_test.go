@@ -23,6 +23,7 @@ func TestVotesAreCounted(t *testing.T) {
 	}
 	v.count(at(10), delivery{c, Vote{Verdict: Failed, Unsent: true, Err: node.ErrBusy}})
 	v.count(at(10), delivery{c, Vote{Verdict: Failed, Err: node.ErrDropped}})
+	v.count(at(10), delivery{anyCall(durable), Vote{Verdict: Denied}}) // nothing is refused
 	assert.Equal(t, [4]int64{Unknown: 1, Failed: 2, Denied: 1, Granted: 1}, v.byVerdict)
 	assert.EqualValues(t, 2, v.dropped, "only what was not written")
 	assert.EqualValues(t, 2, v.latency.Count())
