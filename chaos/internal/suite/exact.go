@@ -1,10 +1,16 @@
 package suite
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
@@ -61,4 +67,101 @@ func (c *command) one() (bool, error) {
 	fmt.Fprintf(c.out, "%sprogram %s, seed %d, order %d: %s\n", r.Text, p.Program, s.Seed, c.flags.order, r.Hash)
 	c.wrong = !r.OK()
 	return r.OK(), err
+}
+
+// simulate plays n of the simulation's own schedules.
+func (c *command) simulate(ctx context.Context, n int) (bool, error) {
+	p, err := c.exactly()
+	if err != nil {
+		return false, err
+	}
+	sum, err := simulation.Batch{
+		From: c.flags.seed, N: n, Draw: simulation.Draw, Say: c.say, Play: p.Playing(c.flags.lock),
+		Order: c.flags.order, Orders: c.flags.orders, Replay: func(seed, order uint64) string {
+			return c.flags.replaySchedule("", seed, order)
+		},
+	}.Run(ctx)
+	for _, f := range sum.Found {
+		c.wrong = true
+		c.found(f)
+	}
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(c.out, "%-46s %d schedules in %v, program %s: %v of virtual time, %d holds, %d commands, %d violations\n",
+		"simulation, from seed "+fmt.Sprint(c.flags.seed), sum.Schedules, sum.Wall.Round(time.Second), p.Program,
+		sum.Virtual.Round(time.Second), sum.Holds, sum.Commands, len(sum.Found))
+	file := filepath.Join(c.dir, "hashes.txt")
+	fmt.Fprintf(c.out, "hash of all %x: %s\n", sha256.Sum256([]byte(sum.Hashes)), file)
+	return len(sum.Found) == 0, os.WriteFile(file, []byte(sum.Hashes), 0o644)
+}
+
+// found prints a finding and keeps it, with its smallest schedule.
+func (c *command) found(f simulation.Finding) {
+	fmt.Fprint(c.out, f)
+	keep := func(file, text string) {
+		if err := os.WriteFile(filepath.Join(c.dir, file), []byte(text), 0o644); err != nil {
+			c.say("%s is not kept: %v", file, err)
+		}
+	}
+	name := fmt.Sprintf("simulation-%d", f.Seed)
+	keep(name+".txt", f.String())
+	if f.Minimal != nil {
+		small := name + "-smallest.json"
+		keep(small, f.Minimal.JSON())
+		fmt.Fprintf(c.out, "the smallest schedule again: %s\n", c.flags.again(f.Seed,
+			"-exact", "-schedule", quote(filepath.Join(c.dir, small)), "-order", fmt.Sprint(f.MinimalOrder)))
+	}
+}
+
+// tests runs the Go tests that run in virtual time, of the packages of the command line, each in many orders.
+func (c *command) tests(ctx context.Context) (bool, error) {
+	wanted, err := regexp.Compile(c.flags.run)
+	if err != nil {
+		return false, err
+	}
+	good := true
+	for _, pkg := range c.flags.tests {
+		out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", pkg).Output()
+		if err != nil {
+			return false, fmt.Errorf("find the package %s: %w", pkg, err)
+		}
+		dir := strings.TrimSpace(string(out))
+		names, err := exact.InVirtualTime(dir)
+		if err != nil {
+			return false, err
+		}
+		p, err := exact.OpenTest(ctx, c.say, dir)
+		if err != nil {
+			return false, err
+		}
+		begin, ran, failed := time.Now(), 0, 0
+		for _, name := range names {
+			if !wanted.MatchString(name) {
+				continue
+			}
+			for order := c.flags.order; order < c.flags.order+uint64(c.flags.orders); order++ {
+				if err := ctx.Err(); err != nil {
+					return false, err
+				}
+				ran++
+				text, err := p.Test(dir, "^"+name+"$", order)
+				if err == nil {
+					continue
+				}
+				failed++
+				fmt.Fprintf(c.out, "%s\n%s of %s fails in order %d: %v\nagain: go run ./chaos -tests %s -run '^%s$' -order %d\n",
+					text, name, pkg, order, err, pkg, name, order)
+				break // the same test in more orders says little more
+			}
+		}
+		if ran == 0 {
+			return false, fmt.Errorf("%s has no test in virtual time that matches %q", pkg, c.flags.run)
+		}
+		fmt.Fprintf(c.out, "%-46s %d runs of tests in %v, %d tests failed\n",
+			"tests of "+filepath.Base(dir), ran, time.Since(begin).Round(time.Second), failed)
+		good = good && failed == 0
+	}
+	c.wrong = c.wrong || !good
+	return good, nil
 }
