@@ -26,7 +26,6 @@ const (
 
 // Terms are what the checkers must know of a run besides its history.
 type Terms struct {
-	// Masters is the number of masters.
 	Masters int
 	// Clients are the names of all clients.
 	Clients []string

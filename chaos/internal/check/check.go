@@ -13,11 +13,9 @@ import (
 
 // Verdict is the result of one checker on one history.
 type Verdict struct {
-	// Checker is its name.
 	Checker string
 	// Looked summarizes what it examined: a check of nothing also finds nothing.
-	Looked string
-	// Findings are the violations that it found.
+	Looked   string
 	Findings []Finding
 
 	begin time.Duration // of the history

@@ -74,10 +74,7 @@ func open(e history.Event) bool { return e.Connections > 0 || len(e.Channels) > 
 // returns gives the time from which each master must be clean: since, or the later time at which the master answers
 // again.
 func returns(events []history.Event, since time.Duration, masters int) []time.Duration {
-	back := make([]time.Duration, masters)
-	for i := range back {
-		back[i] = since
-	}
+	back := slices.Repeat([]time.Duration{since}, masters)
 	for _, e := range events {
 		if e.Kind == history.Healthy && e.On == "masters" {
 			for _, m := range e.Targets {

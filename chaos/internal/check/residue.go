@@ -8,9 +8,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// counters is the prefix of the keys that may remain after a lock: fencing counters, which must outlive it. They
+// Counters is the prefix of the keys that may remain after a lock: fencing counters, which must outlive it. They
 // expire.
-const counters = "redlock:fence:"
+const Counters = "redlock:fence:"
 
 // Residue checks that no master holds a key, except fencing counters with a TTL, once [Terms.Grace] has passed after
 // the last unlock and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at
@@ -53,7 +53,7 @@ func Residue(events []history.Event, t Terms) Verdict {
 	return v
 }
 
-func ends(k history.Key) bool { return strings.HasPrefix(k.Name, counters) && k.Left > 0 }
+func ends(k history.Key) bool { return strings.HasPrefix(k.Name, Counters) && k.Left > 0 }
 
 func list(keys []history.Key) string {
 	parts := make([]string, len(keys))

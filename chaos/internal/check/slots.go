@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -117,15 +118,12 @@ func bounds(all []Interval) []history.Event {
 
 func listed(all []Interval) string {
 	const most = 4
-	text := ""
-	for i, b := range all {
-		if i == most {
-			return text + fmt.Sprintf(", and %d more", len(all)-most)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s for %v", who(b.hold.who), (b.End - b.Begin).Round(time.Millisecond))
+	var parts []string
+	for _, b := range all[:min(most, len(all))] {
+		parts = append(parts, fmt.Sprintf("%s for %v", who(b.hold.who), (b.End-b.Begin).Round(time.Millisecond)))
 	}
-	return text
+	if more := len(all) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
 }

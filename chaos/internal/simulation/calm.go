@@ -54,7 +54,7 @@ func (r *run) residue(when string) {
 		for _, key := range m.Keys() {
 			left := m.TTL(key)
 			switch {
-			case strings.HasPrefix(key, counters):
+			case strings.HasPrefix(key, check.Counters):
 				if left <= 0 {
 					r.problem(check.ByResidue, m.Addr(), "counter %q on master %d has no end", key, i)
 				}

@@ -104,8 +104,8 @@ func (p profile) mix(r *rand.Rand) []string {
 }
 
 // semaphores adds semaphores to the kinds of a third of the schedules. In half of these, if crowded, several workers of
-// each client want hardly anything else. It uses a random generator of its own, so adding semaphores changed no other
-// schedule.
+// each client want hardly anything else. It uses a random generator of its own, as elections and jobs do, so adding
+// semaphores changed no other schedule.
 func (s *Schedule) semaphores(crowded bool) {
 	r := rand.New(rand.NewPCG(s.Seed, 0x510))
 	if r.IntN(3) > 0 {
@@ -122,23 +122,20 @@ func (s *Schedule) semaphores(crowded bool) {
 	s.Kinds = append(s.Kinds, slices.Repeat([]string{kinds.Semaphore}, 1+share)...)
 }
 
-// elections adds leaders to the kinds of a quarter of the schedules. It uses a random generator of its own, as
-// semaphores does.
+// elections adds leaders to the kinds of a quarter of the schedules.
 func (s *Schedule) elections() {
 	if r := rand.New(rand.NewPCG(s.Seed, 0xe1ec)); r.IntN(4) == 0 {
 		s.Kinds = append(s.Kinds, slices.Repeat([]string{kinds.Leader}, 1+r.IntN(len(s.Kinds)))...)
 	}
 }
 
-// jobs gives some locks of a quarter of the schedules a minimum hold, within the restart window. It uses a random
-// generator of its own, as semaphores does.
+// jobs gives some locks of a quarter of the schedules a minimum hold, within the restart window.
 func (s *Schedule) jobs() {
 	if r := rand.New(rand.NewPCG(s.Seed, 0x10b)); r.IntN(4) == 0 {
 		s.MinHold = within(r, min(s.MaxTTL(), 1500*time.Millisecond)).Round(time.Millisecond)
 	}
 }
 
-// draw draws a client.
 func (p profile) draw(r *rand.Rand, i int) Client {
 	retry := [][2]time.Duration{{10, 1000}, {50, 200}, {100, 500}, {100, 1000}, {100, 3000}}[r.IntN(5)]
 	c := Client{

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -47,7 +48,7 @@ var extras = []extra{
 	onMaster(RefuseWrites, faults.Traits{},
 		func(t target, s faults.Severity) { t.Reply(s.Reply, writes...) }, target.Recover),
 	onMaster(EvictCounters, faults.Traits{Instant: true, Forgets: true},
-		func(t target, _ faults.Severity) { t.Evict(counters) }, nil),
+		func(t target, _ faults.Severity) { t.Evict(check.Counters) }, nil),
 	onMaster(SetClock, faults.Traits{Instant: true, Breaks: "no clock of a master is set"},
 		func(t target, s faults.Severity) { t.Jump(s.Shift) }, nil),
 	onMaster(ResetConnections, faults.Traits{Instant: true},
@@ -210,20 +211,10 @@ var replies = []string{
 // writes are the commands that RefuseWrites refuses.
 var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH", "ZADD", "ZREM", "PEXPIREAT"}
 
-// counters and intents are the prefixes of the keys with the fence counters and with the intents of waiting writers.
-const (
-	counters = "redlock:fence:"
-	intents  = "redlock:intents:"
-)
+// intents is the prefix of the keys with the intents of waiting writers.
+const intents = "redlock:intents:"
 
 // death reports whether a step stops a client for good.
 func (s Schedule) death(step faults.Step) bool {
 	return step.Fault == faults.FreezeClient && step.Until() >= s.Storm
-}
-
-func round(d time.Duration) time.Duration {
-	if d > 10*time.Millisecond {
-		return d.Round(time.Millisecond)
-	}
-	return d.Round(time.Microsecond)
 }

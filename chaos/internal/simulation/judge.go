@@ -70,15 +70,13 @@ func (s Schedule) judgedBy(checker string) bool {
 	}
 }
 
-// byKeys are the checkers that find something if masters lose keys.
-var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
-
-// find records the findings of a verdict. If the faults break exclusion, the findings of byKeys are excused. A finding
-// about a token that passedOn explains is none.
+// find records the findings of a verdict. If the faults break exclusion, the findings of the checkers that find
+// something if masters lose keys are excused. A finding about a token that passedOn explains is none.
 func (r *Result) find(v check.Verdict) {
+	byKeys := slices.Contains([]string{check.ByExclusion, check.BySlots, check.ByMinHold}, v.Checker)
 	for _, f := range v.Findings {
 		if v.Checker != check.ByFencing || !r.passedOn(f) {
-			excused := slices.Contains(byKeys, v.Checker) && !r.Schedule.excludes()
+			excused := byKeys && !r.Schedule.excludes()
 			r.Found = append(r.Found, Found{By: v.Checker, Finding: f, Excused: excused})
 		}
 	}

@@ -72,7 +72,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		before := len(sum.Found)
-		sum.add(r, order, b.excused)
+		sum.add(r, order, b.Excused)
 		hashes[i] = fmt.Sprintf("%d %d %s\n", r.Schedule.Seed, order, r.Hash)
 		if n := len(sum.Found); n > before && n <= enough {
 			b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
@@ -99,8 +99,6 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	return sum, nil
 }
 
-func (b Batch) excused(c string) bool { return b.Excused != nil && b.Excused(c) }
-
 func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 	s.Schedules++
 	s.Holds += int64(r.Holds)
@@ -111,7 +109,8 @@ func (s *Summary) add(r *Result, order uint64, excused func(string) bool) {
 			s.ByChecker[f.By] = append(s.ByChecker[f.By], fmt.Sprintf("seed %d: %v", r.Schedule.Seed, f))
 		}
 	}
-	if by := slices.DeleteFunc(r.By(), excused); len(by) > 0 {
+	by := slices.DeleteFunc(r.By(), func(c string) bool { return excused != nil && excused(c) })
+	if len(by) > 0 {
 		s.Found = append(s.Found, Finding{Seed: r.Schedule.Seed, Order: order, By: by, Report: r.Report()})
 	}
 }

@@ -41,21 +41,9 @@ type asker struct {
 	master int
 }
 
-func (a asker) String() string { return fmt.Sprintf("%s at master %d", a.host, a.master) }
-
 // groupAcquires is how many acquires each group of a client's workers may send to one master in a second. Waiters pause
 // for at least 10 ms between two attempts, unless a lock was released.
 const groupAcquires = 1000
-
-func newRecorder() *recorder {
-	return &recorder{
-		start:       time.Now(),
-		asked:       make(map[asker]int),
-		overloaded:  make(chan struct{}),
-		labels:      make(labels),
-		maxAcquires: groupAcquires,
-	}
-}
 
 func (h *recorder) now() time.Duration { return time.Since(h.start) }
 
@@ -99,7 +87,7 @@ func (h *recorder) command(e simnet.Event) {
 	who := asker{e.Host, e.Master}
 	if h.asked[who]++; h.asked[who] == h.maxAcquires {
 		text := fmt.Sprintf("asked %d times within a second", h.maxAcquires)
-		h.found = append(h.found, foundAt(h.now(), who.String(), ByLoad, text))
+		h.found = append(h.found, foundAt(h.now(), fmt.Sprintf("%s at master %d", e.Host, e.Master), ByLoad, text))
 		select {
 		case <-h.overloaded:
 		default:

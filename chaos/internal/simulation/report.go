@@ -117,7 +117,7 @@ func (r *Result) focus() (from, to time.Duration, names []string) {
 func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	lines := slices.Clone(r.entries)
 	for i, e := range r.executed {
-		if about(e, names) {
+		if slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(names, a) }) {
 			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), command: i + 1})
 		}
 	}
@@ -145,10 +145,6 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 		fmt.Fprintf(&b, "  %12s  %-12s %s\n", stamp(l.At), l.Where, l.Text)
 	}
 	return b.String()
-}
-
-func about(e simnet.Event, names []string) bool {
-	return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(names, a) })
 }
 
 func stamp(d time.Duration) string { return fmt.Sprintf("%.6fs", d.Seconds()) }

@@ -7,9 +7,8 @@
 //	go test ./chaos/internal/simulation                                             some schedules, from a random seed on
 //	go test ./chaos/internal/simulation -run TestSchedules -schedules=5000 -seed=1
 //
-// A seed determines the schedule: masters, clients, clocks, faults, and what the workers intend to do. Natively it does
-// not determine in which order goroutines run that are ready at the same instant, nor what the lock draws for itself
-// (tokens, jitter). Package exact plays a schedule so that an order determines these, too.
+// A seed determines the schedule: masters, clients, clocks, faults, and what the workers intend to do. The rest is left
+// to chance unless package exact plays the schedule.
 package simulation
 
 import (
@@ -59,7 +58,11 @@ type run struct {
 func Run(t simnet.TB, s Schedule, open Open) *Result {
 	t.Helper()
 	r := &run{
-		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open,
+		recorder: &recorder{
+			start: time.Now(), asked: make(map[asker]int), overloaded: make(chan struct{}), labels: make(labels),
+			maxAcquires: groupAcquires * max(1, len(s.Groups)),
+		},
+		schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open,
 		lives: make([]*life, len(s.Clients)), registers: map[string]traffic.Register{},
 	}
 	for _, kind := range []string{history.Trusting, history.Fenced} {
@@ -69,7 +72,6 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	storm, calm := context.WithCancel(context.Background())
 	defer calm()
 	r.storm = storm
-	r.maxAcquires *= max(1, len(s.Groups))
 	r.world.Watch(r.command)
 	r.world.Cost(cost)
 	for i, rate := range s.Rates {

@@ -39,8 +39,7 @@ type Schedule struct {
 	Proxies bool
 	// Storm is how long the faults and the contention last.
 	Storm time.Duration
-	// Plan are the faults.
-	Plan []faults.Step `json:",omitempty"`
+	Plan  []faults.Step `json:",omitempty"`
 }
 
 // Client is one Locker on a host of its own.
@@ -48,9 +47,8 @@ type Client struct {
 	Name      string
 	TTL       time.Duration
 	Keepalive bool
-	// Timeout is the node timeout.
-	Timeout time.Duration
-	Workers int
+	Timeout   time.Duration // of a node
+	Workers   int
 	// Hasty is the share of locks for which a worker only tries. Wait is the longest time that it waits for the others.
 	Hasty float64
 	Wait  time.Duration
@@ -76,9 +74,12 @@ func (s Schedule) Window() time.Duration { return s.MaxTTL() + clock.DefaultDrif
 
 // MaxTTL returns the largest TTL of the clients. No minimum hold is longer.
 func (s Schedule) MaxTTL() time.Duration {
-	var most time.Duration
+	return s.most(func(c Client) time.Duration { return c.TTL })
+}
+
+func (s Schedule) most(of func(Client) time.Duration) (most time.Duration) {
 	for _, c := range s.Clients {
-		most = max(most, c.TTL)
+		most = max(most, of(c))
 	}
 	return most
 }
@@ -89,13 +90,7 @@ func (s Schedule) MaxTTL() time.Duration {
 func (c Client) intentLife() time.Duration { return min(c.RetryMax, time.Second) + 3*c.Timeout }
 
 // intentLife returns the largest intentLife of all clients.
-func (s Schedule) intentLife() time.Duration {
-	var most time.Duration
-	for _, c := range s.Clients {
-		most = max(most, c.intentLife())
-	}
-	return most
-}
+func (s Schedule) intentLife() time.Duration { return s.most(Client.intentLife) }
 
 // clientOf returns the index of a worker's client.
 func (s Schedule) clientOf(who string) (index int) {
@@ -151,9 +146,7 @@ func (s Schedule) plans(is func(faults.Traits) bool) bool {
 	return slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return is(traitsOf(step.Fault)) })
 }
 
-// excludes reports whether locks exclude each other even without fencing: no fault of the plan breaks an assumption
-// (Traits.Breaks). The README lists those that do: the clock that expires keys jumps or runs too fast, or keys are lost
-// without a restart. Faults of a client's clock break none.
+// excludes reports whether locks exclude each other even without fencing: no fault of the plan breaks an assumption.
 func (s Schedule) excludes() bool {
 	return !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
 }
@@ -200,7 +193,7 @@ func (s Schedule) String() string {
 		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Plan), s.Window())
 	for _, c := range s.Clients {
 		text += fmt.Sprintf("  %s: TTL %v, keepalive %v, clock at %.4f and %v ahead\n",
-			c.Name, c.TTL, c.Keepalive, c.Rate, round(c.Skew))
+			c.Name, c.TTL, c.Keepalive, c.Rate, c.Skew.Round(time.Microsecond))
 	}
 	return text
 }

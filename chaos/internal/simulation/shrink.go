@@ -105,24 +105,22 @@ func withoutClient(s *Schedule, i int) bool {
 		return false
 	}
 	s.Clients = slices.Delete(s.Clients, i, i+1)
-	var plan []faults.Step
-	for _, step := range s.Plan {
-		who := &step.Paths
+	who := func(step *faults.Step) *[]int {
 		if step.On == faults.Clients {
-			who = &step.Targets
+			return &step.Targets
 		}
-		if slices.Contains(*who, i) {
-			continue
-		}
-		*who = slices.Clone(*who)
-		for n, client := range *who {
+		return &step.Paths
+	}
+	s.Plan = slices.DeleteFunc(s.Plan, func(step faults.Step) bool { return slices.Contains(*who(&step), i) })
+	for n := range s.Plan {
+		all := who(&s.Plan[n])
+		*all = slices.Clone(*all)
+		for c, client := range *all {
 			if client > i {
-				(*who)[n]--
+				(*all)[c]--
 			}
 		}
-		plan = append(plan, step)
 	}
-	s.Plan = plan
 	return true
 }
 
@@ -145,16 +143,12 @@ func fewerMasters(s *Schedule, i int) bool {
 		return false
 	}
 	s.Masters, s.Rates = few, s.Rates[:few]
-	var plan []faults.Step
-	for _, step := range s.Plan {
-		if step.On == faults.Masters {
+	for n := range s.Plan {
+		if step := &s.Plan[n]; step.On == faults.Masters {
 			step.Targets = slices.DeleteFunc(slices.Clone(step.Targets), func(m int) bool { return m >= few })
 		}
-		if len(step.Targets) > 0 {
-			plan = append(plan, step)
-		}
 	}
-	s.Plan = plan
+	s.Plan = slices.DeleteFunc(s.Plan, func(step faults.Step) bool { return len(step.Targets) == 0 })
 	return true
 }
 

@@ -32,10 +32,14 @@ func newWorker(l *life, client, n int) *worker {
 func (w *worker) work() {
 	for w.run.storm.Err() == nil {
 		want := w.draw()
-		if a := w.take(want, w.wait()); a != nil {
-			w.act(a)
-		} else {
+		switch a := w.take(want, w.wait()); {
+		case a == nil:
 			w.pause(context.Background(), within(w.rng, 2*w.settings.Rest))
+		case kinds.Of(a.Mode).Owned():
+			w.reenter(a)
+		default:
+			w.stay(a, w.meant())
+			w.unlock(a)
 		}
 		w.pause(context.Background(), within(w.rng, w.settings.Rest))
 	}
@@ -94,16 +98,6 @@ func (w *worker) unlock(a *traffic.Attempt) {
 	}
 	a.Unlock(ctx)
 	w.Awake()
-}
-
-// act does what a worker does with a lock until it has unlocked it.
-func (w *worker) act(h *traffic.Attempt) {
-	if kinds.Of(h.Mode).Owned() {
-		w.reenter(h)
-		return
-	}
-	w.stay(h, w.meant())
-	w.unlock(h)
 }
 
 // draw chooses the next lock to ask for.
