@@ -22,8 +22,7 @@ const (
 type Traits struct {
 	// Name is what it is called, and About says what it is, in a line.
 	Name, About string
-	// On says what its targets are.
-	On Side
+	On          Side
 	// Instant: it is over as soon as it has happened. Heal has nothing to do.
 	Instant bool
 	// Mute: a master cannot be counted on to vote while it lasts.

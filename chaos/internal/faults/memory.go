@@ -65,10 +65,7 @@ func send(ctx context.Context, m MasterControl, master int, commands ...string) 
 	return errors.Join(errs...)
 }
 
-const (
-	followTimeout = 10 * time.Second // until a replica has all that its master has
-	followPoll    = 20 * time.Millisecond
-)
+const followTimeout = 10 * time.Second // until a replica has all that its master has
 
 // replicate turns masters into replicas of others, one after another: of two that chose each other neither would have
 // anything to copy.
@@ -113,7 +110,7 @@ func inStep(ctx context.Context, m MasterControl, master int) error {
 		if role == "slave" && state == "connected" {
 			return nil
 		}
-		if err := clock.Sleep(ctx, clock.System, followPoll); err != nil {
+		if err := clock.Sleep(ctx, clock.System, healthPoll); err != nil {
 			return fmt.Errorf("it is not in step with its master: its link is %q: %w", state, err)
 		}
 	}

@@ -121,26 +121,13 @@ func Plan(seed uint64, t Terms) []Step {
 	if t.Mode == "" {
 		t.Mode = Minority
 	}
-	p := planner{
+	p := &planner{
 		Terms:  t,
 		rng:    rand.New(rand.NewPCG(seed, 0x6e656d65736973)),
 		voting: make([]time.Duration, t.Masters),
 		master: make([]time.Duration, t.Masters),
 		client: make([]time.Duration, t.Clients),
 	}
-	return p.plan()
-}
-
-type planner struct {
-	Terms
-	rng    *rand.Rand
-	voting []time.Duration // from when each master votes again
-	master []time.Duration // from when each master is up again
-	client []time.Duration // from when each client is up again
-	steps  []Step
-}
-
-func (p *planner) plan() []Step {
 	due := p.deck() // faults still to be seen, in random order; refilled when all have been
 	outageAt := p.between(leastCalm, mostCalm)
 	for at := firstStep; at < p.Duration; at += p.between(leastGap, mostGap) {
@@ -161,6 +148,15 @@ func (p *planner) plan() []Step {
 	p.end()
 	slices.SortStableFunc(p.steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 	return p.steps
+}
+
+type planner struct {
+	Terms
+	rng    *rand.Rand
+	voting []time.Duration // from when each master votes again
+	master []time.Duration // from when each master is up again
+	client []time.Duration // from when each client is up again
+	steps  []Step
 }
 
 // end adds the outage that ends the storm. All masters are up then.
