@@ -4,14 +4,26 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/rpc"
+	"os"
+	"runtime/pprof"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -148,3 +160,79 @@ func (c *client) TrueTime(t time.Time) time.Duration { return c.Clock().Of(c.loc
 
 // Awake does nothing: a frozen process does not get here.
 func (c *client) Awake() {}
+
+// NodeTimeout is what one master may take: generous, as the machine is shared by everything in the run.
+const NodeTimeout = 200 * time.Millisecond
+
+// openLocker opens the lock that the configuration names: the lock under test, as a stranger would, or the same broken
+// from outside.
+func (c *client) openLocker() (kinds.Locker, error) {
+	b, err := broken.Find(c.Lock)
+	if err != nil {
+		return nil, err
+	}
+	w := b.Wrap()
+	l, err := redlock.Open(c.URLs, append([]redlock.Option{
+		redlock.WithTTL(traffic.TTL), redlock.WithMaxTTL(c.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
+		redlock.WithOwner(fmt.Sprintf("%s.%d", c.Client, c.Config.Life)), redlock.WithClock(c.lockClock),
+		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
+	}, w.Options...)...)
+	product := kinds.Product{Locker: l, Ask: w.Ask, Hold: w.Hold}
+	switch {
+	case err != nil:
+		return nil, err
+	case b.Unclosed:
+		return unclosed{product}, nil
+	case b.Connected:
+		return &connected{Locker: product, url: c.URLs[0]}, nil
+	default:
+		return product, nil
+	}
+}
+
+// unclosed is a lock whose Close does nothing.
+type unclosed struct{ kinds.Locker }
+
+func (unclosed) Close() error { return nil }
+
+// connected is a lock whose Close leaves a connection to a master, and no goroutine.
+type connected struct {
+	kinds.Locker
+	url  string
+	left net.Conn
+}
+
+func (c *connected) Close() error {
+	master, err := redis.ParseURL(c.url)
+	if err == nil {
+		c.left, err = net.Dial("tcp", master.Addr)
+	}
+	return errors.Join(err, c.Locker.Close())
+}
+
+// leaveTimeout is how long goroutines may take to end after a Close.
+const leaveTimeout = 2 * time.Second
+
+// locks are the packages whose functions the goroutines of locks run, or were created by.
+var locks = [][]byte{
+	[]byte("github.com/redlock-go/redlock."), []byte("github.com/redlock-go/redlock/internal/wire."),
+	[]byte("github.com/redlock-go/redlock/quorum."), []byte("github.com/redlock-go/redlock/clock."),
+	[]byte("github.com/redis/go-redis/"),
+}
+
+// leftover returns how many goroutines of a lock run after at most leaveTimeout.
+func leftover() int {
+	for deadline := time.Now().Add(leaveTimeout); ; time.Sleep(10 * time.Millisecond) {
+		var dump bytes.Buffer
+		_ = pprof.Lookup("goroutine").WriteTo(&dump, 2) // a buffer takes everything
+		n := 0
+		for stack := range bytes.SplitSeq(dump.Bytes(), []byte("\n\n")) {
+			if slices.ContainsFunc(locks, func(pkg []byte) bool { return bytes.Contains(stack, pkg) }) {
+				n++
+			}
+		}
+		if n == 0 || time.Now().After(deadline) {
+			return n
+		}
+	}
+}

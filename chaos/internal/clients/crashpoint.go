@@ -35,15 +35,11 @@ func (c *crashPoint) At(point string) {
 	case traffic.Holding:
 		killSelf()
 	case traffic.FrozenHolding:
-		freezeSelf()
+		toSelf("freeze", freeze)
+		time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
 	default:
 		time.AfterFunc(200*time.Microsecond+rand.N(3800*time.Microsecond), killSelf)
 	}
-}
-
-func freezeSelf() {
-	toSelf("freeze", freeze)
-	time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
 }
 
 // killSelf does not return.

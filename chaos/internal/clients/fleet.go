@@ -21,8 +21,7 @@ type Fleet struct {
 	Command func() *exec.Cmd
 	// Config is the configuration of all clients. The fleet sets Client, Life and History.
 	Config traffic.Config
-	// Size is the number of clients.
-	Size int
+	Size   int
 	// Dir is the folder of the histories, Logs the folder of the clients' standard error.
 	Dir, Logs string
 	// Log writes the harness's events: a client that failed or could not start.
@@ -136,8 +135,7 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 	})
 }
 
-// RunClock makes the clock of a client's lock gain gain seconds per second from now on, and returns when it does. With
-// 0 the clock runs at its first rate, and keeps what it has gained. The next life of a client starts with a new clock.
+// RunClock returns when the client has changed its clock's rate. The next life of a client starts with a new clock.
 func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	return f.do(client, func(p *proc) error {
 		return p.call(ctx, tellTimeout, "Drift", gain)
@@ -194,7 +192,7 @@ func (f *Fleet) CloseLockers(ctx context.Context) error {
 func (f *Fleet) End(ctx context.Context) error {
 	return f.started(func(p *proc) error {
 		_ = p.in.Close() // if the process has ended, it is closed already
-		if err := p.wait(ctx, quitTimeout); err != nil {
+		if err := p.within(ctx, quitTimeout, "end", p.wait); err != nil {
 			return f.hung(p, err)
 		}
 		return f.ended(p)

@@ -83,12 +83,10 @@ func (p *proc) answer(ctx context.Context, timeout time.Duration, call *rpc.Call
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		select { // the connection has ended, and so does the process
-		case <-p.gone:
-			return p.running()
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := p.wait(ctx); err != nil { // the connection has ended, and so does the process
+			return err
 		}
+		return p.running()
 	})
 }
 
@@ -133,15 +131,14 @@ func (p *proc) kill() error {
 	return nil
 }
 
-func (p *proc) wait(ctx context.Context, timeout time.Duration) error {
-	return p.within(ctx, timeout, "end", func(ctx context.Context) error {
-		select {
-		case <-p.gone:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+// wait returns when the process is gone.
+func (p *proc) wait(ctx context.Context) error {
+	select {
+	case <-p.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // clearCrashPoint removes the crash point of the client. The client may freeze itself before it reads the command, so
