@@ -25,13 +25,16 @@ func Take(ctx context.Context, urls []string, mark string) (*Backend, error) {
 		return nil, err
 	}
 	var names []string
-	for _, u := range urls {
-		marked, err := marked(u, mark)
+	for _, rawURL := range urls {
+		u, err := url.Parse(rawURL)
 		if err != nil {
-			return nil, err
+			return nil, errors.New("the URL of a master cannot be read") // Open has said more
 		}
-		b.URLs = append(b.URLs, marked)
-		names = append(names, WithoutPassword(u))
+		names = append(names, u.Redacted())
+		q := u.Query()
+		q.Set("client_name", mark) // of the connections
+		u.RawQuery = q.Encode()
+		b.URLs = append(b.URLs, u.String())
 	}
 	b.Notes = append(b.Notes, fmt.Sprintf("the masters are the user's: %s; everything of this run has %q in its name; "+
 		"its fencing counters stay for a day, and end by themselves", strings.Join(names, ", "), mark))
@@ -70,18 +73,6 @@ func (b *Backend) examine(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// marked returns the URL of a master for connections whose name is mark.
-func marked(rawURL, mark string) (string, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return "", errors.New("the URL of a master cannot be read") // Open has said more
-	}
-	q := u.Query()
-	q.Set("client_name", mark)
-	u.RawQuery = q.Encode()
-	return u.String(), nil
 }
 
 // WithoutPassword returns a URL with its password hidden.

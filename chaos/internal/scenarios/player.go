@@ -104,6 +104,10 @@ func (p *player) open() (err error) {
 	if p.inspector, err = p.masters.NewInspector(); err != nil {
 		return err
 	}
+	config := traffic.Config{
+		Lock: p.scenario.Lock, URLs: p.masters.URLs, MaxTTL: p.scenario.maxTTL(), Prefix: p.masters.Prefix,
+		Groups: p.scenario.Groups, Seed: p.seed, Registers: map[string]string{},
+	}
 	p.registers = map[string]*register.Register{}
 	for _, g := range p.scenario.Groups {
 		if kind := g.Register; kind != "" && p.registers[kind] == nil {
@@ -111,12 +115,12 @@ func (p *player) open() (err error) {
 			if err != nil {
 				return err
 			}
-			p.registers[kind] = r
+			p.registers[kind], config.Registers[kind] = r, r.Addr()
 		}
 	}
 	p.fleet = &clients.Fleet{
 		Command: p.Command, Size: p.scenario.Clients, Dir: p.parts(), Logs: p.logs(), Log: p.log.Write,
-		Config: p.config(),
+		Config: config,
 	}
 	p.nemesis = &faults.Nemesis{
 		Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
@@ -125,19 +129,6 @@ func (p *player) open() (err error) {
 		p.nemesis.Faults = faults.Of(p.masters, p.fleet)
 	}
 	return nil
-}
-
-// config returns the configuration of the clients.
-func (p *player) config() traffic.Config {
-	s := p.scenario
-	c := traffic.Config{
-		Lock: s.Lock, URLs: p.masters.URLs, MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix,
-		Groups: s.Groups, Seed: p.seed, Registers: map[string]string{},
-	}
-	for kind, r := range p.registers {
-		c.Registers[kind] = r.Addr()
-	}
-	return c
 }
 
 func (p *player) healthy(ctx context.Context, on faults.Side, target int) error {
@@ -203,16 +194,13 @@ func (p *player) prepare(out *Outcome) {
 	var available []string
 	missing := map[string][]string{} // faults, by the reason
 	for _, f := range p.nemesis.Faults {
-		name := f.Name
-		if !slices.Contains(s.Faults, name) {
-			continue
+		switch {
+		case !slices.Contains(s.Faults, f.Name):
+		case f.Available == nil:
+			available = append(available, f.Name)
+		default:
+			missing[f.Available.Error()] = append(missing[f.Available.Error()], f.Name)
 		}
-		err := f.Available
-		if err == nil {
-			available = append(available, name)
-			continue
-		}
-		missing[err.Error()] = append(missing[err.Error()], name)
 	}
 	for _, why := range slices.Sorted(maps.Keys(missing)) {
 		out.Without = append(out.Without, fmt.Sprintf("without %s: %s", strings.Join(missing[why], ", "), why))
@@ -227,7 +215,6 @@ func (p *player) prepare(out *Outcome) {
 // all takes so long, even if the machine is busy; virtual time shows smaller delays.
 const Slack = time.Second
 
-// judge returns the verdicts of all checkers.
 func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
 	terms := check.Terms{
@@ -243,7 +230,6 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	return verdicts
 }
 
-// planned returns the faults of the plan.
 func (p *player) planned() []string {
 	var names []string
 	for _, step := range p.plan {

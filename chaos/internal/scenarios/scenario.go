@@ -21,8 +21,7 @@ const Masters = 5
 type Scenario struct {
 	// Name is unique. About describes the scenario in one line.
 	Name, About string
-	// Groups is the traffic.
-	Groups []traffic.Group
+	Groups      []traffic.Group
 	// Lock is the lock under test, see [traffic.Config]; "" is ours.
 	Lock string
 	// Clients is the number of processes that use the lock under test.
@@ -38,8 +37,7 @@ type Scenario struct {
 	// Storm is the length of the phase with faults.
 	Storm time.Duration
 	// Fault is the scenario's row in the table of guarantees; "" if it has none.
-	Fault string
-	// Promises must hold.
+	Fault    string
 	Promises Promises
 	// Rare says that a storm on real masters does not always show what is Broken. Schedules must show it.
 	Rare bool
