@@ -1,12 +1,8 @@
 // Package exact plays schedules of the simulation so that a seed and an order repeat everything that happens.
 //
 // The simulation is compiled for wasip1 (package guest). There it has one thread, nothing preempts a goroutine, and
-// every random bit and every reading of a clock comes from the host. The host draws both from the seed and the order:
-// so the lock, the simulated masters, their Lua and package synctest run the same way every time. Each job has an
+// every random bit and every reading of a clock comes from the host (chaos/README.md, "Exact runs"). Each job has an
 // instance of its own: a schedule shows the same alone and as one of thousands.
-//
-// A seed and an order are exact for one commit and one release of Go. [Player.Program] identifies the program that
-// plays them.
 //
 // The runtime is wasmtime, which needs cgo. wazero needs none, and takes three times as long.
 package exact
@@ -33,8 +29,6 @@ import (
 	"github.com/redlock-go/redlock/internal/need"
 )
 
-const guest = "github.com/redlock-go/redlock/chaos/internal/exact/guest"
-
 // instance is one run of a program.
 type instance struct {
 	args           []string
@@ -54,7 +48,7 @@ type Player struct {
 // Open builds the guest, or takes it from the caches of Go and of wasmtime. It needs the go command, and must be
 // called in a folder of the harness's workspace.
 func Open(ctx context.Context, say func(format string, args ...any)) (*Player, error) {
-	return open(ctx, say, "build", "-ldflags=-s -w", guest)
+	return open(ctx, say, "build", "-ldflags=-s -w", "github.com/redlock-go/redlock/chaos/internal/exact/guest")
 }
 
 // Start is Open for a test. All tests of a program share one Player.
@@ -155,5 +149,4 @@ func (p *Player) Test(dir, pattern string, order uint64) (string, error) {
 	return out.String(), err
 }
 
-// tail returns the end of a log.
 func tail(log []byte) []byte { return bytes.TrimSpace(log[max(0, len(log)-4000):]) }

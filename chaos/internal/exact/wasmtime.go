@@ -105,7 +105,6 @@ func (m *module) run(i instance) (status int, err error) {
 	return 0, err
 }
 
-// copyFile writes the content of a file.
 func copyFile(to io.Writer, file string) error {
 	text, err := os.ReadFile(file)
 	if err == nil {

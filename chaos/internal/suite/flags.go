@@ -18,9 +18,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// simulated is the name of the backend in virtual time.
-const simulated = scenarios.Simulation
-
 // Default numbers of schedules: of the simulation's own, of one scenario, whose schedules take longer, and of a run of
 // everything.
 const (
@@ -90,7 +87,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		return f, fmt.Errorf("unexpected argument %q: there are only flags, see -h", set.Arg(0))
 	}
 	f.tests = split(tests)
-	f.exact = f.exact || f.schedule != "" || len(f.tests) > 0 || f.backend == simulated
+	f.exact = f.exact || f.schedule != "" || len(f.tests) > 0 || f.backend == scenarios.Simulation
 	f.masters, f.controls, f.set = split(masters), split(locks), set
 	return f, f.complete(names)
 }
@@ -116,7 +113,7 @@ func (f *flags) complete(names string) error {
 			f.scenarios = append(f.scenarios, f.adjust(s))
 		}
 	}
-	refuse(!slices.Contains(append(backend.Names(), "", simulated), f.backend),
+	refuse(!slices.Contains(append(backend.Names(), "", scenarios.Simulation), f.backend),
 		"no backend is called %q: there are %q", f.backend, backend.Names())
 	others := f.backend != "" || len(f.scenarios) > 0
 	refuse(len(f.masters) > 0 && others,
@@ -132,7 +129,7 @@ func (f *flags) complete(names string) error {
 	}
 	refuse(!f.exact && (set("orders") || f.lock != ""), "-orders and -lock belong to -exact")
 	refuse(!f.exact && len(f.controls) == 0 && set("order"), "-order belongs to -exact and -control")
-	refuse(f.exact && (len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != simulated),
+	refuse(f.exact && (len(f.masters)+len(f.controls) > 0 || f.backend != "" && f.backend != scenarios.Simulation),
 		"exact runs are simulated: leave -masters, -control and other backends out")
 	_, err := broken.Find(f.lock)
 	errs = append(errs, err)
@@ -213,4 +210,60 @@ may have a user, a password, rediss:// for TLS, and a database.
 			fmt.Fprintf(w, "  %-38s %-16s %s\n", c.Lock, c.Checker, s.Title)
 		}
 	}
+}
+
+// again returns a command without passwords. It has its own flags, those of the command line that say how something is
+// played, and the seed. Without own flags it has all flags of the command line, except the folder.
+func (f *flags) again(seed uint64, own ...string) string {
+	words := append([]string{"go run ./chaos"}, own...)
+	f.set.Visit(func(one *flag.Flag) {
+		name := one.Name
+		switch {
+		case len(own) > 0 && !slices.Contains([]string{"duration", "clients", "lock"}, name), name == "out", name == "seed":
+		case name == "masters":
+			words = append(words, f.shownMasters()...)
+		case name == "exact":
+			words = append(words, "-exact")
+		default:
+			words = append(words, "-"+name, quote(one.Value.String()))
+		}
+	})
+	return fmt.Sprintf("%s -seed %d", strings.Join(words, " "), seed)
+}
+
+// replayJob returns the command that plays one job of a suite with that seed.
+func (f *flags) replayJob(j scenarios.Job, seed uint64) string {
+	own := []string{"-scenario", j.Scenario.Name, "-backend", j.Backend}
+	switch j.Backend {
+	case backend.Given:
+		own = f.shownMasters()
+	case scenarios.Simulation:
+		own = append(own, fmt.Sprintf("-schedules %d -order %d -orders %d", j.Schedules, f.order, f.orders))
+	}
+	return f.again(seed, own...)
+}
+
+// replaySchedule returns the command that plays one schedule of a scenario, or of the simulation for "".
+func (f *flags) replaySchedule(scenario string, seed, order uint64) string {
+	own := []string{"-exact", "-order", fmt.Sprint(order)}
+	if scenario != "" {
+		own = append(own, "-scenario", scenario)
+	}
+	return f.again(seed, own...)
+}
+
+func (f *flags) shownMasters() []string {
+	shown := make([]string, len(f.masters))
+	for i, u := range f.masters {
+		shown[i] = backend.WithoutPassword(u)
+	}
+	return []string{"-masters", quote(strings.Join(shown, ","))}
+}
+
+// quote returns s as one word of a shell command.
+func quote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:@=+%") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

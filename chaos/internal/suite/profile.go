@@ -98,7 +98,7 @@ func (c *command) virtualJobs() []scenarios.Job {
 		if slices.Contains(slices.Collect(maps.Values(s.Promises)), scenarios.Broken) {
 			n = virtualBroken
 		}
-		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: simulated, Schedules: n})
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: scenarios.Simulation, Schedules: n})
 	}
 	return jobs
 }
@@ -106,7 +106,7 @@ func (c *command) virtualJobs() []scenarios.Job {
 func (c *command) jobs() []scenarios.Job {
 	on := cmp.Or(c.flags.backend, backend.Containers)
 	if c.flags.exact {
-		on = simulated
+		on = scenarios.Simulation
 	}
 	var jobs []scenarios.Job
 	for _, s := range c.flags.scenarios {

@@ -299,7 +299,7 @@ func TestASchedulesCommandHasWhatChangesIt(t *testing.T) {
 		f.replaySchedule("fenced", 9, 2))
 	assert.Equal(t, "go run ./chaos -exact -order 2 -clients 2 -lock 'no drift budget' -seed 9",
 		f.replaySchedule("", 9, 2))
-	job := f.replayJob(scenarios.Job{Scenario: f.scenarios[0], Backend: simulated, Schedules: 5}, 4)
+	job := f.replayJob(scenarios.Job{Scenario: f.scenarios[0], Backend: scenarios.Simulation, Schedules: 5}, 4)
 	assert.Contains(t, job, "-schedules 5 -order 1 -orders 1 -clients 2 -lock 'no drift budget' -seed 4")
 }
 
