@@ -46,14 +46,11 @@ type Set struct {
 // Result is the result of a control.
 type Result struct {
 	Control
-	// Caught reports whether the checker caught it.
 	Caught bool
 	// Text is the finding, or the reason why the control does not count as caught.
-	Text string
-	// After is how long that took.
+	Text  string
 	After time.Duration
-	// Where says where to look at it.
-	Where string
+	Where string // to look at it
 }
 
 // of returns the result for a verdict on what is broken.

@@ -115,20 +115,17 @@ type Event struct {
 	// TTL is the TTL of the acquisition. Keepalive says that the lock is extended while it is held.
 	TTL       time.Duration `json:"ttl,omitempty"`
 	Keepalive bool          `json:"keepalive,omitempty"`
-	// MinHold is the minimum hold that was asked for.
-	MinHold time.Duration `json:"min_hold,omitempty"`
+	MinHold   time.Duration `json:"min_hold,omitempty"`
 	// Until is the time at which the client's belief ends by itself, on the clock of T.
 	Until time.Duration `json:"until,omitempty"`
 	// Register is the kind of the register. From and Value are the values of its counter.
-	Register string `json:"register,omitempty"`
-	From     int64  `json:"from,omitempty"`
-	Value    int64  `json:"value,omitempty"`
-	// Stall is how long the process did not run.
-	Stall time.Duration `json:"stall,omitempty"`
-	// Goroutines, Connections and Channels are left.
-	Goroutines  int      `json:"goroutines,omitempty"`
-	Connections int      `json:"connections,omitempty"`
-	Channels    []string `json:"channels,omitempty"`
+	Register    string        `json:"register,omitempty"`
+	From        int64         `json:"from,omitempty"`
+	Value       int64         `json:"value,omitempty"`
+	Stall       time.Duration `json:"stall,omitempty"`
+	Goroutines  int           `json:"goroutines,omitempty"`
+	Connections int           `json:"connections,omitempty"`
+	Channels    []string      `json:"channels,omitempty"`
 	// Err is what went wrong.
 	Err string `json:"err,omitempty"`
 

@@ -17,12 +17,10 @@ type Request struct {
 	// Owner is the owner of a reentrant lock, Slots the number of slots of a semaphore.
 	Owner string
 	Slots int
-	// TTL is the TTL of the lock.
-	TTL time.Duration
+	TTL   time.Duration
 	// Keepalive asks for automatic extension while the lock is held.
 	Keepalive bool
-	// Fencing asks for a fencing token.
-	Fencing bool
+	Fencing   bool
 	// Try asks for a single attempt instead of waiting until the context ends.
 	Try bool
 	// MinHold is how long the names stay taken after the acquisition. 0 means not at all.
@@ -62,7 +60,6 @@ func (r Request) acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock,
 type Locker interface {
 	// Lock returns either a held lock or an error.
 	Lock(ctx context.Context, r Request) (Lock, error)
-	// Close releases all resources of the Locker.
 	Close() error
 }
 

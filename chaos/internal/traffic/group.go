@@ -36,24 +36,19 @@ type Group struct {
 	// Writers is the share of writers in ReadersWriters.
 	Writers float64 `json:"writers,omitempty"`
 	// Owner is the owner of a reentrant lock, Depth the number of nested holds; 0 means 1.
-	Owner string `json:"owner,omitempty"`
-	Depth int    `json:"depth,omitempty"`
-	// Slots is the number of slots of a semaphore.
-	Slots int `json:"slots,omitempty"`
-	// TTL is the TTL of the locks.
-	TTL time.Duration `json:"ttl"`
-	// MinHold is the minimum hold of the locks.
+	Owner   string        `json:"owner,omitempty"`
+	Depth   int           `json:"depth,omitempty"`
+	Slots   int           `json:"slots,omitempty"`
+	TTL     time.Duration `json:"ttl"`
 	MinHold time.Duration `json:"min_hold,omitempty"`
 	// Keepalive extends the locks while they are held.
 	Keepalive bool `json:"keepalive,omitempty"`
 	// Careless holders do not stop when they lose the lock.
 	Careless bool `json:"careless,omitempty"`
-	// Fencing asks for fencing tokens.
-	Fencing bool `json:"fencing,omitempty"`
+	Fencing  bool `json:"fencing,omitempty"`
 	// Workers is the number of goroutines of each client that contend; 0 means 1.
-	Workers int `json:"workers,omitempty"`
-	// Hold is how long a holder holds.
-	Hold Hold `json:"hold"`
+	Workers int  `json:"workers,omitempty"`
+	Hold    Hold `json:"hold"`
 	// Rest is the pause between two acquisitions.
 	Rest Span `json:"rest,omitzero"`
 	// Register is the register that the holders read and write: none, [history.Trusting] or [history.Fenced].

@@ -94,10 +94,7 @@ func (w *Worker) names(g Group) []string {
 // pass acquires a name once. It retries after every refusal until its patience ends.
 func (w *Worker) pass(ctx context.Context, t try) {
 	deadline := time.Now().Add(t.patience)
-	for {
-		if w.cycle(ctx, t) {
-			return
-		}
+	for !w.cycle(ctx, t) {
 		if t.patience = time.Until(deadline); t.patience <= 0 || ctx.Err() != nil {
 			return
 		}
