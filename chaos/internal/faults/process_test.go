@@ -90,7 +90,7 @@ func TestWhatACrashLosesDependsOnHowMastersPersist(t *testing.T) {
 func TestAPausedMasterIsSilentAndThenDoesWhatItWasAsked(t *testing.T) {
 	t.Parallel()
 	on(t, one, func(t *testing.T, s *site) {
-		c := s.client()
+		c := s.client().WithTimeout(answer)
 		s.inject(faults.PauseMaster)
 		begin := time.Now()
 		require.Error(t, c.Set(t.Context(), "late", "1", time.Hour).Err())

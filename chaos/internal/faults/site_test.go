@@ -22,7 +22,7 @@ import (
 
 const (
 	soon   = 30 * time.Second       // longer than anything here takes on a busy machine
-	answer = 700 * time.Millisecond // how long a client waits for one
+	answer = 700 * time.Millisecond // how long a client waits for one that does not come
 	poll   = 10 * time.Millisecond
 )
 
@@ -114,7 +114,7 @@ func (s *site) client() *redis.Client {
 	o, err := redis.ParseURL(s.masters.URLs[0])
 	require.NoError(s.t, err)
 	o.MaxRetries, o.DialerRetries, o.DisableIdentity, o.Protocol = -1, 1, true, 2
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = answer, answer, answer
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = soon, soon, soon
 	c := redis.NewClient(o)
 	s.t.Cleanup(func() { assert.NoError(s.t, c.Close()) })
 	require.NoError(s.t, c.Ping(s.t.Context()).Err())
