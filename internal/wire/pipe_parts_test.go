@@ -290,7 +290,8 @@ func TestTheDriverYieldsBeforeABatch(t *testing.T) {
 		},
 		"nothing waits": {2, []func(p *core){0: func(p *core) { p.state.calls.queue = nil }}, []action{doRest}},
 		"a write has not returned": {
-			2, []func(p *core){func(p *core) { p.conn.writer = p.conn.link }, func(p *core) { p.conn.writer = nil }},
+			2,
+			[]func(p *core){func(p *core) { p.conn.writer = p.conn.link }, func(p *core) { p.conn.writer = nil }},
 			[]action{doAwaitWriter, doYield, doFlush},
 		},
 		// The master is tried at once. Calls that are submitted meanwhile fail, so none would join the batch.
