@@ -137,17 +137,19 @@ func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
 func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
+		requireGranted(t, r.ask(acquire("b", "me")))
+		assert.Equal(t, wire.Denied, r.ask(acquire("b", "another")).result().Verdict)
 		r.node.Close(time.Now().Add(time.Second))
 		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), durably)} {
 			assertUnsent(t, tk.result(), node.ErrClosed)
 		}
 		s := r.node.Stats()
-		assert.Equal(t, [...]int64{wire.Granted: 2, wire.Failed: 2}, s.Votes, "those of warm, and these")
-		assert.EqualValues(t, 2, s.Latency.Count())
+		assert.Equal(t, [...]int64{wire.Failed: 2, wire.Denied: 1, wire.Granted: 3}, s.Votes, "two of warm, and these")
+		assert.EqualValues(t, 4, s.Latency.Count())
 		stop := r.node.Listen("channel", func(string) { t.Error("notified") })
 		time.Sleep(time.Second)
 		stop()
-		assert.True(t, r.gone())
+		assert.Equal(t, []string{"b"}, r.m.Keys(), "not a")
 		assert.Equal(t, 1+comparing, r.m.ConnsEver())
 	})
 }

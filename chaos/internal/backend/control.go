@@ -74,7 +74,8 @@ func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.dire
 // Masters returns the number of masters.
 func (b *Backend) Masters() int { return len(b.URLs) }
 
-// JumpClock sets the wall clock of a master forward, or back, by d. A restart changes nothing about it.
+// JumpClock sets the wall clock of a master forward, or back, by d. A restart changes nothing about it. See
+// [Backend.CanMoveClocks].
 func (b *Backend) JumpClock(_ context.Context, m int, d time.Duration) error {
 	return b.masters[m].clock.Jump(d)
 }

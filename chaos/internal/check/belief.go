@@ -80,9 +80,10 @@ func groupOf(h *hold) group {
 
 // holds derives the holds and beliefs from a history, in the order of the acquisitions.
 //
-// The README says when a belief begins and ends. The beginning is stamped after Lock has returned and the end before
-// Unlock is called, so that a reported overlap is a real one, while an overlap of microseconds may go unnoticed.
-// Without the call in the history, which [WellFormed] finds, the return of Unlock ends the belief.
+// A belief begins when Lock has returned. It ends when Unlock is about to be called or at the last deadline that the
+// holder knew of, whichever comes first. The beginning is stamped after Lock has returned and the end before Unlock is
+// called, so that a reported overlap is a real one, while an overlap of microseconds may go unnoticed. Without the call
+// in the history, which [WellFormed] finds, the return of Unlock ends the belief.
 //
 // A notification of a loss does not end a belief: the goroutine that would deliver it may not be scheduled, so a holder
 // may rely on its deadline. So if another client gets the lock before that deadline, it is a violation, whatever faults

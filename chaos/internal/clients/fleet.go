@@ -135,7 +135,8 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 	})
 }
 
-// RunClock returns when the client has changed its clock's rate. The next life of a client starts with a new clock.
+// RunClock makes the clock of a client's lock gain gain seconds per second from now on, and returns when it does. With
+// 0 the clock runs at its first rate, and keeps what it has gained. The next life of a client starts with a new clock.
 func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	return f.do(client, func(p *proc) error {
 		return p.call(ctx, tellTimeout, "Drift", gain)

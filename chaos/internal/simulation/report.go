@@ -149,7 +149,7 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 
 func stamp(d time.Duration) string { return fmt.Sprintf("%.6fs", d.Seconds()) }
 
-// The checkers of a schedule that no history needs, beside those of package check.
+// The checkers of a schedule that need no history, in addition to those of package check.
 const (
 	ByContract = "contract" // calls do what their documentation says
 	ByLoad     = "load"     // no client asks all the time
