@@ -150,3 +150,20 @@ type replaceable struct {
 }
 
 func (l *replaceable) Replace() { l.replaced = true }
+
+func TestWhenAComparisonIsOver(t *testing.T) {
+	t.Parallel()
+	p := newCore()
+	s := &p.state.servers
+	s.setMain("A")
+	s.see(seen("A", 0, 1))
+	assert.True(t, p.comparisonOver("A", false), "only one was seen")
+	s.see(seen("B", 2, 3))
+	assert.True(t, p.comparisonOver("A", true))
+	assert.False(t, p.comparisonOver("A", false), "the first connection reached B")
+	assert.False(t, p.comparisonOver("B", true))
+	s.see(seen("A", 4, 5))
+	assert.True(t, p.comparisonOver("B", true), "they are several")
+	s.several, p.closing.closed = nil, true
+	assert.True(t, p.comparisonOver("B", true), "the pipe is closed")
+}
