@@ -65,7 +65,9 @@ func (c *command) one() (bool, error) {
 		history.Save(filepath.Join(c.dir, "history.jsonl"), r.Events),
 	)
 	fmt.Fprintf(c.out, "%sprogram %s, seed %d, order %d: %s\n", r.Text, p.Program, s.Seed, c.flags.order, r.Hash)
-	c.wrong = !r.OK()
+	if !r.OK() {
+		c.wrong = append(c.wrong, fmt.Sprintf("seed %d, order %d", s.Seed, c.flags.order))
+	}
 	return r.OK(), err
 }
 
@@ -82,7 +84,7 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 		},
 	}.Run(ctx)
 	for _, f := range sum.Found {
-		c.wrong = true
+		c.wrong = append(c.wrong, fmt.Sprintf("seed %d, order %d", f.Seed, f.Order))
 		c.found(f)
 	}
 	if err != nil {
@@ -150,6 +152,7 @@ func (c *command) tests(ctx context.Context) (bool, error) {
 					continue
 				}
 				failed++
+				c.wrong = append(c.wrong, fmt.Sprintf("%s of %s, order %d", name, pkg, order))
 				fmt.Fprintf(c.out, "%s\n%s of %s fails in order %d: %v\nagain: go run ./chaos -tests %s -run '^%s$' -order %d\n",
 					text, name, pkg, order, err, pkg, name, order)
 				break // the same test in more orders says little more
@@ -162,6 +165,5 @@ func (c *command) tests(ctx context.Context) (bool, error) {
 			"tests of "+filepath.Base(dir), ran, time.Since(begin).Round(time.Second), failed)
 		good = good && failed == 0
 	}
-	c.wrong = c.wrong || !good
 	return good, nil
 }

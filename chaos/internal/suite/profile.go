@@ -130,7 +130,11 @@ func (c *command) suite(parallelism int) scenarios.Suite {
 		Options: c.options(), Parallelism: parallelism, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
 			c.virtual += out.Schedules
-			c.wrong = c.wrong || len(out.Despite) > 0 || out.NoVerdict == "" && !out.Good()
+			text := fmt.Sprintf("%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s",
+				j.Name(), strings.Join(out.Wrong(), "\n    "), out.Replay, out.Folder)
+			if len(out.Despite) > 0 || out.NoVerdict == "" && !out.Good() {
+				c.wrong = append(c.wrong, text)
+			}
 			many := ""
 			if out.Schedules > 0 {
 				many = fmt.Sprintf("%d schedules, ", out.Schedules)
@@ -144,8 +148,7 @@ func (c *command) suite(parallelism int) scenarios.Suite {
 				took := append([]string{out.Took.Round(time.Second).String()}, out.Without...)
 				fmt.Fprintf(c.out, "%-46s as promised, %s%s\n", j.Name(), many, strings.Join(took, "; "))
 			default:
-				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
-					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Folder, out.Shown)
+				fmt.Fprintf(c.out, "%s\n%s", text, out.Shown)
 			}
 		},
 	}
@@ -188,9 +191,10 @@ func (c *command) reportControl(one controls.Result) bool {
 			one.Lock, one.Checker, one.After.Round(time.Second/10), one.Where, one.Text)
 		return true
 	}
-	c.wrong = true
 	again := c.flags.again(c.flags.seed, "-control", quote(one.Lock), "-order", fmt.Sprint(c.flags.order))
-	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
+	text := fmt.Sprintf("control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s",
 		one.Lock, one.Checker, one.Text, again, one.Where)
+	c.wrong = append(c.wrong, text)
+	fmt.Fprintln(c.out, text)
 	return false
 }

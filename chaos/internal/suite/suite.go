@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -68,7 +69,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 // status returns the exit status of a run. A violation outweighs a missing verdict.
 func (c *command) status(ok bool, err error) int {
 	switch {
-	case c.wrong || err == nil && !ok:
+	case len(c.wrong) > 0 || err == nil && !ok:
 		return violated
 	case err != nil:
 		return noRun
@@ -83,8 +84,8 @@ type command struct {
 	out     io.Writer
 	say     func(format string, args ...any)
 	dir     string
-	virtual int  // schedules of scenarios that were played in virtual time
-	wrong   bool // a scenario was not as promised, or a control was not caught
+	virtual int      // schedules of scenarios that were played in virtual time
+	wrong   []string // what was not as promised, was not caught or failed: a text each, repeated at the end
 
 	exactly func() (*exact.Player, error) // opens the player of exact runs when it is first needed
 }
@@ -114,6 +115,9 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	defer func() {
 		if err != nil {
 			fmt.Fprintf(c.out, "no verdict: %v\n", err)
+		}
+		if len(c.wrong) > 0 {
+			fmt.Fprintf(c.out, "not as it should be:\n%s\n", strings.Join(c.wrong, "\n"))
 		}
 		if err != nil || !ok {
 			fmt.Fprintf(c.out, "again: %s\n", f.again(f.seed))

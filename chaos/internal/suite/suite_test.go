@@ -243,6 +243,7 @@ func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 		Control: controls.Control{Lock: "no drift budget", Checker: "exclusion"}, Where: "80 schedules",
 	}))
 	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
+	assert.Len(t, c.wrong, 1)
 	assert.Contains(t, out.String(),
 		"again: go run ./chaos -control 'no drift budget' -order 1 -seed 7\n    80 schedules\n")
 }
@@ -258,8 +259,9 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 		Scenario: j.Scenario, Folder: "a folder", Replay: again,
 		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
 	})
-	assert.Contains(t, out.String(),
-		"NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: a folder")
+	says := "NOT AS PROMISED\n    exclusion: held by two\n    again: " + again + "\n    folder: a folder"
+	assert.Contains(t, out.String(), says)
+	assert.Contains(t, c.wrong[0], says)
 }
 
 func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
@@ -313,4 +315,5 @@ func TestAPanicInAReplayIsAViolation(t *testing.T) {
 	status, out, errs := run("-exact", "-schedule", file, "-out", t.TempDir())
 	assert.Equal(t, violated, status, errs)
 	assert.Contains(t, out, "panic")
+	assert.Contains(t, out, "not as it should be:\nseed 1, order 1\nagain: ")
 }
