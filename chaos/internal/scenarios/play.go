@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -98,17 +99,44 @@ func ahead(plan []faults.Step) (most time.Duration) {
 	return most
 }
 
-// storm runs the nemesis against the traffic. When it returns without an error, every fault is healed.
+// lastExtension is how long after its begin a storm may still be extended.
+const lastExtension = time.Minute
+
+// storm runs the nemesis against the traffic: the plan, and the plan again until the storm has shown what it must. On a
+// busy machine clients do less in the same time. When storm returns without an error, every fault is healed.
 func (p *player) storm(ctx context.Context) error {
-	storm := p.scenario.Storm
+	storm, plan := p.scenario.Storm, p.plan
 	p.Say("storm of %v: %d clients, %d groups of names, %d steps",
-		storm, p.scenario.Clients, len(p.scenario.Groups), len(p.plan))
-	p.phase(history.Storm)
-	end := time.Now().Add(storm)
-	if err := p.nemesis.Run(ctx, p.plan); err != nil {
-		return err
+		storm, p.scenario.Clients, len(p.scenario.Groups), len(plan))
+	begin := p.phase(history.Storm)
+	for {
+		end := time.Now().Add(storm)
+		if err := p.nemesis.Run(ctx, plan); err != nil {
+			return err
+		}
+		if err := clock.Sleep(ctx, clock.System, time.Until(end)); err != nil {
+			return err
+		}
+		events, err := history.ReadDir(p.parts())
+		if err != nil {
+			return err
+		}
+		if p.now()-begin > lastExtension || p.covered(events) {
+			return nil
+		}
+		p.Say("the storm has not shown everything yet: the same again")
+		if err := clock.Sleep(ctx, clock.System, p.scenario.outOfVotes()); err != nil { // as before the first
+			return err
+		}
+		p.plan = slices.Concat(p.plan, plan)
 	}
-	return clock.Sleep(ctx, clock.System, time.Until(end))
+}
+
+// covered reports whether the storm would have shown what it must if it ended now.
+func (p *player) covered(events []history.Event) bool {
+	now := history.Event{T: p.now(), Kind: history.Phase, Phase: history.Calm}
+	soFar := Outcome{Scenario: p.scenario, Verdicts: p.judge(append(events, now))}
+	return soFar.Verdict(check.ByCoverage).Held() && len(soFar.unseen()) == 0
 }
 
 // calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/testmain"
@@ -95,6 +96,21 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	for _, file := range []string{"verdict.txt", "parts/harness.jsonl"} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}
+}
+
+// On a busy machine clients do as little in a whole storm as here in none at all.
+func TestAStormLastsUntilItHasShownWhatItMust(t *testing.T) {
+	t.Parallel()
+	s := scenario(t, "only-flush-all")
+	s.Faults, s.Storm = nil, 0
+	s.Lock = "no token compared"
+	s.Promises = scenarios.Promises{
+		check.ByExclusion: scenarios.Broken, check.BySlots: scenarios.Open, check.ByMinHold: scenarios.Open,
+		check.ByFencing: scenarios.Open,
+	}
+	out, err := scenarios.Play(t.Context(), s, options(t))
+	require.NoError(t, err)
+	assert.Empty(t, out.Wrong())
 }
 
 // Every tick of the watch is a little late, so a bound of a nanosecond is always exceeded.

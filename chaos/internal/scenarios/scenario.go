@@ -34,7 +34,7 @@ type Scenario struct {
 	// Faults are the names of the faults that the nemesis draws from. Mode says how many may be injected at a time.
 	Faults []string
 	Mode   faults.Mode
-	// Storm is the length of the phase with faults.
+	// Storm is the length of the phase with faults. On real masters it is extended until it has shown what it must.
 	Storm time.Duration
 	// Fault is the scenario's row in the table of guarantees; "" if it has none.
 	Fault    string
