@@ -18,48 +18,38 @@ import (
 )
 
 // profile runs everything: all scenarios, controls and simulated schedules.
-func (c *command) profile(ctx context.Context) (bool, error) {
-	return c.all(ctx, slices.Concat([]step{
-		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), profileParallelism) }},
-	}, c.steps(controls.Find("*")), []step{
-		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
-		{
-			"simulated schedules",
-			func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) },
-		},
-	}))
+func (c *command) profile(ctx context.Context) error {
+	onMasters := func(ctx context.Context) error { return c.play(ctx, c.allJobs(), profileParallelism) }
+	virtually := func(ctx context.Context) error { return c.play(ctx, c.virtualJobs(), 1) }
+	rest := func(ctx context.Context) error { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) }
+	return c.all(ctx, slices.Concat([]step{{"scenarios", onMasters}}, c.steps(controls.Find("*")),
+		[]step{{"scenarios in virtual time", virtually}, {"simulated schedules", rest}}))
 }
 
 // step is a part of the profile.
 type step struct {
 	name string
-	do   func(context.Context) (bool, error)
+	do   func(context.Context) error
 }
 
 // all runs the steps in order. A step without a verdict does not keep the later ones from running; the end of ctx does.
-func (c *command) all(ctx context.Context, steps []step) (good bool, err error) {
-	good = true
+func (c *command) all(ctx context.Context, steps []step) (err error) {
 	for _, s := range steps {
 		if ctx.Err() != nil {
-			return false, errors.Join(err, ctx.Err())
+			return errors.Join(err, ctx.Err())
 		}
-		begin := time.Now()
+		begin, wrong := time.Now(), len(c.wrong)
 		c.say("%s", s.name)
-		ok, failed := s.do(ctx)
+		failed := s.do(ctx)
 		took := time.Since(begin).Round(time.Second)
 		if failed != nil {
 			c.say("%s: no verdict after %v: %v", s.name, took, failed)
 			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, failed))
 			continue
 		}
-		good = good && ok
-		not := ""
-		if !ok {
-			not = "NOT "
-		}
-		c.say("%s: %sas it should be after %v", s.name, not, took)
+		c.say("%s: done after %v, %d not as it should be", s.name, took, len(c.wrong)-wrong)
 	}
-	return good && err == nil, err
+	return err
 }
 
 // profileParallelism is how many scenarios the profile plays at a time. Even a small machine can play six, because a
@@ -154,47 +144,44 @@ func (c *command) suite(parallelism int) scenarios.Suite {
 	}
 }
 
-// play plays the jobs, and reports whether all were as promised.
-func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) (bool, error) {
+// play plays the jobs. An error means that a part has no verdict.
+func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) error {
 	outcomes, err := c.suite(parallelism).Play(ctx, jobs)
 	if err != nil {
-		return false, err
+		return err
 	}
 	skipped := len(slices.DeleteFunc(slices.Clone(outcomes), func(o scenarios.Outcome) bool { return o.Skipped == "" }))
 	switch {
 	case skipped == len(outcomes):
-		return false, errors.New("nothing was played: see why each scenario was skipped")
+		return errors.New("nothing was played: see why each scenario was skipped")
 	case skipped > 0 && need.NoSkip(need.Docker):
-		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, need.Docker)
+		return fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, need.Docker)
 	}
-	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
+	return nil
 }
 
 // steps returns how the controls are tried. Each result is printed.
 func (c *command) steps(sets []controls.Set) (steps []step) {
 	for _, s := range sets {
-		steps = append(steps, step{s.Title, func(ctx context.Context) (bool, error) {
+		steps = append(steps, step{s.Title, func(ctx context.Context) error {
 			o := c.options()
 			o.Dir = filepath.Join(c.dir, "controls")
-			good := true
-			err := s.Try(ctx, o, func(one controls.Result) { good = c.reportControl(one) && good })
-			return good, err
+			return s.Try(ctx, o, c.reportControl)
 		}})
 	}
 	return steps
 }
 
 // reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
-func (c *command) reportControl(one controls.Result) bool {
+func (c *command) reportControl(one controls.Result) {
 	if one.Caught {
 		fmt.Fprintf(c.out, "control %-38s caught by %s after %v, %s: %s\n",
 			one.Lock, one.Checker, one.After.Round(time.Second/10), one.Where, one.Text)
-		return true
+		return
 	}
 	again := c.flags.again(c.flags.seed, "-control", quote(one.Lock), "-order", fmt.Sprint(c.flags.order))
 	text := fmt.Sprintf("control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s",
 		one.Lock, one.Checker, one.Text, again, one.Where)
 	c.wrong = append(c.wrong, text)
 	fmt.Fprintln(c.out, text)
-	return false
 }

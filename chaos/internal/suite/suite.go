@@ -52,11 +52,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "[%6.1fs] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 		},
 	}
-	ok, err := c.run(ctx)
+	err = c.run(ctx)
 	if err != nil {
 		fmt.Fprintf(stderr, "chaos: no verdict: %v\n", err)
 	}
-	status := c.status(ok, err)
+	status := c.status(err)
 	switch status {
 	case good:
 		fmt.Fprintln(stdout, "PASS")
@@ -67,9 +67,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 // status returns the exit status of a run. A violation outweighs a missing verdict.
-func (c *command) status(ok bool, err error) int {
+func (c *command) status(err error) int {
 	switch {
-	case len(c.wrong) > 0 || err == nil && !ok:
+	case len(c.wrong) > 0:
 		return violated
 	case err != nil:
 		return noRun
@@ -90,18 +90,18 @@ type command struct {
 	exactly func() (*exact.Player, error) // opens the player of exact runs when it is first needed
 }
 
-func (c *command) run(ctx context.Context) (ok bool, err error) {
+func (c *command) run(ctx context.Context) (err error) {
 	f := c.flags
 	folder := f.out
 	if folder == "" {
 		folder = filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
 	}
 	if c.dir, err = prepare(folder); err != nil {
-		return false, err
+		return err
 	}
 	verdicts, err := os.Create(filepath.Join(c.dir, verdictsFile))
 	if err != nil {
-		return false, err
+		return err
 	}
 	c.out = io.MultiWriter(c.out, verdicts)
 	c.say("seed %d; reports go to %s", f.seed, c.dir)
@@ -119,7 +119,7 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		if len(c.wrong) > 0 {
 			fmt.Fprintf(c.out, "not as it should be:\n%s\n", strings.Join(c.wrong, "\n"))
 		}
-		if err != nil || !ok {
+		if err != nil || len(c.wrong) > 0 {
 			fmt.Fprintf(c.out, "again: %s\n", f.again(f.seed))
 		}
 		fmt.Fprintf(c.out, "report: %s\n", verdicts.Name())

@@ -150,14 +150,13 @@ func TestEveryCheckerHasTwoControls(t *testing.T) {
 func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("no masters")
-	assert.Equal(t, good, new(command).status(true, nil))
-	assert.Equal(t, violated, new(command).status(false, nil))
-	assert.Equal(t, noRun, new(command).status(false, gone))
 	c, _ := begun(t)
-	assert.True(t, c.reportControl(controls.Result{Caught: true}))
-	assert.Equal(t, noRun, c.status(false, gone))
-	assert.False(t, c.reportControl(controls.Result{}))
-	assert.Equal(t, violated, c.status(false, gone))
+	c.reportControl(controls.Result{Caught: true})
+	assert.Equal(t, good, c.status(nil))
+	assert.Equal(t, noRun, c.status(gone))
+	c.reportControl(controls.Result{})
+	assert.Equal(t, violated, c.status(nil))
+	assert.Equal(t, violated, c.status(gone))
 }
 
 // A run that skipped everything has shown nothing.
@@ -213,25 +212,23 @@ func TestAStepWithoutAVerdictDoesNotKeepTheOthersFromTheirs(t *testing.T) {
 	var taken []string
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	taking := func(name string, ok bool, err error) step {
-		return step{name, func(context.Context) (bool, error) {
+	taking := func(name string, err error) step {
+		return step{name, func(context.Context) error {
 			if taken = append(taken, name); name == "interrupted" {
 				cancel()
 			}
-			return ok, err
+			return err
 		}}
 	}
-	ok, err := c.all(ctx, []step{
-		taking("no masters", false, errors.New("no docker")), taking("fine", true, nil),
-		taking("no time", false, errors.New("too late")),
+	err := c.all(ctx, []step{
+		taking("no masters", errors.New("no docker")), taking("fine", nil), taking("no time", errors.New("too late")),
 	})
-	assert.False(t, ok)
 	require.ErrorContains(t, err, "no masters: no docker")
 	require.ErrorContains(t, err, "no time: too late")
 	assert.Equal(t, []string{"no masters", "fine", "no time"}, taken)
 
 	taken = nil
-	_, err = c.all(ctx, []step{taking("interrupted", true, nil), taking("more", true, nil)})
+	err = c.all(ctx, []step{taking("interrupted", nil), taking("more", nil)})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, []string{"interrupted"}, taken)
 }
@@ -239,9 +236,9 @@ func TestAStepWithoutAVerdictDoesNotKeepTheOthersFromTheirs(t *testing.T) {
 func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 	t.Parallel()
 	c, out := begun(t, "-control", "*", "-seed", "7")
-	assert.False(t, c.reportControl(controls.Result{
+	c.reportControl(controls.Result{
 		Control: controls.Control{Lock: "no drift budget", Checker: "exclusion"}, Where: "80 schedules",
-	}))
+	})
 	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
 	assert.Len(t, c.wrong, 1)
 	assert.Contains(t, out.String(),
