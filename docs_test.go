@@ -303,14 +303,18 @@ func TestDocumentsShowCommandsThatExist(t *testing.T) {
 // The program of the first block shows "library use in fifteen lines", apart from its imports.
 func TestReadmeNeedsFifteenLines(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	_, after, found := strings.Cut(string(readme), "```go\n")
-	require.True(t, found)
-	first, _, _ := strings.Cut(after, "```")
-	_, program, found := strings.Cut(first, "func main() {\n")
+	_, program, found := strings.Cut(readmeProgram(t), "func main() {\n")
 	require.True(t, found)
 	assert.LessOrEqual(t, strings.Count(program, "\n"), 15)
+}
+
+// readmeProgram is README's first block of code.
+func readmeProgram(t *testing.T) string {
+	t.Helper()
+	_, program, found := strings.Cut(read(t, "README.md"), "```go\n")
+	require.True(t, found)
+	program, _, _ = strings.Cut(program, "```")
+	return program
 }
 
 func unindented(code string) string {
@@ -392,7 +396,6 @@ func TestAConsumerHasFewModules(t *testing.T) {
 	dir := filepath.Join(parent, "orders")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.Symlink(here, filepath.Join(parent, "redlock")))
-	readme := read(t, "README.md")
 	run := func(command string) {
 		words := strings.Fields(command)
 		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
@@ -400,13 +403,11 @@ func TestAConsumerHasFewModules(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s", command, out)
 	}
-	for _, command := range regexp.MustCompile(`(?m)^go mod (?:init|edit) .*$`).FindAllString(readme, -1) {
+	for _, command := range regexp.MustCompile(`(?m)^go mod (?:init|edit) .*$`).FindAllString(read(t, "README.md"), -1) {
 		run(command)
 	}
-	_, program, _ := strings.Cut(readme, "```go\n")
-	program, _, _ = strings.Cut(program, "```")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), []byte(read(t, "go.sum")), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(readmeProgram(t)), 0o600))
 	run("go build -mod=mod -o " + os.DevNull + " .")
 	modules := golist(t, dir, "-mod=mod", "-m", "-f", "{{.Path}}", "all")
 	assert.Contains(t, modules, "github.com/redis/go-redis/v9")

@@ -41,14 +41,21 @@ func open(masters []*redlocktest.Master, opts ...redlock.Option) (*redlock.Locke
 	return redlock.Open(redlocktest.URLs(masters), append(patient, opts...)...)
 }
 
-// withLocker runs f with such a Locker, and prints its error.
-func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
+// withBoth runs f with such a Locker and its masters, and prints its error.
+func withBoth(f func(ctx context.Context, locker *redlock.Locker, masters []*redlocktest.Master) error) {
 	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
 		locker, err := open(masters)
 		if err != nil {
 			return err
 		}
 		defer locker.Close()
+		return f(ctx, locker, masters)
+	})
+}
+
+// withLocker is withBoth for examples that do nothing to the masters.
+func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
+	withBoth(func(ctx context.Context, locker *redlock.Locker, _ []*redlocktest.Master) error {
 		return f(ctx, locker)
 	})
 }

@@ -6,16 +6,10 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func ExampleStats() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
 		lock, err := locker.Lock(ctx, "orders:42")
 		if err != nil {
 			return err
@@ -38,12 +32,7 @@ func ExampleStats() {
 }
 
 func ExampleKindStats() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
 		if err := locker.RW("catalog").RDo(ctx, func(context.Context) error { return nil }); err != nil {
 			return err
 		}
@@ -59,12 +48,7 @@ func ExampleKindStats() {
 }
 
 func ExampleNodeStats() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
 		if err := locker.Do(ctx, "orders:42", func(context.Context) error { return nil }); err != nil {
 			return err
 		}
@@ -74,7 +58,7 @@ func ExampleNodeStats() {
 				voting++
 			}
 		}
-		fmt.Println("a majority votes:", voting > len(masters)/2)
+		fmt.Println("a majority votes:", voting > len(locker.Stats().Nodes)/2)
 		return nil
 	})
 	// Output:
@@ -96,12 +80,7 @@ func ExampleNodeState() {
 }
 
 func ExampleHistogram() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
 		for range 4 {
 			if err := locker.Do(ctx, "orders:42", func(context.Context) error { return nil }); err != nil {
 				return err

@@ -46,12 +46,7 @@ func ExampleHolder() {
 }
 
 func ExampleNodeHolding() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withBoth(func(ctx context.Context, locker *redlock.Locker, masters []*redlocktest.Master) error {
 		masters[3].Stop()
 		lock, err := locker.Lock(ctx, "orders:42")
 		if err != nil {
@@ -72,12 +67,7 @@ func ExampleNodeHolding() {
 }
 
 func ExampleNodeStatus() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withBoth(func(ctx context.Context, locker *redlock.Locker, masters []*redlocktest.Master) error {
 		masters[0].Stop()  // crashed …
 		masters[0].Start() // … and back, empty
 		masters[3].Stop()
@@ -96,38 +86,16 @@ func ExampleNodeStatus() {
 }
 
 func ExampleNodeError() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
+	withBoth(func(ctx context.Context, locker *redlock.Locker, masters []*redlocktest.Master) error {
 		for _, master := range masters[:3] {
 			master.Stop()
 		}
-		_, err = locker.TryLock(ctx, "orders:42")
-		var failed *redlock.NodeError // the first of three; see NodeErrors
+		_, err := locker.TryLock(ctx, "orders:42")
+		fmt.Println("no quorum:", errors.Is(err, redlock.ErrNoQuorum))
+		var failed *redlock.NodeError // the first of three
 		if errors.As(err, &failed) {
 			fmt.Println("first master:", strings.HasSuffix(masters[0].URL(), failed.Node), "operation:", failed.Op)
 		}
-		return nil
-	})
-	// Output:
-	// first master: true operation: acquire
-}
-
-func ExampleNodeErrors() {
-	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
-		locker, err := open(masters)
-		if err != nil {
-			return err
-		}
-		defer locker.Close()
-		for _, master := range masters[:3] {
-			master.Stop()
-		}
-		_, err = locker.TryLock(ctx, "orders:42")
-		fmt.Println("no quorum:", errors.Is(err, redlock.ErrNoQuorum))
 		for i, failed := range redlock.NodeErrors(err) {
 			fmt.Println(i, strings.HasSuffix(masters[i].URL(), failed.Node), failed.Op)
 		}
@@ -135,6 +103,7 @@ func ExampleNodeErrors() {
 	})
 	// Output:
 	// no quorum: true
+	// first master: true operation: acquire
 	// 0 true acquire
 	// 1 true acquire
 	// 2 true acquire
