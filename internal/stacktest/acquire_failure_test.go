@@ -69,12 +69,16 @@ func TestWhatIsWrongWithAMajority(t *testing.T) {
 			_, err := l.TryLock(t.Context(), "x")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			require.NotErrorIs(t, err, redlock.ErrHeld)
+			for i, failed := range redlock.NodeErrors(err) {
+				assert.Equal(t, []string{w.Addr(i), "acquire"}, []string{failed.Node, failed.Op})
+			}
 			require.Len(t, redlock.NodeErrors(err), 3)
 			time.Sleep(2 * time.Second) // a first connection may have taken longer than its vote
 			_, err = l.TryLock(t.Context(), "x")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			assert.ErrorContains(t, err, tt.text)
 			assert.NotContains(t, err.Error(), "secret")
+			wellFormed(t, err)
 
 			out := locking(within(t, time.Minute), l, "x")
 			if tt.permanent {
@@ -162,8 +166,12 @@ func TestWhatLockWasWaitingFor(t *testing.T) {
 func TestAnEndedContextAsksNothing(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
+		held := lock(t, l, "held", redlock.WithoutKeepalive())
+		synctest.Wait()
+		w.forget()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
+		require.ErrorIs(t, held.Extend(ctx), context.Canceled)
 		for _, k := range kinds {
 			require.ErrorIs(t, errorOf(k.lock(ctx, l)), context.Canceled, k.name)
 			require.ErrorIs(t, errorOf(k.try(ctx, l)), context.Canceled, k.name)
@@ -173,7 +181,7 @@ func TestAnEndedContextAsksNothing(t *testing.T) {
 		require.ErrorIs(t, l.Release(ctx, "x", "token"), context.Canceled)
 		require.ErrorIs(t, errorOf(l.Inspect(ctx, "x")), context.Canceled)
 		require.ErrorIs(t, errorOf(l.Nodes(ctx)), context.Canceled)
-		w.undialed(t)
+		w.unasked(t)
 	})
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
-	"github.com/redlock-go/redlock/node"
 )
 
 // heldError asserts that err is about a lock that another holds, and nothing else, and returns its HeldError.
@@ -126,104 +125,6 @@ func TestHeldErrorNamesTheHolder(t *testing.T) {
 			_, err = a.TryLock(t.Context(), "x")
 			assert.Equal(t, tt.own, heldError(t, err).Holder)
 		})
-	}
-}
-
-// failure is an operation that fails after down, and what the masters were asked.
-type failure struct {
-	name, op string
-	fail     func(ctx context.Context, l *redlock.Locker, down func()) error
-}
-
-// failing are operations of which the masters of a majority failed, 1, 3 and 4 of five.
-var failing = append(failingTries(), []failure{
-	{"lock that waited", "acquire", func(ctx context.Context, l *redlock.Locker, down func()) error {
-		down()
-		return errorOf(l.Lock(ctx, "x"))
-	}},
-	{"do", "release", func(ctx context.Context, l *redlock.Locker, down func()) error {
-		return l.Do(ctx, "x", func(context.Context) error {
-			synctest.Wait()
-			down()
-			return nil
-		}, redlock.WithoutKeepalive())
-	}},
-	{"inspect", "inspect", func(ctx context.Context, l *redlock.Locker, down func()) error {
-		down()
-		return errorOf(l.Inspect(ctx, "x"))
-	}},
-	{"status", "status", func(ctx context.Context, l *redlock.Locker, down func()) error {
-		down()
-		return errorOf(l.Nodes(ctx))
-	}},
-}...)
-
-// failingTries are the failures of every kind of lock.
-func failingTries() (all []failure) {
-	for _, k := range permitless {
-		all = append(all, failure{k.name, "acquire", func(ctx context.Context, l *redlock.Locker, down func()) error {
-			down()
-			return errorOf(k.try(ctx, l))
-		}})
-		for op, do := range map[string]func(lk *redlock.Lock, ctx context.Context) error{
-			"extend": (*redlock.Lock).Extend, "release": (*redlock.Lock).Unlock,
-		} {
-			name := k.name + ", " + op
-			all = append(all, failure{name, op, func(ctx context.Context, l *redlock.Locker, down func()) error {
-				lk, err := k.try(ctx, l, redlock.WithoutKeepalive())
-				if err != nil {
-					panic(err)
-				}
-				synctest.Wait()
-				down()
-				return do(lk, ctx)
-			}})
-		}
-	}
-	return all
-}
-
-// Whatever is wrong with a majority of the masters: the error of each operation names these masters, what they were
-// asked, and why.
-func TestTheTextOfEveryTrouble(t *testing.T) {
-	t.Parallel()
-	down := []int{1, 3, 4}
-	for _, tt := range troubles {
-		for _, f := range failing {
-			subWorld(t, f.name+", "+tt.name, 5, func(t *testing.T, w *world) {
-				each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
-				l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
-				w.warm(t, l)
-				err := f.fail(within(t, time.Minute), l, func() {
-					for _, i := range down {
-						tt.make(w, i)
-					}
-				})
-				if tt.name == "frozen" {
-					require.ErrorIs(t, err, redlock.ErrNoQuorum)
-					require.ErrorIs(t, err, node.ErrTimeout)
-				}
-				if err == nil {
-					return // it does not hinder this operation
-				}
-				wellFormed(t, err)
-				require.NotContains(t, err.Error(), "secret")
-				if errors.Is(err, redlock.ErrNoQuorum) {
-					for _, is := range []error{redlock.ErrHeld, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed} {
-						require.NotErrorIs(t, err, is)
-					}
-					found := redlock.NodeErrors(err)
-					require.Len(t, found, len(down), err)
-					for i, failed := range found {
-						assert.Equal(t, w.Addr(down[i]), failed.Node)
-						assert.Equal(t, f.op, failed.Op)
-						require.ErrorIs(t, err, failed)
-						assert.LessOrEqual(t, strings.Count(err.Error(), failed.Node), 1, err)
-					}
-				}
-				w.Heal()
-			})
-		}
 	}
 }
 

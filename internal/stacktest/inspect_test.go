@@ -170,21 +170,28 @@ func TestInspectReportsMastersThatDoNotAnswer(t *testing.T) {
 	})
 }
 
+// Of a master that refuses what a vote needs, Stats says the same.
 func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
-	inWorld(t, 9, func(t *testing.T, w *world) {
+	inWorld(t, 13, func(t *testing.T, w *world) {
 		w.Master(1).Delay(5*time.Millisecond, 0)
 		w.Master(2).Crash()
 		w.Master(3).Info("role", "slave")
 		w.Master(4).Info("uptime_in_seconds", "4")
 		w.Master(5).Info("loading", "1")
+		for i, commands := range map[int][]string{7: {"EVALSHA", "EVAL"}, 8: {"INFO"}} {
+			refusal := fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0])
+			w.Master(i).Reply(refusal, commands...)
+		}
 		l := w.locker(t, "a")
+		unlock(t, lock(t, l, "x"))
+		time.Sleep(100 * time.Millisecond)
 		rows, err := l.Nodes(t.Context())
 		require.NoError(t, err)
-		require.Len(t, rows, 9)
+		require.Len(t, rows, 13)
 		for i, row := range rows {
 			assert.Equal(t, w.Addr(i), row.Node)
-			assert.Equal(t, i != 2, row.Reachable)
-			assert.Equal(t, i < 2 || i > 5, row.MayVote)
+			assert.Equal(t, i != 2 && i != 8, row.Reachable, i)
+			assert.Equal(t, i < 2 || i == 6 || i > 8, row.MayVote, i)
 			assert.Equal(t, row.MayVote, row.Err == nil)
 			if row.Err != nil {
 				var one *redlock.NodeError
@@ -206,12 +213,17 @@ func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 		assert.ErrorContains(t, rows[5].Err, "loading its dataset")
 		assert.Zero(t, rows[5].VoteIn, "unknown")
 		assert.Zero(t, rows[0].VoteIn)
+		for i, n := range l.Stats().Nodes[7:9] {
+			assert.Equal(t, redlock.NodeBarred, rows[7+i].State)
+			assert.Equal(t, []any{redlock.NodeBarred, false}, []any{n.State, n.MayVote})
+			assert.Error(t, n.Err)
+		}
 
 		w.Master(6).Crash()
 		rows, err = l.Nodes(t.Context())
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, err, "4 of 9")
-		require.Len(t, rows, 9)
+		assert.ErrorContains(t, err, "6 of 13")
+		require.Len(t, rows, 13)
 		assert.False(t, rows[6].Reachable)
 	})
 }
@@ -260,29 +272,6 @@ func TestInspectCountsTheHoldersThatItDoesNotList(t *testing.T) {
 			for _, n := range h.Nodes {
 				assert.Equal(t, h.Others, n.Others)
 			}
-		})
-	}
-}
-
-// Nodes and Stats say the same of a master that refuses what a vote needs.
-func TestNodesAndStatsAgreeOnAMasterThatRefuses(t *testing.T) {
-	t.Parallel()
-	for _, commands := range [][]string{{"EVALSHA", "EVAL"}, {"INFO"}} {
-		subWorld(t, commands[0], 3, func(t *testing.T, w *world) {
-			refusal := fmt.Sprintf("NOPERM this user has no permissions to run the '%s' command", commands[0])
-			w.Master(0).Reply(refusal, commands...)
-			l := w.locker(t, "a")
-			unlock(t, lock(t, l, "x"))
-			time.Sleep(time.Second)
-			rows, err := l.Nodes(t.Context())
-			require.NoError(t, err)
-			stats := l.Stats().Nodes
-			for i := range rows {
-				assert.Equal(t, stats[i].State, rows[i].State, i)
-				assert.Equal(t, stats[i].MayVote, rows[i].MayVote, i)
-				assert.Equal(t, stats[i].Err == nil, rows[i].Err == nil, i)
-			}
-			assert.Equal(t, redlock.NodeBarred, rows[0].State)
 		})
 	}
 }

@@ -31,21 +31,6 @@ func TestExtendThatComesTooLateIsALoss(t *testing.T) {
 	})
 }
 
-func TestExtendOnAnEndedContextSendsNothing(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		lk := lock(t, l, "x")
-		synctest.Wait()
-		w.forget()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.ErrorIs(t, lk.Extend(ctx), context.Canceled)
-		synctest.Wait()
-		assert.Empty(t, w.asked())
-		unlock(t, lk)
-	})
-}
-
 func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -58,32 +58,6 @@ func TestAMinHoldKeepsTheName(t *testing.T) {
 	}
 }
 
-// The waiters of other Lockers learn the shorter time, also from a Locker that is being closed.
-func TestWaitersLearnWhenAMinHoldEnds(t *testing.T) {
-	t.Parallel()
-	for _, end := range []string{"Unlock", "Close"} {
-		for _, k := range kinds {
-			if k.name == reader.name {
-				continue
-			}
-			subWorld(t, k.name+", "+end, 3, func(t *testing.T, w *world) {
-				w.delay(5 * time.Millisecond)
-				a, b := w.locker(t, "a"), w.locker(t, "b")
-				lk, err := k.try(t.Context(), a, redlock.WithMinHold(2*time.Second))
-				require.NoError(t, err)
-				out := locking(t.Context(), b, "x", redlock.WithRetry(time.Minute, time.Hour))
-				time.Sleep(time.Second)
-				if end == "Unlock" {
-					unlock(t, lk)
-				} else {
-					require.NoError(t, a.Close())
-				}
-				unlock(t, granted(t, out, 2*time.Second))
-			})
-		}
-	}
-}
-
 // A job that never ran must be able to run elsewhere.
 func TestALockThatNoCallerGotKeepsNoMinHold(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {

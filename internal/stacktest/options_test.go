@@ -178,7 +178,7 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 		require.ErrorContains(t, l.Release(ctx, "x", ""), "token is empty")
 		assert.Zero(t, l.Stats().Started, "these are no acquisitions")
 
-		w.undialed(t)
+		w.unasked(t)
 	})
 }
 

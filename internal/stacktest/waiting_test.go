@@ -153,15 +153,6 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 			lk := lock(w.t, w.a, "x")
 			return func() { unlock(w.t, lk) }
 		}},
-		"an Unlock with a minimum hold": {begin: func(w *wake) func() {
-			lk := lock(w.t, w.a, "x", redlock.WithMinHold(3*time.Second))
-			return func() { unlock(w.t, lk) }
-		}, runs: time.Second, free: 2 * time.Second},
-		"an Unlock of a permit with a minimum hold": {begin: func(w *wake) func() {
-			lk, err := w.a.Semaphore("x", 1).TryAcquire(w.t.Context(), redlock.WithMinHold(3*time.Second))
-			require.NoError(w.t, err)
-			return func() { unlock(w.t, lk) }
-		}, runs: time.Second, free: 2 * time.Second},
 		"Close": {begin: func(w *wake) func() {
 			lock(w.t, w.a, "x")
 			return func() { require.NoError(w.t, w.a.Close()) }
@@ -218,6 +209,19 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 	givesUp("fenced", mutex, redlock.WithFencing())
 	for _, k := range kinds {
 		givesUp(k.name, k)
+		for end, do := range map[string]func(w *wake, lk *redlock.Lock){
+			"Unlock": func(w *wake, lk *redlock.Lock) { unlock(w.t, lk) },
+			"Close":  func(w *wake, _ *redlock.Lock) { require.NoError(w.t, w.a.Close()) },
+		} {
+			tt := cases["an Unlock"]
+			tt.begin = func(w *wake) func() {
+				lk, err := k.try(w.t.Context(), w.a, redlock.WithMinHold(3*time.Second))
+				require.NoError(w.t, err)
+				return func() { do(w, lk) }
+			}
+			tt.runs, tt.free = time.Second, 2*time.Second
+			cases[fmt.Sprintf("%s of a minimum hold, %s", end, k.name)] = tt
+		}
 	}
 	for name, tt := range cases {
 		subWorld(t, name, 3, func(t *testing.T, world *world) {
