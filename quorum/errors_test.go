@@ -74,9 +74,7 @@ func TestAFailedExtensionBuildsNoText(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 5)
 	lease := held(t, q, fakes)
-	for _, f := range fakes {
-		f.answers(&wire.Vote{Verdict: wire.Failed, Err: unread{t}})
-	}
+	answerAll(fakes, &wire.Vote{Verdict: wire.Failed, Err: unread{t}})
 	result := extend(t, lease)
 	err := result()
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
@@ -103,6 +101,7 @@ func TestWhichFailuresArePermanent(t *testing.T) {
 		"a minority":                         {rounds: []round{waits(identity(), failed(), granted())}},
 		"a majority of five":                 {rounds: []round{ends(failed(), identity(), identity(), failed(), identity())}},
 		"temporary failures":                 {rounds: []round{waits(failed(), failed(), unknown())}},
+		"one server under two names":         {rounds: []round{waits(failed(), x(granted()), x(denied()))}},
 		"one server under three names":       {rounds: []round{ends(x(granted()), x(denied()), x(denied()))}},
 		"the second name granted":            {rounds: []round{ends(x(denied()), x(granted()), x(denied()))}},
 		"the third name granted":             {rounds: []round{ends(x(denied()), x(denied()), x(granted()))}},

@@ -94,7 +94,7 @@ func (f *fake) Close(deadline time.Time) int {
 	return f.left
 }
 
-// answers has every call from now on answered at once.
+// answers has every call from now on answered at once; with a nil vote, kept.
 func (f *fake) answers(v *wire.Vote) { f.script = func(string) *wire.Vote { return v } }
 
 // asked returns the calls of one operation.
@@ -239,6 +239,13 @@ func answer(fakes []*fake, votes ...*wire.Vote) {
 	}
 }
 
+// answerAll has all nodes answer every call from now on with the same vote, or keep it if the vote is nil.
+func answerAll(fakes []*fake, v *wire.Vote) {
+	for _, f := range fakes {
+		f.answers(v)
+	}
+}
+
 // acquired returns a lease. The nodes answer at once.
 func acquired(t testing.TB, q *quorum.Quorum, terms *quorum.Terms) *quorum.Lease {
 	t.Helper()
@@ -250,13 +257,9 @@ func acquired(t testing.TB, q *quorum.Quorum, terms *quorum.Terms) *quorum.Lease
 // held returns a lease that all nodes granted. They keep all later calls until vote is called.
 func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	t.Helper()
-	for _, f := range fakes {
-		f.answers(granted())
-	}
+	answerAll(fakes, granted())
 	lease := acquired(t, q, &terms)
-	for _, f := range fakes {
-		f.script = nil
-	}
+	answerAll(fakes, nil)
 	return lease
 }
 

@@ -1,8 +1,6 @@
 package quorum_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -121,29 +119,6 @@ func TestWhichTokenAFencedAcquireGets(t *testing.T) {
 				require.NoError(t, got.err)
 				assert.Equal(t, tt.token, got.lease.Fence())
 			})
-		})
-	}
-}
-
-func TestTheWriteBackEndsWithItsContextAndTheQuorum(t *testing.T) {
-	t.Parallel()
-	for _, want := range []error{context.Canceled, quorum.ErrClosing} {
-		synctest.Test(t, func(t *testing.T) {
-			closing := make(chan struct{})
-			q, fakes := council(t, 3, func(c *quorum.Config) { c.Closing = closing })
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			fencing := fencing()
-			out := asking{ctx: ctx, terms: &fencing, first: quorum.NoFirst}.acquire(t, q)
-			fakes[0].vote(t, "acquire", numbered(granted(), 5))
-			fakes[1].vote(t, "acquire", numbered(granted(), 7))
-			pending(t, out, "no majority agrees on a token")
-			if errors.Is(want, context.Canceled) {
-				cancel()
-			} else {
-				close(closing)
-			}
-			require.ErrorIs(t, decided(t, out).err, want)
 		})
 	}
 }

@@ -145,109 +145,6 @@ func TestNoExtensionMovesTheDeadlineOfALostLease(t *testing.T) {
 	})
 }
 
-func TestAnExtensionCountsFromItsRequestAndNeverShortens(t *testing.T) {
-	inCouncil(t, 1, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		time.Sleep(time.Second)
-		first := time.Now()
-		result1 := extend(t, lease)
-		time.Sleep(time.Second)
-		second := time.Now()
-		result2 := extend(t, lease)
-		time.Sleep(time.Second)
-		calls := fakes[0].asked("extend")
-		calls[1].Voter.Vote(0, *granted())
-		require.NoError(t, result2())
-		assert.Equal(t, second.Add(terms.TTL-terms.Drift), lease.Until())
-		calls[0].Voter.Vote(0, *granted())
-		require.NoError(t, result1())
-		assert.Equal(
-			t, second.Add(terms.TTL-terms.Drift), lease.Until(), "the one asked at %v came later and promises less", first,
-		)
-	})
-}
-
-func TestAnExtensionThatComesAfterTheDeadlineDoesNotCount(t *testing.T) {
-	t.Parallel()
-	for _, late := range []time.Duration{-1, 0, time.Second} {
-		subCouncil(t, late.String(), 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-			lease := held(t, q, fakes)
-			before := lease.Until()
-			result := extend(t, lease)
-			fakes[0].vote(t, "extend", granted())
-			time.Sleep(time.Until(before) + late)
-			fakes[1].vote(t, "extend", granted())
-			if late < 0 {
-				require.NoError(t, result())
-				return
-			}
-			require.ErrorIs(t, result(), quorum.ErrEnded)
-			assert.Equal(t, before, lease.Until())
-		})
-	}
-}
-
-func TestAReleasedLeaseIsNotExtended(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	lease := held(t, q, fakes)
-	pending, pendingResult := newDone(t)
-	lease.Extend(pending)
-	before := lease.Until()
-	lease.Release(false, nil)
-	for _, f := range fakes {
-		assert.True(t, f.asked("extend")[0].Canceled.Load(), "an unwritten extension is dropped")
-		f.vote(t, "extend", granted())
-	}
-	require.ErrorIs(t, pendingResult(), quorum.ErrEnded)
-	assert.Equal(t, before, lease.Until())
-
-	result := extend(t, lease)
-	require.ErrorIs(t, result(), quorum.ErrEnded)
-	assert.Len(t, fakes[0].asked("extend"), 1, "nothing more is sent")
-}
-
-// The nodes drop an extension when the lease ends. That is no failure of the extension.
-func TestADroppedExtensionReportsTheEndOfTheLease(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*quorum.Lease){
-		"released": func(l *quorum.Lease) { l.Release(false, nil) },
-		"deadline": func(l *quorum.Lease) { time.Sleep(time.Until(l.Until())) },
-	} {
-		subCouncil(t, name, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-			lease := held(t, q, fakes)
-			result := extend(t, lease)
-			end(lease)
-			for _, f := range fakes {
-				f.vote(t, "extend", unsent())
-			}
-			require.ErrorIs(t, result(), quorum.ErrEnded)
-		})
-	}
-}
-
-func TestMaxHoldCapsTheLease(t *testing.T) {
-	inCouncil(t, 1, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		fakes[0].answers(granted())
-		capped := terms
-		capped.MaxHold = 15 * time.Second
-		asked := time.Now()
-		lease := acquired(t, q, &capped)
-		assert.False(t, lease.Capped())
-		assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
-		time.Sleep(8 * time.Second)
-		lease.Extend(func(err error) { require.NoError(t, err) })
-		assert.Equal(t, asked.Add(15*time.Second), lease.Until())
-		assert.True(t, lease.Capped())
-
-		brief := terms
-		brief.MaxHold = time.Second
-		short := acquired(t, q, &brief)
-		assert.Equal(t, time.Second, time.Until(short.Until()))
-		assert.True(t, short.Capped())
-	})
-}
-
 // TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease makes two of five nodes drop an operation after the
 // release has begun and before it has asked them. With a third node frozen, their answers are needed for the majority.
 func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T) {
@@ -263,16 +160,10 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 			t.Parallel()
 			q, fakes := council(t, 5)
 			frozen, granting, dropping := fakes[0], fakes[:3], fakes[3:]
-			for _, f := range granting {
-				f.answers(granted())
-			}
-			for _, f := range dropping {
-				f.answers(tt.acquire)
-			}
+			answerAll(granting, granted())
+			answerAll(dropping, tt.acquire)
 			lease := acquired(t, q, &terms)
-			for _, f := range dropping {
-				f.script = nil
-			}
+			answerAll(dropping, nil)
 			if tt.dropped == "extend" {
 				lease.Extend(func(err error) { require.NoError(t, err) })
 			}
@@ -294,43 +185,4 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 			require.NoError(t, result())
 		})
 	}
-}
-
-func TestALeaseIsReleasedOnce(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	lease := held(t, q, fakes)
-	lease.Release(false, nil)
-	done, result := newDone(t)
-	lease.Release(false, ignoringSubscribers(done))
-	require.ErrorIs(t, result(), quorum.ErrEnded)
-	for _, f := range fakes {
-		assert.Len(t, f.asked("release"), 1, "only the first call does anything")
-	}
-}
-
-func TestAnExtensionIsNotWrittenAfterTheDeadline(t *testing.T) {
-	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		lease.Extend(func(error) {})
-		ended := fakes[0].asked("extend")[0].Ended
-		require.NotNil(t, ended)
-		assert.False(t, ended())
-		time.Sleep(time.Until(lease.Until()))
-		assert.True(t, ended())
-		assert.Nil(t, fakes[0].asked("acquire")[0].Ended, "an acquire has no deadline yet")
-	})
-}
-
-// A node needs that time to know which of its lost connections may still deliver a request.
-func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
-	inCouncil(t, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-		asked := time.Now()
-		lease := held(t, q, fakes)
-		time.Sleep(time.Second)
-		lease.Extend(func(error) {})
-		time.Sleep(time.Second)
-		lease.Release(false, nil)
-		assert.Equal(t, asked, fakes[0].asked("release")[0].FirstAsked)
-	})
 }

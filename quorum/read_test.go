@@ -54,9 +54,7 @@ func TestHowLongANodeMayConnect(t *testing.T) {
 		{"probe", far, probe, map[string]time.Duration{"probe": 0}},
 	} {
 		subCouncil(t, tt.name, 3, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
-			for _, f := range fakes {
-				f.answers(granted())
-			}
+			answerAll(fakes, granted())
 			tt.do(t, q, &tt.terms)
 			for op, want := range tt.want {
 				require.Len(t, fakes[0].asked(op), 1)
@@ -73,13 +71,16 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 		clear bool
 		votes []*wire.Vote
 		after int // how many votes it takes
+		err   error
 	}{
-		{"all", false, []*wire.Vote{granted(), granted(), granted(), granted(), granted()}, 5},
-		{"a majority granted", true, []*wire.Vote{granted(), denied(), granted(), granted(), granted()}, 4},
-		{"a majority denied", true, []*wire.Vote{denied(), denied(), granted(), denied(), granted()}, 4},
-		{"never clear", true, []*wire.Vote{denied(), failed(), granted(), denied(), granted()}, 5},
+		{"all", false, []*wire.Vote{granted(), granted(), granted()}, 3, nil},
+		{"a majority granted", true, []*wire.Vote{granted(), denied(), granted(), granted(), granted()}, 4, nil},
+		{"a majority denied", true, []*wire.Vote{denied(), denied(), granted(), denied(), granted()}, 4, nil},
+		{"never clear", true, []*wire.Vote{denied(), failed(), granted(), denied(), granted()}, 5, nil},
+		{"no majority", true, []*wire.Vote{failed(), granted(), unknown()}, 3, quorum.ErrNoQuorum},
+		{"all restarted", true, []*wire.Vote{guarded(), guarded(), guarded()}, 3, quorum.ErrNoQuorum},
 	} {
-		subCouncil(t, tt.name, 5, func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
+		subCouncil(t, tt.name, len(tt.votes), func(t *testing.T, q *quorum.Quorum, fakes []*fake) {
 			var answers []quorum.Answer
 			var err error
 			done := make(chan struct{})
@@ -94,28 +95,24 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 				fakes[i].vote(t, "inspect", v)
 			}
 			<-done
-			require.NoError(t, err)
-			require.Len(t, answers, 5)
+			require.ErrorIs(t, err, tt.err)
+			require.Len(t, answers, len(fakes), "those that arrived, with an error, too")
 			for i, an := range answers {
 				assert.Equal(t, fakes[i].name, an.Node)
 				assert.Equal(t, i < tt.after, an.Voted)
+				if an.Voted {
+					assert.Equal(t, *tt.votes[i], an.Vote)
+				}
+				if tt.err != nil && tt.votes[i].Err != nil {
+					assert.ErrorIs(t, err, tt.votes[i].Err)
+				}
 			}
 		})
 	}
 }
 
-func TestReadWithoutAMajorityReturnsTheAnswersThatArrived(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	answer(fakes, failed(), granted(), unknown())
-	answers, err := q.Read(t.Context(), wire.Command("inspect", nil), terms.Timeout)
-	require.ErrorIs(t, err, quorum.ErrNoQuorum)
-	require.ErrorIs(t, err, errDown)
-	require.Len(t, answers, 3)
-	assert.Equal(t, wire.Granted, answers[1].Vote.Verdict)
-}
-
-// An acquire and a read end with their context and with the quorum. On a context that has ended they ask no node.
+// An acquire, the write-back of its fencing token, and a read end with their context and with the quorum. On a context
+// that has ended they ask no node.
 func TestWhatEndsACall(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]error{
@@ -126,35 +123,48 @@ func TestWhatEndsACall(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				closing := make(chan struct{})
 				q, fakes := council(t, 3, func(c *quorum.Config) { c.Closing = closing })
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
 				if name == "ended before" {
-					cancel()
+					cancel(errDown)
 				}
-				out := asking{ctx: ctx, first: quorum.NoFirst}.acquire(t, q)
-				read := make(chan error, 1)
+				fencing := fencing()
+				writingBack := asking{ctx: ctx, terms: &fencing, first: quorum.NoFirst}.acquire(t, q)
+				if name != "ended before" { // no majority agrees on a token
+					fakes[0].vote(t, "acquire", numbered(granted(), 5))
+					fakes[1].vote(t, "acquire", numbered(granted(), 7))
+				}
+				acquiring := asking{ctx: ctx, first: quorum.NoFirst}.acquire(t, q)
+				reading := make(chan outcome, 1)
 				go func() {
 					_, err := q.Read(ctx, wire.Command("inspect", nil), terms.Timeout)
-					read <- err
+					reading <- outcome{err: err}
 				}()
-				synctest.Wait()
-				switch name {
-				case "canceled":
-					assert.Empty(t, read, "no node has answered")
-					cancel()
-				case "closing":
-					pending(t, out, "no node has answered")
-					assert.Empty(t, read, "no node has answered")
-					close(closing)
+				all := []<-chan outcome{writingBack, acquiring, reading}
+				for _, out := range all {
+					if name != "ended before" {
+						pending(t, out, "no node has answered")
+					}
 				}
-				require.ErrorIs(t, decided(t, out).err, want)
-				require.ErrorIs(t, <-read, want)
+				if name == "closing" {
+					close(closing)
+				} else {
+					cancel(errDown)
+				}
+				for _, out := range all {
+					require.ErrorIs(t, decided(t, out).err, want)
+				}
 				for _, f := range fakes {
 					if name == "ended before" {
 						assert.Empty(t, f.calls)
-					} else {
-						assert.Len(t, f.asked("release"), 1)
+						continue
 					}
+					require.Len(t, f.asked("release"), 2)
+					for i, c := range f.asked("acquire") {
+						assert.True(t, c.Canceled.Load(), "an unwritten request is dropped")
+						assert.True(t, f.asked("release")[i].Durable)
+					}
+					f.vote(t, "acquire", granted()) // a majority, too late
 				}
 			})
 		})

@@ -51,113 +51,6 @@ func subSleeper(t *testing.T, name string, f func(t *testing.T, s *sleeper, q *q
 // validity is how long a lease lasts from its request.
 var validity = terms.TTL - terms.Drift
 
-func TestASuspensionDuringTheAcquireShortensTheLease(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		asleep  time.Duration
-		pause   time.Duration // before the votes
-		counted time.Duration
-		err     error
-	}{
-		{"none", 0, 2 * time.Second, 0, nil},
-		{"three seconds", 3 * time.Second, 2 * time.Second, 3 * time.Second, nil},
-		{"just after the last reading", 3 * time.Second, time.Millisecond, 3 * time.Second, nil},
-		{"longer than the validity", terms.TTL, 2 * time.Second, 0, quorum.ErrNoQuorum},
-		{"longer, just after the last reading", terms.TTL, time.Millisecond, 0, quorum.ErrNoQuorum},
-	} {
-		subSleeper(t, tt.name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-			asked := time.Now()
-			out := acquire(t, q, quorum.NoFirst)
-			s.sleep(tt.asleep)
-			time.Sleep(tt.pause)
-			fakes[0].vote(t, "acquire", granted())
-			fakes[1].vote(t, "acquire", granted())
-			got := decided(t, out)
-			if tt.err != nil {
-				require.ErrorIs(t, got.err, tt.err)
-				return
-			}
-			require.NoError(t, got.err)
-			assert.Equal(t, asked.Add(validity-tt.counted), s.until(got.lease))
-		})
-	}
-}
-
-func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		time.Sleep(2 * time.Second)
-		s.sleep(time.Second)
-		asked := time.Now()
-		result := extend(t, lease)
-		s.sleep(3 * time.Second)
-		fakes[0].vote(t, "extend", granted())
-		fakes[1].vote(t, "extend", granted())
-		require.NoError(t, result())
-		assert.Equal(t, asked.Add(validity-3*time.Second), s.until(lease), "a suspension before the request does not count")
-	})
-}
-
-func TestASuspensionEndsTheLeaseThatAnExtensionCannotSave(t *testing.T) {
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		result := extend(t, lease)
-		s.sleep(terms.TTL)
-		fakes[0].vote(t, "extend", granted())
-		fakes[1].vote(t, "extend", granted())
-		require.ErrorIs(t, result(), quorum.ErrEnded, "another holder may have had the lock")
-	})
-}
-
-func TestAnExtensionOfAnEndedLeaseAsksNoNode(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*sleeper){
-		"its deadline has passed": func(*sleeper) { time.Sleep(validity) },
-		"the machine slept":       func(s *sleeper) { s.sleep(validity) },
-	} {
-		subSleeper(t, name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-			lease := held(t, q, fakes)
-			end(s)
-			result := extend(t, lease)
-			require.ErrorIs(t, result(), quorum.ErrEnded)
-			assert.Empty(t, fakes[0].asked("extend"))
-		})
-	}
-}
-
-// A deadline that is final does not move either: the clock counts the suspension, not the deadline.
-func TestASuspensionMovesTheDeadlineCloser(t *testing.T) {
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		constant, before := lease.Until(), s.until(lease)
-		s.sleep(2 * time.Second)
-		assert.Equal(t, before.Add(-2*time.Second), s.until(lease))
-		assert.True(t, lease.FreezeIfDue(validity))
-		s.sleep(2 * time.Second)
-		assert.Equal(t, before.Add(-4*time.Second), s.until(lease))
-		assert.Equal(t, constant, lease.Until())
-	})
-}
-
-// An extension cannot make up for a suspension beyond the maximum hold.
-func TestASuspensionMovesTheCap(t *testing.T) {
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		for _, f := range fakes {
-			f.answers(granted())
-		}
-		capped := terms
-		capped.MaxHold = 12 * time.Second
-		asked := time.Now()
-		lease := acquired(t, q, &capped)
-		s.sleep(time.Second)
-		time.Sleep(8 * time.Second)
-		lease.Extend(func(err error) { require.NoError(t, err) })
-		assert.Equal(t, asked.Add(11*time.Second), s.until(lease))
-		assert.True(t, lease.Capped())
-	})
-}
-
 func TestFreezeIfDueMakesTheDeadlineFinal(t *testing.T) {
 	t.Parallel()
 	for name, pass := range map[string]func(*sleeper, time.Duration){
@@ -165,7 +58,7 @@ func TestFreezeIfDueMakesTheDeadlineFinal(t *testing.T) {
 	} {
 		subSleeper(t, name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 			lease := held(t, q, fakes)
-			answer(fakes, granted(), granted(), granted())
+			answerAll(fakes, granted())
 			until := lease.Until()
 			pass(s, validity-4*time.Second)
 			assert.False(t, lease.FreezeIfDue(4*time.Second-1), "a nanosecond more is left")
@@ -188,44 +81,132 @@ func (h hinting) Acquire(t *quorum.Terms, asked time.Time) *wire.Op {
 	return h.ops.Acquire(t, asked)
 }
 
-// TestAFencedAcquireIsNotOlderThanThreeTimeouts has the votes arrive late, as in a process that was paused after its
-// requests were sent.
-func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
+// The votes arrive late, as in a process that was paused after its requests were sent, or on a machine that slept. With
+// fencing they may come three node timeouts after the acquire began.
+func TestGrantsThatComeTooLateFailTheAcquire(t *testing.T) {
 	t.Parallel()
+	const usedUp, oldHint = "the validity is used up", "too late for a fencing token"
 	for _, tt := range []struct {
 		name          string
 		fencing       bool
-		after, asleep time.Duration
-		want          error
+		asleep, after time.Duration
+		why           string // "": in time
 	}{
-		{"in time", true, 3 * terms.Timeout, 0, nil},
-		{"too late", true, 3*terms.Timeout + 1, 0, quorum.ErrNoQuorum},
-		{"the machine slept", true, terms.Timeout, 2*terms.Timeout + 1, quorum.ErrNoQuorum},
-		{"too late, without fencing", false, 3*terms.Timeout + 1, 0, nil},
+		{"with a nanosecond to spare", false, 0, validity - 1, ""},
+		{"with nothing left", false, 0, validity, usedUp},
+		{"long after", false, 0, time.Hour, usedUp},
+		{"asleep, in time", false, 3 * time.Second, 2 * time.Second, ""},
+		{"asleep for longer than the validity", false, terms.TTL, time.Millisecond, usedUp},
+		{"fenced, in time", true, 0, 3 * terms.Timeout, ""},
+		{"fenced, too late", true, 0, 3*terms.Timeout + 1, oldHint},
+		{"fenced, and asleep", true, 2*terms.Timeout + 1, terms.Timeout, oldHint},
+		{"too late only with fencing", false, 0, 3*terms.Timeout + 1, ""},
 	} {
 		subSleeper(t, tt.name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 			terms := terms
 			terms.Fencing = tt.fencing
 			var hints []time.Time
-			start := time.Now()
+			asked := time.Now()
 			out := asking{ops: hinting{hints: &hints}, terms: &terms, first: quorum.NoFirst}.acquire(t, q)
-			time.Sleep(tt.after)
 			s.sleep(tt.asleep)
+			time.Sleep(tt.after)
 			for _, f := range fakes {
-				f.vote(t, "acquire", &wire.Vote{Verdict: wire.Granted, Number: 7})
+				f.vote(t, "acquire", numbered(granted(), 7))
 			}
-			got := <-out
+			got := decided(t, out)
 			if tt.fencing {
-				require.Equal(t, []time.Time{start}, hints, "the start of the stopwatch on the wall clock")
+				require.Equal(t, []time.Time{asked}, hints, "the start of the stopwatch on the wall clock")
 			}
-			require.ErrorIs(t, got.err, tt.want)
-			if tt.want != nil {
-				assert.ErrorContains(t, got.err, "too late for a fencing token")
-				assert.ErrorIs(t, got.err, quorum.ErrTooLate, "a call does not take it for an outage")
-				for _, f := range fakes {
-					assert.Len(t, f.asked("release"), 1)
-				}
+			if tt.why == "" {
+				require.NoError(t, got.err)
+				assert.Equal(t, asked.Add(validity-tt.asleep), s.until(got.lease))
+				return
+			}
+			require.ErrorIs(t, got.err, quorum.ErrNoQuorum)
+			require.ErrorContains(t, got.err, tt.why)
+			assert.ErrorIs(t, got.err, quorum.ErrTooLate, "a call does not take it for an outage")
+			for _, f := range fakes {
+				assert.Len(t, f.asked("release"), 1)
 			}
 		})
 	}
+}
+
+// A node drops an extension that it has not written when the lease ends. That is no failure of the extension.
+func TestNoExtensionCountsAfterTheEndOfItsLease(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*sleeper, *quorum.Lease){
+		"its deadline has passed": func(*sleeper, *quorum.Lease) { time.Sleep(validity) },
+		"the machine slept":       func(s *sleeper, _ *quorum.Lease) { s.sleep(validity) },
+		"released":                func(_ *sleeper, l *quorum.Lease) { l.Release(false, nil) },
+	} {
+		for what, vote := range map[string]*wire.Vote{"granted": granted(), "dropped": unsent()} {
+			subSleeper(t, name+", "+what, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+				lease := held(t, q, fakes)
+				assert.Nil(t, fakes[0].asked("acquire")[0].Ended, "an acquire has no deadline yet")
+				until, result := lease.Until(), extend(t, lease)
+				call := fakes[0].asked("extend")[0]
+				assert.False(t, call.Ended())
+				end(s, lease)
+				assert.True(t, call.Ended(), "an unwritten extension is dropped")
+				assert.Equal(t, name == "released", call.Canceled.Load())
+				for _, f := range fakes {
+					f.vote(t, "extend", vote)
+				}
+				require.ErrorIs(t, result(), quorum.ErrEnded, "another holder may have had the lock")
+				require.ErrorIs(t, extend(t, lease)(), quorum.ErrEnded)
+				assert.Len(t, fakes[0].asked("extend"), 1, "nothing more is sent")
+				assert.Equal(t, until, lease.Until())
+			})
+		}
+	}
+}
+
+// It counts if a majority has granted it a nanosecond before the deadline.
+func TestAnExtensionCountsFromItsRequestAndNeverShortens(t *testing.T) {
+	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := held(t, q, fakes)
+		s.sleep(time.Second)
+		result1 := extend(t, lease)
+		time.Sleep(time.Second)
+		second := time.Now()
+		result2 := extend(t, lease)
+		s.sleep(3 * time.Second)
+		time.Sleep(time.Until(s.until(lease)) - 1)
+		vote := func(i int) {
+			for _, f := range fakes[:2] {
+				c := f.asked("extend")[i]
+				c.Voter.Vote(int(c.Index), *granted())
+			}
+		}
+		vote(1)
+		require.NoError(t, result2())
+		until := second.Add(validity - 3*time.Second) // a suspension before the request does not count
+		assert.Equal(t, until, s.until(lease))
+		vote(0)
+		require.NoError(t, result1())
+		assert.Equal(t, until, s.until(lease), "the one that was asked first promises less")
+	})
+}
+
+// An extension cannot make up for a suspension beyond the maximum hold.
+func TestMaxHoldCapsTheLease(t *testing.T) {
+	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+		answerAll(fakes, granted())
+		capped, brief := terms, terms
+		capped.MaxHold, brief.MaxHold = 15*time.Second, time.Second
+		asked := time.Now()
+		lease := acquired(t, q, &capped)
+		assert.False(t, lease.Capped())
+		assert.Equal(t, asked.Add(validity), s.until(lease))
+		s.sleep(time.Second)
+		time.Sleep(8 * time.Second)
+		lease.Extend(func(err error) { require.NoError(t, err) })
+		assert.Equal(t, asked.Add(14*time.Second), s.until(lease))
+		assert.True(t, lease.Capped())
+
+		short := acquired(t, q, &brief)
+		assert.Equal(t, time.Second, time.Until(s.until(short)))
+		assert.True(t, short.Capped())
+	})
 }
