@@ -36,17 +36,15 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 		},
 	}, func(t *testing.T, start func(t *testing.T) string) {
 		url, ctx := start(t), t.Context()
-		client := func(protocol int) *link.Master {
+		over := func(protocol int) *link.Master {
 			options, err := redis.ParseURL(url)
 			require.NoError(t, err)
 			options.MaxRetries, options.Protocol = -1, protocol
-			c := redis.NewClient(options)
-			t.Cleanup(func() { assert.NoError(t, c.Close()) })
-			return wrapped(t, c)
+			return wrapped(t, client(t, options))
 		}
 		node, end := context.WithCancel(ctx)
 		open := opened(t, url)
-		for _, m := range []*link.Master{open, client(2), client(3)} {
+		for _, m := range []*link.Master{open, over(2), over(3)} {
 			c := m.Connect(node)
 			assert.Empty(t, c.Remote(), "the first command dials")
 			_, err := c.Do(ctx, "client", "setname", "me")
@@ -97,35 +95,12 @@ func TestEveryAnswerHasTheErrorOfTheHandshake(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
 	m.RequireAuth("right")
-	client := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1, Protocol: 2, Password: "wrong"})
-	t.Cleanup(func() { assert.NoError(t, client.Close()) })
-	c := wrapped(t, client).Connect(t.Context())
+	o := &redis.Options{Addr: m.Addr(), MaxRetries: -1, Protocol: 2, Password: "wrong"}
+	c := wrapped(t, client(t, o)).Connect(t.Context())
 	for _, answer := range c.DoAll(t.Context(), [][]any{{"ping"}, {"get", "x"}}) {
 		assert.ErrorContains(t, answer.Err, "WRONGPASS")
 	}
 	c.Close()
-}
-
-func TestABrokenConnectionOfItsOwnIsNotReplaced(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		m, master := w.Master(0), opened(t, w.Master(0).URL(), node.WithDialer(w.Dial))
-		c := master.Connect(t.Context())
-		defer c.Close()
-		_, err := c.Do(t.Context(), "ping")
-		require.NoError(t, err)
-		m.Reset()
-		for range 2 {
-			_, err = c.Do(t.Context(), "ping")
-			require.Error(t, err)
-		}
-		m.Refuse()
-		refused := master.Connect(t.Context())
-		defer refused.Close()
-		_, err = refused.Do(t.Context(), "ping")
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	})
 }
 
 // The wait for each reply is bounded, not the wait for all.
@@ -152,5 +127,24 @@ func TestASubscriptionThatIsRefused(t *testing.T) {
 		err := c.Subscribe(t.Context(), "a")
 		require.ErrorContains(t, err, "NOPERM")
 		assert.True(t, replyerr.Is(err))
+	})
+}
+
+func TestABrokenConnectionOfItsOwnIsNotReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
+		c := m.Connect(t.Context())
+		defer c.Close()
+		_, err := c.Do(t.Context(), "ping")
+		require.NoError(t, err)
+		s.Reset()
+		for range 2 {
+			_, err = c.Do(t.Context(), "ping")
+			require.Error(t, err)
+		}
+		s.Refuse()
+		refused := m.Connect(t.Context())
+		defer refused.Close()
+		_, err = refused.Do(t.Context(), "ping")
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
 }

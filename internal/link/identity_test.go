@@ -1,7 +1,6 @@
 package link_test
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,60 +118,40 @@ func TestAServerWithoutIdentity(t *testing.T) {
 	}
 }
 
-// A proxy that does not reach its server for the moment refuses nothing for good.
-func TestAProxyThatDoesNotReachItsServer(t *testing.T) {
+// Only a reply that refuses INFO leaves a server without identity. Another refusal ends the handshake, mostly for a
+// moment.
+func TestAServerThatRefusesTheHandshake(t *testing.T) {
 	t.Parallel()
-	for _, reply := range []string{
-		"ERR Connection refused",
-		"ERR server connection close",
-		"ERR handle response, backend conn reset",
-		"ERR operation not permitted",
+	for _, tt := range []struct {
+		command, reply string // command "": every one
+		permanent      bool
+	}{
+		// A proxy that does not reach its server for the moment refuses nothing for good.
+		{"INFO", "ERR Connection refused", false},
+		{"INFO", "ERR server connection close", false},
+		{"INFO", "ERR handle response, backend conn reset", false},
+		{"INFO", "ERR operation not permitted", false},
+		{"", "LOADING Redis is loading the dataset in memory", false},
+		{"", "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", false},
+		{"", "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", false},
+		{"", "ERR max number of clients reached", false},
+		// A user who may not SELECT the database gets no connection, whether INFO is allowed or not.
+		{"SELECT", "NOPERM this user has no permissions to run the 'select' command", true},
 	} {
-		t.Run(reply, func(t *testing.T) {
+		t.Run(tt.reply, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
-				s.Reply(reply, "INFO")
+				if tt.command == "" {
+					s.Reply(tt.reply)
+				} else {
+					s.Reply(tt.reply, tt.command)
+				}
 				err := refused(t, m)
-				require.ErrorContains(t, err, reply)
-				assert.False(t, node.Permanent(err))
+				require.ErrorContains(t, err, tt.reply)
+				assert.Equal(t, tt.permanent, node.Permanent(err), "only an operator can fix it")
+				assert.NotErrorAs(t, err, new(*node.IdentityError))
 				s.Recover()
 				assert.NoError(t, seen(t, m).Trusted(guarded, time.Now()))
 			})
 		})
 	}
-}
-
-// An INFO that fails for another reason may be allowed.
-func TestAnIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
-	t.Parallel()
-	for _, reply := range []string{
-		"LOADING Redis is loading the dataset in memory",
-		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-		"ERR max number of clients reached",
-	} {
-		t.Run(strings.Fields(reply)[0]+" "+strings.Fields(reply)[1], func(t *testing.T) {
-			inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
-				s.Reply(reply)
-				err := refused(t, m)
-				require.ErrorContains(t, err, reply)
-				assert.False(t, node.Permanent(err))
-				s.Recover()
-				assert.NoError(t, seen(t, m).Trusted(guarded, time.Now()))
-			})
-		})
-	}
-}
-
-// A refusal in the reply to the first command may belong to the handshake: a user who may not SELECT the database gets
-// no connection, whether INFO is allowed or not.
-func TestARefusalOfTheHandshakeIsNoRefusalOfINFO(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
-		s.Reply("NOPERM this user has no permissions to run the 'select' command", "SELECT")
-		err := refused(t, m)
-		require.ErrorContains(t, err, "'select'")
-		assert.True(t, node.Permanent(err), "only an operator can fix it")
-		assert.NotErrorAs(t, err, new(*node.IdentityError))
-		s.Recover()
-		assert.NoError(t, seen(t, m).Trusted(guarded, time.Now()))
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/link"
@@ -36,6 +37,14 @@ func wrapped(t *testing.T, client redis.UniversalClient) *link.Master {
 	n, err := node.Wrap(client)
 	require.NoError(t, err)
 	return made(t, n)
+}
+
+// client returns a client, which ends with the test.
+func client(t *testing.T, o *redis.Options) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(o)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
 }
 
 func made(t *testing.T, n *node.Node) *link.Master {

@@ -18,18 +18,6 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestTheDatabaseOfTheURLIsUsed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := simnet.New(t, 1, 1)
-		m := w.Master(0)
-		l := dial(t, opened(t, m.URL()+"/3", node.WithDialer(w.Dial)))
-		require.Equal(t, link.Reply{Value: "OK"}, send(l, set("a"))[0])
-		assert.Empty(t, m.Keys(), "of database 0")
-		assert.Equal(t, []string{"a"}, m.Redis().DB(3).Keys())
-	})
-}
-
 func TestAUnixSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "redlock") //nolint:usetesting // t.TempDir is too long for a socket's path
@@ -85,5 +73,13 @@ func TestTheTimeoutsOfTheURLAreNotUsed(t *testing.T) {
 		channel, _, err := sub.Receive()
 		require.NoError(t, err)
 		assert.Equal(t, "a", channel)
+	})
+}
+
+func TestTheDatabaseOfTheURLIsUsed(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
+		require.Equal(t, link.Reply{Value: "OK"}, send(dial(t, m), set("a"))[0])
+		assert.Empty(t, s.Keys(), "of database 0")
+		assert.Equal(t, []string{"a"}, s.Redis().DB(3).Keys())
 	})
 }

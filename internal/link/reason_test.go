@@ -66,8 +66,7 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 	plain := redisproc.ForTLSTest(t, 1, cert, key, authority)[0]
 	locked := redisproc.ForTest(t, 1, "--requirepass", "hunter2")[0]
 	few := redisproc.ForTest(t, 1)[0]
-	admin := redis.NewClient(&redis.Options{Addr: locked.Addr(), Password: "hunter2"})
-	t.Cleanup(func() { _ = admin.Close() })
+	admin := client(t, &redis.Options{Addr: locked.Addr(), Password: "hunter2"})
 	for _, rules := range []string{"noselect on >hunter2 ~* &* +@all -select", "nopass on nopass ~* &* +@all"} {
 		args := []any{"ACL", "SETUSER"}
 		for _, rule := range strings.Fields(rules) {
@@ -75,8 +74,7 @@ func TestTheReasonOfARefusedConnection(t *testing.T) {
 		}
 		require.NoError(t, admin.Do(t.Context(), args...).Err())
 	}
-	full := redis.NewClient(&redis.Options{Addr: few.Addr(), PoolSize: 1, MaxRetries: -1})
-	t.Cleanup(func() { _ = full.Close() })
+	full := client(t, &redis.Options{Addr: few.Addr(), PoolSize: 1, MaxRetries: -1})
 	require.NoError(t, full.ConfigSet(t.Context(), "maxclients", "1").Err())
 
 	for name, r := range map[string]refusal{

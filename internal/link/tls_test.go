@@ -48,13 +48,12 @@ func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 		"a wrong name":   {ca.Certificate("redis.example.org", time.Now().Add(time.Hour)), "127.0.0.1"},
 	}, func(t *testing.T, tt testCase) {
 		addr := listenTLS(t, serving(tt.certificate))
-		client := redis.NewClient(&redis.Options{
+		o := &redis.Options{
 			Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
-		})
-		t.Cleanup(func() { _ = client.Close() })
+		}
 		for how, m := range map[string]*link.Master{
 			"opened":  opened(t, "rediss://"+addr, node.WithTLSConfig(ca.Trusting())),
-			"wrapped": wrapped(t, client),
+			"wrapped": wrapped(t, client(t, o)),
 		} {
 			err := refused(t, m)
 			if tt.want == "" {

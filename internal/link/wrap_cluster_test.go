@@ -2,9 +2,9 @@ package link_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,27 +131,6 @@ func TestAWrappedClusterRepeatsNothing(t *testing.T) {
 	})
 }
 
-func TestAClusterIsAsYoungAsItsYoungestShard(t *testing.T) {
-	t.Parallel()
-	for young := range 3 {
-		t.Run(fmt.Sprint(young), func(t *testing.T) {
-			t.Parallel()
-			inShards(t, func(t *testing.T, s *shards) {
-				const long, up = time.Minute, 30 * time.Second
-				s.all[young].Restart()
-				time.Sleep(up)
-				var restart *node.RestartError
-				require.ErrorAs(t, s.trusted(long), &restart)
-				assert.InDelta(t, long-up+time.Second, restart.Left, float64(time.Second), "uptimes are rounded down")
-				time.Sleep(long - up)
-				require.Error(t, s.trusted(long))
-				time.Sleep(2 * time.Second)
-				assert.NoError(t, s.trusted(long))
-			})
-		})
-	}
-}
-
 // The Cluster is the same, no matter which shard answers first.
 func TestTheIdentityOfAClusterDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 	t.Parallel()
@@ -174,41 +153,6 @@ func TestTheIdentityOfAClusterDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 		}
 		assert.NotContains(t, []string{"", identity}, s.Server().RunID, "the Cluster is another")
 		require.ErrorAs(t, s.trusted(guarded), new(*node.RestartError))
-	})
-}
-
-func TestAShardWithoutIdentity(t *testing.T) {
-	t.Parallel()
-	for name, hide := range map[string]func(m *simnet.Master){
-		"no run_id":     func(m *simnet.Master) { m.Info("run_id", "") },
-		"no uptime":     func(m *simnet.Master) { m.Info("uptime_in_seconds", "") },
-		"an odd uptime": func(m *simnet.Master) { m.Info("uptime_in_seconds", "a day") },
-		"INFO is denied": func(m *simnet.Master) {
-			m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
-		},
-	} {
-		for silent := range 3 {
-			t.Run(fmt.Sprint(name, ", ", silent), func(t *testing.T) {
-				t.Parallel()
-				inShards(t, func(t *testing.T, s *shards) {
-					hide(s.all[silent])
-					err := s.trusted(guarded)
-					require.ErrorAs(t, err, new(*node.IdentityError))
-					assert.True(t, node.Permanent(err))
-				})
-			})
-		}
-	}
-}
-
-func TestAShardWhoseIdentityIsTemporarilyUnknown(t *testing.T) {
-	t.Parallel()
-	inShards(t, func(t *testing.T, s *shards) {
-		s.all[1].ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "INFO")
-		err := s.trusted(guarded)
-		require.ErrorContains(t, err, "LOADING")
-		assert.False(t, node.Permanent(err))
-		assert.NoError(t, s.trusted(guarded))
 	})
 }
 
@@ -237,7 +181,10 @@ func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 			for _, m := range s.all {
 				m.Delay(time.Millisecond, 0) // so that each pool gets its two connections
 			}
-			s.fill()
+			require.NoError(t, s.client.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
+				fill(t, c)
+				return nil
+			}))
 			time.Sleep(5 * time.Second)
 			s.each((*simnet.Master).Reset)
 			time.Sleep(5 * time.Second)
@@ -249,22 +196,6 @@ func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 			assert.Positive(t, m.Count("SET"), "no name belongs to %s", m.Addr())
 		}
 	})
-}
-
-// fill makes the pool of each shard open as many connections as it may.
-func (s *shards) fill() {
-	s.t.Helper()
-	size := s.client.Options().PoolSize
-	for range 2 { // the first time the pools drop what has ended
-		require.NoError(s.t, s.client.ForEachMaster(s.t.Context(), func(ctx context.Context, c *redis.Client) error {
-			var all sync.WaitGroup
-			for range size {
-				all.Go(func() { _ = c.Ping(ctx).Err() })
-			}
-			all.Wait()
-			return nil
-		}))
-	}
 }
 
 // The batches of a Cluster run in goroutines of its client, one for each server.
@@ -294,4 +225,53 @@ func (panicking) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return 
 
 func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(context.Context, []redis.Cmder) error { panic("a server") }
+}
+
+func TestAClusterIsAsYoungAsItsYoungestShard(t *testing.T) {
+	t.Parallel()
+	for young := range 3 {
+		inShards(t, func(t *testing.T, s *shards) {
+			const long, up = time.Minute, 30 * time.Second
+			s.all[young].Restart()
+			time.Sleep(up)
+			var restart *node.RestartError
+			require.ErrorAs(t, s.trusted(long), &restart, "shard %d", young)
+			assert.InDelta(t, long-up+time.Second, restart.Left, float64(time.Second), "uptimes are rounded down")
+			time.Sleep(long - up)
+			require.Error(t, s.trusted(long), "shard %d", young)
+			time.Sleep(2 * time.Second)
+			assert.NoError(t, s.trusted(long), "shard %d", young)
+		})
+	}
+}
+
+// An INFO that fails for another reason than the user's rights may be allowed.
+func TestAShardWithoutIdentity(t *testing.T) {
+	t.Parallel()
+	for name, hide := range map[string]func(m *simnet.Master){
+		"no run_id":     func(m *simnet.Master) { m.Info("run_id", "") },
+		"no uptime":     func(m *simnet.Master) { m.Info("uptime_in_seconds", "") },
+		"an odd uptime": func(m *simnet.Master) { m.Info("uptime_in_seconds", "a day") },
+		"NOPERM": func(m *simnet.Master) {
+			m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
+		},
+		"LOADING": func(m *simnet.Master) { m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "INFO") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for silent := range 3 {
+				inShards(t, func(t *testing.T, s *shards) {
+					hide(s.all[silent])
+					err := s.trusted(guarded)
+					require.Error(t, err, "shard %d", silent)
+					assert.Equal(t, name != "LOADING", errors.As(err, new(*node.IdentityError)), "%v", err)
+					assert.Equal(t, name != "LOADING", node.Permanent(err), "%v", err)
+					if name == "LOADING" {
+						require.ErrorContains(t, err, name)
+						assert.NoError(t, s.trusted(guarded))
+					}
+				})
+			}
+		})
+	}
 }

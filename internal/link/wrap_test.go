@@ -2,6 +2,7 @@ package link_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"syscall"
@@ -120,54 +121,6 @@ func TestARefusedHandshakeIsNoReply(t *testing.T) {
 	})
 }
 
-// go-redis hides what a server answered to its first command, such as that it has too many clients.
-func TestAServerThatHangsUpOnAWrappedClient(t *testing.T) {
-	t.Parallel()
-	c := redis.NewClient(&redis.Options{Addr: said(t, ""), MaxRetries: -1})
-	t.Cleanup(func() { _ = c.Close() })
-	err := refused(t, wrapped(t, c))
-	require.ErrorContains(t, err, "without an answer")
-	require.ErrorContains(t, err, "maxclients")
-	assert.NotContains(t, err.Error(), "EOF")
-	assert.True(t, link.HungUp(err))
-}
-
-func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
-		m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
-		l := dial(t, wrapped(t, c))
-		require.Equal(t, link.Reply{Value: "OK"}, send(l, set("a"))[0])
-		err := trusted(l, guarded)
-		require.ErrorAs(t, err, new(*node.IdentityError))
-		assert.True(t, node.Permanent(err))
-	})
-}
-
-// An INFO that fails for another reason may be allowed.
-func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
-	inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
-		m.ReplyTimes(3, "LOADING Redis is loading the dataset in memory", "INFO")
-		l := dial(t, wrapped(t, c))
-		send(l, set("a"))
-		err := trusted(l, guarded)
-		require.ErrorContains(t, err, "LOADING")
-		assert.False(t, node.Permanent(err))
-		send(l, set("b"))
-		assert.NoError(t, trusted(l, guarded))
-	})
-}
-
-// The server of a wrapped client that does not answer PING with PONG is not Redis.
-func TestAWrappedServerThatIsNotRedis(t *testing.T) {
-	t.Parallel()
-	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
-	c := redis.NewClient(&redis.Options{
-		Addr: testnet.Serve(t, srv.Serve), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	require.ErrorIs(t, refused(t, wrapped(t, c)), node.ErrNotRedis)
-}
-
 func TestAClusterThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	unused, err := net.Listen("tcp", "127.0.0.1:0")
@@ -183,21 +136,58 @@ func TestAClusterThatCannotBeReached(t *testing.T) {
 	assert.False(t, node.Permanent(err), "%v", err)
 }
 
+// go-redis hides what a server answered to its first command, such as that it has too many clients.
+func TestAServerThatHangsUpOnAWrappedClient(t *testing.T) {
+	t.Parallel()
+	err := refused(t, wrapped(t, client(t, &redis.Options{Addr: said(t, ""), MaxRetries: -1})))
+	require.ErrorContains(t, err, "without an answer")
+	require.ErrorContains(t, err, "maxclients")
+	assert.NotContains(t, err.Error(), "EOF")
+	assert.True(t, link.HungUp(err))
+}
+
+// An INFO that fails for another reason than the user's rights may be allowed.
+func TestAWrappedClientWithoutAnAnswerToINFO(t *testing.T) {
+	t.Parallel()
+	for reply, forbidden := range map[string]bool{
+		"NOPERM this user has no permissions to run the 'info' command": true,
+		"LOADING Redis is loading the dataset in memory":                false,
+	} {
+		t.Run(reply, func(t *testing.T) {
+			inBubbleWrapped(t, nil, func(t *testing.T, m *simnet.Master, c *redis.Client) {
+				m.Reply(reply, "INFO")
+				l := dial(t, wrapped(t, c))
+				require.Equal(t, link.Reply{Value: "OK"}, send(l, set("a"))[0])
+				err := trusted(l, guarded)
+				require.ErrorContains(t, err, reply)
+				assert.Equal(t, forbidden, errors.As(err, new(*node.IdentityError)))
+				assert.Equal(t, forbidden, node.Permanent(err))
+				m.Recover()
+				send(l, set("b"))
+				assert.NoError(t, trusted(l, guarded))
+			})
+		})
+	}
+}
+
+// The server of a wrapped client that does not answer PING with PONG is not Redis.
+func TestAWrappedServerThatIsNotRedis(t *testing.T) {
+	t.Parallel()
+	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	c := testnet.Client(t, "10.9.9.9:6379", srv.Dial, nil)
+	require.ErrorIs(t, refused(t, wrapped(t, c)), node.ErrNotRedis)
+}
+
 func TestTheUserOfAMaster(t *testing.T) {
 	t.Parallel()
 	credentials := func(context.Context) (user, password string, err error) { return "", "", nil }
-	client := func(o *redis.Options) redis.UniversalClient {
-		o.Addr = "10.0.0.1:6379"
-		c := redis.NewClient(o)
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}
+	of := func(o redis.Options) *link.Master { return wrapped(t, client(t, &o)) }
 	for want, masters := range map[string][]*link.Master{
-		"default": {opened(t, "redis://10.0.0.1"), opened(t, "redis://:pw@10.0.0.1"), wrapped(t, client(&redis.Options{}))},
-		"me":      {opened(t, "redis://me:pw@10.0.0.1"), wrapped(t, client(&redis.Options{Username: "me", Password: "pw"}))},
+		"default": {opened(t, "redis://10.0.0.1"), opened(t, "redis://:pw@10.0.0.1"), of(redis.Options{})},
+		"me":      {opened(t, "redis://me:pw@10.0.0.1"), of(redis.Options{Username: "me", Password: "pw"})},
 		"": {
 			opened(t, "redis://10.0.0.1", node.WithCredentials(credentials)),
-			wrapped(t, client(&redis.Options{CredentialsProviderContext: credentials})),
+			of(redis.Options{CredentialsProviderContext: credentials}),
 		},
 	} {
 		for i, m := range masters {

@@ -68,7 +68,7 @@ func fill(t *testing.T, c *redis.Client) {
 		all(c.Options().PoolSize, func() error { return c.Ping(t.Context()).Err() })
 		all(max(c.Options().PoolSize, c.Options().PipelinePoolSize), func() error { return pipelined(t.Context(), c) })
 	}
-	require.EqualValues(t, c.Options().PoolSize, c.PoolStats().IdleConns)
+	assert.EqualValues(t, c.Options().PoolSize, c.PoolStats().IdleConns)
 }
 
 // Whatever idle connections there are, the PING of the first call is one of them, and works.
