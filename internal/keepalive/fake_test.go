@@ -1,10 +1,12 @@
 package keepalive_test
 
 import (
+	"cmp"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/clock"
@@ -69,10 +71,15 @@ func newSchedule(t testing.TB, c clock.Clock) *keepalive.Schedule {
 // added returns a lock that was just acquired, and added to s.
 func added(t testing.TB, s *keepalive.Schedule, result func(*fakeLock) error) *fakeLock {
 	t.Helper()
-	l := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl), result: result}
-	if !s.Add(&l.entry, l) {
-		t.Fatal("the schedule is closed")
-	}
+	return add(t, s, &fakeLock{result: result})
+}
+
+// add adds a lock to s. Its TTL is ttl, and begins now, unless it is set.
+func add(t testing.TB, s *keepalive.Schedule, l *fakeLock) *fakeLock {
+	t.Helper()
+	l.schedule, l.ttl = s, cmp.Or(l.ttl, ttl)
+	l.until = cmp.Or(l.until, time.Now().Add(l.ttl))
+	require.True(t, s.Add(&l.entry, l), "the schedule is closed")
 	return l
 }
 

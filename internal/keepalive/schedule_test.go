@@ -77,17 +77,6 @@ func TestAFailedRenewalIsRepeatedSooner(t *testing.T) {
 	})
 }
 
-func TestALockThatEndsSoonIsRenewedInTime(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		began := time.Now()
-		l := &fakeLock{schedule: s, ttl: ttl, until: began.Add(ttl / 10), result: extends}
-		require.True(t, s.Add(&l.entry, l))
-		sleep(ttl / 10)
-		require.NotEmpty(t, l.renewed)
-		assertAbout(t, began, l.renewed[0], ttl/20)
-	})
-}
-
 func TestARenewalInProgressIsNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		l := added(t, s, nil)
@@ -101,9 +90,7 @@ func TestALockExpiresBeforeItsUntil(t *testing.T) {
 	for name, fixed := range map[string]bool{"not renewable": true, "its renewals fail": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-				l := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl), fixed: fixed}
-				l.result = func(*fakeLock) error { return errTest }
-				require.True(t, s.Add(&l.entry, l))
+				l := add(t, s, &fakeLock{fixed: fixed, result: func(*fakeLock) error { return errTest }})
 				sleep(2 * ttl)
 				assert.Equal(t, []time.Time{l.until.Add(-lead)}, l.expired)
 				assert.Equal(t, fixed, len(l.renewed) == 0)
@@ -124,45 +111,6 @@ func TestALockThatReachesItsCapIsNotRenewed(t *testing.T) {
 		sleep(2 * ttl)
 		assert.Len(t, l.renewed, 1)
 		assert.Equal(t, []time.Time{l.until.Add(-lead)}, l.expired)
-	})
-}
-
-func TestARemovedLockIsNeitherRenewedNorExpired(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		scheduled, removed, never := added(t, s, extends), added(t, s, nil), &fakeLock{}
-		s.Remove(&removed.entry)
-		s.Remove(&removed.entry)
-		s.Remove(&never.entry)
-		s.Renewed(&removed.entry, nil)
-		sleep(2 * ttl)
-		assert.Empty(t, removed.renewed)
-		assert.Empty(t, removed.expired)
-		assert.NotEmpty(t, scheduled.renewed)
-	})
-}
-
-func TestALingeringLockIsClearedAtItsUntil(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		l := added(t, s, nil)
-		s.Remove(&l.entry)
-		require.True(t, s.Linger(&l.entry))
-		s.Renewed(&l.entry, nil)
-		sleep(2 * ttl)
-		assert.Equal(t, []time.Time{l.until}, l.cleared)
-		assert.Empty(t, l.renewed)
-		assert.Empty(t, l.expired)
-		assert.False(t, s.Linger(&l.entry), "its Until has passed")
-	})
-}
-
-func TestALingeringLockThatIsRemovedIsNotCleared(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		l := added(t, s, nil)
-		s.Remove(&l.entry)
-		require.True(t, s.Linger(&l.entry))
-		s.Remove(&l.entry)
-		sleep(2 * ttl)
-		assert.Empty(t, l.cleared)
 	})
 }
 
@@ -206,10 +154,8 @@ func TestWhatIsDueDuringASuspensionIsHandledWithinASecond(t *testing.T) {
 				machine := &suspender{Clock: clock.System}
 				c := clock.CountSuspensions(machine)
 				s := newSchedule(t, c)
-				held := &fakeLock{schedule: s, now: c.Now, ttl: long, until: c.Now().Add(long), fixed: tt.fixed}
-				lost := &fakeLock{schedule: s, now: c.Now, ttl: long, until: c.Now().Add(long)}
-				require.True(t, s.Add(&held.entry, held))
-				require.True(t, s.Add(&lost.entry, lost))
+				held := add(t, s, &fakeLock{now: c.Now, ttl: long, until: c.Now().Add(long), fixed: tt.fixed})
+				lost := add(t, s, &fakeLock{now: c.Now, ttl: long, until: c.Now().Add(long)})
 				s.Remove(&lost.entry)
 				require.True(t, s.Linger(&lost.entry))
 				sleep(time.Second / 2)
@@ -223,13 +169,12 @@ func TestWhatIsDueDuringASuspensionIsHandledWithinASecond(t *testing.T) {
 	}
 }
 
-// A lock is added long after the start of the Schedule, and after its alarm rang.
+// A lock is added long after the start of the Schedule, and after its alarm rang. One that ends soon is renewed in time.
 func TestTimesCountFromTheStartOfTheSchedule(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		sleep(time.Hour)
 		began := time.Now()
-		soon := &fakeLock{schedule: s, ttl: ttl, until: began.Add(ttl / 10), result: extends}
-		require.True(t, s.Add(&soon.entry, soon))
+		soon := add(t, s, &fakeLock{until: began.Add(ttl / 10), result: extends})
 		sleep(ttl / 10)
 		require.NotEmpty(t, soon.renewed)
 		assertAbout(t, began, soon.renewed[0], ttl/20)
@@ -244,24 +189,52 @@ func TestTimesCountFromTheStartOfTheSchedule(t *testing.T) {
 	})
 }
 
-func TestALockDoesNotLingerAtItsUntil(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		l := added(t, s, nil)
-		s.Remove(&l.entry)
-		sleep(time.Until(l.until))
-		assert.False(t, s.Linger(&l.entry))
-	})
-}
-
 // The renewal of one lock is due before the end of another, and its own end after that.
 func TestARenewalIsNotDelayedByAnotherLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		l := added(t, s, func(*fakeLock) error { return nil }) // Until does not move
-		other := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl - ttl/12), fixed: true}
-		require.True(t, s.Add(&other.entry, other))
+		other := add(t, s, &fakeLock{until: time.Now().Add(ttl - ttl/12), fixed: true})
 		sleep(ttl - ttl/20)
 		require.GreaterOrEqual(t, len(l.renewed), 2)
 		assert.Less(t, l.renewed[1].Sub(l.renewed[0]), ttl/2, "it did not wait for the end of the other")
 		assert.Len(t, other.expired, 1)
+	})
+}
+
+func TestARemovedLockIsNeitherRenewedNorExpiredNorCleared(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		scheduled, removed, never := added(t, s, extends), added(t, s, nil), &fakeLock{}
+		for _, linger := range []bool{false, true} {
+			if linger {
+				require.True(t, s.Linger(&removed.entry))
+			}
+			s.Remove(&removed.entry)
+			s.Remove(&removed.entry)
+			s.Remove(&never.entry)
+			s.Renewed(&removed.entry, nil)
+		}
+		sleep(2 * ttl)
+		assert.Empty(t, removed.renewed)
+		assert.Empty(t, removed.expired)
+		assert.Empty(t, removed.cleared)
+		assert.NotEmpty(t, scheduled.renewed)
+	})
+}
+
+func TestALingeringLockIsClearedAtItsUntil(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l, other := added(t, s, nil), added(t, s, nil)
+		s.Remove(&l.entry)
+		s.Remove(&other.entry)
+		require.True(t, s.Linger(&l.entry))
+		s.Renewed(&l.entry, nil)
+		sleep(time.Until(l.until))
+		for _, l := range []*fakeLock{l, other} {
+			assert.False(t, s.Linger(&l.entry), "its Until has passed")
+		}
+		sleep(2 * ttl)
+		assert.Equal(t, []time.Time{l.until}, l.cleared)
+		assert.Empty(t, l.renewed)
+		assert.Empty(t, l.expired)
 	})
 }
