@@ -55,6 +55,14 @@ func lose(t *testing.T, l *redlock.Locker) *keyed.Keyed {
 	return k
 }
 
+// requireFree locks x in a Locker, and unlocks it.
+func requireFree(t *testing.T, l *redlock.Locker, why string) {
+	t.Helper()
+	x, err := l.TryLock(t.Context(), "x")
+	require.NoError(t, err, why)
+	require.NoError(t, x.Unlock(t.Context()))
+}
+
 func TestAKeyIsTheNameOfAMutex(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		l := open()
@@ -155,12 +163,10 @@ func TestCallersGetAKeyInOrder(t *testing.T) {
 func TestALostKeyIsTakenUntilItIsUnlocked(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
 		acquisitions := 0
-		k, other := lose(t, open(redlock.WithTrace(&redlock.Trace{
+		k := lose(t, open(redlock.WithTrace(&redlock.Trace{
 			AcquireStart: func(context.Context, redlock.AcquireStartEvent) { acquisitions++ },
-		}))), open()
-		x, err := other.TryLock(t.Context(), "x")
-		require.NoError(t, err, "other processes need not wait for the caller")
-		require.NoError(t, x.Unlock(t.Context()))
+		})))
+		requireFree(t, open(), "other processes need not wait for the caller")
 		ok, err := k.TryLock(t.Context(), "x")
 		require.NoError(t, err)
 		require.False(t, ok)
@@ -169,44 +175,6 @@ func TestALostKeyIsTakenUntilItIsUnlocked(t *testing.T) {
 		time.Sleep(ttl)
 		require.Empty(t, next)
 		require.Equal(t, 1, acquisitions, "the name is taken from other processes once")
-		require.ErrorIs(t, k.Unlock(t.Context(), "x"), redlock.ErrLost)
-		require.NoError(t, <-next)
-		require.NoError(t, k.Unlock(t.Context(), "x"))
-	})
-}
-
-// The second caller waits for the lock when the first one loses it.
-func TestALossDoesNotPassTheKeyToAWaiter(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ []*redlocktest.Master, open opener) {
-		k, other := keyed.New(open(), redlock.WithoutKeepalive()), open()
-		require.NoError(t, k.Lock(t.Context(), "x"))
-		next := locking(t.Context(), k)
-		time.Sleep(ttl + time.Second)
-		require.Empty(t, next)
-		x, err := other.TryLock(t.Context(), "x")
-		require.NoError(t, err, "the waiter keeps nothing")
-		require.NoError(t, x.Unlock(t.Context()))
-		require.ErrorIs(t, k.Unlock(t.Context(), "x"), redlock.ErrLost)
-		require.NoError(t, <-next)
-		require.NoError(t, k.Unlock(t.Context(), "x"))
-	})
-}
-
-// An operator releases the name under a caller that has not noticed it yet, which the Locker may grant again.
-func TestALossThatIsNotNoticedPassesTheKeyToNobody(t *testing.T) {
-	inBubble(t, func(t *testing.T, masters []*redlocktest.Master, open opener) {
-		k, other := keyed.New(open(), redlock.WithoutKeepalive()), open()
-		require.NoError(t, k.Lock(t.Context(), "x"))
-		next := locking(t.Context(), k)
-		for _, m := range masters {
-			m.Release("x")
-		}
-		synctest.Wait()
-		time.Sleep(time.Second)
-		require.Empty(t, next)
-		x, err := other.TryLock(t.Context(), "x")
-		require.NoError(t, err, "the waiter keeps nothing")
-		require.NoError(t, x.Unlock(t.Context()))
 		require.ErrorIs(t, k.Unlock(t.Context(), "x"), redlock.ErrLost)
 		require.NoError(t, <-next)
 		require.NoError(t, k.Unlock(t.Context(), "x"))
@@ -230,9 +198,7 @@ func TestTryLockLeavesALostKeyAlone(t *testing.T) {
 		ok, err := k.TryLock(t.Context(), "x")
 		require.NoError(t, err)
 		assert.False(t, ok)
-		x, err := open().TryLock(t.Context(), "x")
-		require.NoError(t, err, "TryLock keeps nothing")
-		require.NoError(t, x.Unlock(t.Context()))
+		requireFree(t, open(), "TryLock keeps nothing")
 		require.ErrorIs(t, k.Unlock(t.Context(), "x"), redlock.ErrLost)
 	})
 }
@@ -330,4 +296,33 @@ func TestNewCopiesTheOptions(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, ok)
 	})
+}
+
+func TestALossPassesTheKeyToNoWaiter(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func([]*redlocktest.Master){
+		"the second caller waits for the lock": func([]*redlocktest.Master) { time.Sleep(ttl) },
+		// The first caller has not noticed it yet, and the Locker may grant the name again.
+		"an operator releases the name": func(masters []*redlocktest.Master) {
+			for _, m := range masters {
+				m.Release("x")
+			}
+			synctest.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, masters []*redlocktest.Master, open opener) {
+				k, other := keyed.New(open(), redlock.WithoutKeepalive()), open()
+				require.NoError(t, k.Lock(t.Context(), "x"))
+				next := locking(t.Context(), k)
+				lose(masters)
+				time.Sleep(time.Second)
+				require.Empty(t, next)
+				requireFree(t, other, "the waiter keeps nothing")
+				require.ErrorIs(t, k.Unlock(t.Context(), "x"), redlock.ErrLost)
+				require.NoError(t, <-next)
+				require.NoError(t, k.Unlock(t.Context(), "x"))
+			})
+		})
+	}
 }
