@@ -96,18 +96,6 @@ func TestTheErrorOfABadURLExplainsTheFault(t *testing.T) {
 	}
 }
 
-func TestNilOptionsAreRefused(t *testing.T) {
-	t.Parallel()
-	for _, o := range []node.Option{nil, node.WithClock(nil), node.WithDialer(nil)} {
-		_, err := node.Open("redis://10.0.0.1", o)
-		require.ErrorContains(t, err, "nil")
-		client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
-		_, err = node.Wrap(client, o)
-		require.ErrorContains(t, err, "nil")
-		require.NoError(t, client.Close())
-	}
-}
-
 // Users forget to escape the characters of a password, forget the scheme or the @, or misplace the password. Errors
 // show a URL without user, password and query.
 func TestNoErrorShowsAPassword(t *testing.T) {
@@ -155,71 +143,6 @@ func TestNoErrorShowsAPassword(t *testing.T) {
 		} {
 			_ = open(strings.ReplaceAll(pattern, "SECRET", secret))
 		}
-	}
-}
-
-func TestInvalidCredentials(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
-	option := node.WithCredentials(noCredentials)
-	for name, tt := range map[string]struct {
-		err  func() error
-		want string
-	}{
-		"nil": {
-			func() error { _, err := node.Open("redis://h", node.WithCredentials(nil)); return err }, "nil credentials",
-		},
-		"a password, too": {
-			func() error { _, err := node.Open("redis://:secret@h", option); return err }, "master h:6379: WithCredentials",
-		},
-		"a user, too": {
-			func() error { _, err := node.Open("redis://secret@h", option); return err }, "leave one of them out",
-		},
-		"a wrapped client": {func() error { _, err := node.Wrap(client, option); return err }, "CredentialsProviderContext"},
-		"nil, and a client": {
-			func() error { _, err := node.Wrap(client, node.WithCredentials(nil)); return err }, "nil credentials",
-		},
-	} {
-		err := tt.err()
-		require.ErrorContains(t, err, tt.want, name)
-		assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
-		assert.NotContains(t, err.Error(), "secret")
-	}
-}
-
-func TestInvalidTLSConfigurations(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
-	for _, tt := range []struct {
-		err  func() error
-		want string
-	}{
-		{
-			func() error { _, err := node.Open("rediss://10.0.0.1", node.WithTLSConfig(nil)); return err },
-			"nil TLS configuration",
-		},
-		{
-			func() error { _, err := node.Open("redis://10.0.0.1", node.WithTLSConfig(nil)); return err },
-			"nil TLS configuration",
-		},
-		{func() error {
-			_, err := node.Open("redis://u:secret@10.0.0.1", node.WithTLSConfig(&tls.Config{}))
-			return err
-		}, "rediss://"},
-		{func() error {
-			_, err := node.Open("unix:///run/redis.sock", node.WithTLSConfig(&tls.Config{}))
-			return err
-		}, "rediss://"},
-		{
-			func() error { _, err := node.Wrap(client, node.WithTLSConfig(&tls.Config{})); return err }, "options of the client",
-		},
-	} {
-		err := tt.err()
-		require.ErrorContains(t, err, tt.want)
-		assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
-		assert.NotContains(t, err.Error(), "secret")
 	}
 }
 
@@ -304,6 +227,46 @@ func TestTheZoneOfAURL(t *testing.T) {
 	}
 	_, err := node.Open("redis://h:1?zone=a&zone=b")
 	require.ErrorContains(t, err, "2 zones")
+}
+
+func TestInvalidOptions(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	const wrapped = "" // a client in place of a URL
+	credentials, withTLS := node.WithCredentials(noCredentials), node.WithTLSConfig(&tls.Config{})
+	for _, tt := range []struct {
+		url    string
+		option node.Option
+		want   string
+	}{
+		{"redis://h", nil, "nil"},
+		{wrapped, nil, "nil"},
+		{"redis://h", node.WithClock(nil), "nil"},
+		{wrapped, node.WithClock(nil), "nil"},
+		{"redis://h", node.WithDialer(nil), "nil"},
+		{wrapped, node.WithDialer(nil), "nil"},
+		{"redis://h", node.WithCredentials(nil), "nil credentials"},
+		{wrapped, node.WithCredentials(nil), "nil credentials"},
+		{"redis://:secret@h", credentials, "master h:6379: WithCredentials"},
+		{"redis://secret@h", credentials, "leave one of them out"},
+		{wrapped, credentials, "CredentialsProviderContext"},
+		{"rediss://h", node.WithTLSConfig(nil), "nil TLS configuration"},
+		{"redis://h", node.WithTLSConfig(nil), "nil TLS configuration"},
+		{"redis://u:secret@h", withTLS, "rediss://"},
+		{"unix:///run/redis.sock", withTLS, "rediss://"},
+		{wrapped, withTLS, "options of the client"},
+	} {
+		var err error
+		if tt.url == wrapped {
+			_, err = node.Wrap(client, tt.option)
+		} else {
+			_, err = node.Open(tt.url, tt.option)
+		}
+		require.ErrorContains(t, err, tt.want, tt.url)
+		assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+		assert.NotContains(t, err.Error(), "secret")
+	}
 }
 
 func noCredentials(context.Context) (user, password string, err error) { return "", "", nil }

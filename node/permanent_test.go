@@ -32,6 +32,7 @@ func TestWhichErrorsOnlyAnOperatorCanFix(t *testing.T) {
 		{resp.Error("ERR ACL failure in script: x"), true},
 		{resp.Error("NOPERM ACL failure in script: User me has no permissions to run the 'get' command"), true},
 		{resp.Error("ERR user_script:1: USEDUP the fencing tokens of a are used up"), true},
+		{resp.Error("ERR unauthenticated"), true}, // of a proxy that wants a password: a text that go-redis knows
 
 		{nil, false},
 		{node.ErrTimeout, false},
@@ -58,10 +59,4 @@ func TestWhichErrorsOnlyAnOperatorCanFix(t *testing.T) {
 			assert.Equal(t, tt.permanent, node.Permanent(fmt.Errorf("wrapped: %w", tt.err)), "%v", tt.err)
 		}
 	}
-}
-
-// A text that go-redis knows.
-func TestAProxyThatWantsAPassword(t *testing.T) {
-	t.Parallel()
-	assert.True(t, node.Permanent(resp.Error("ERR unauthenticated")))
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // What may be a password never appears in an error.
@@ -32,14 +31,5 @@ func TestWhatIsRedactedOfAURL(t *testing.T) {
 		shown, _, secret := redact(raw)
 		assert.Equal(t, want, shown, "%q", raw)
 		assert.Equal(t, want != raw && want != redactQuery(raw), secret, "%q", raw)
-	}
-}
-
-func TestTheNetworkOfAURL(t *testing.T) {
-	t.Parallel()
-	for url, want := range map[string]string{"redis://h:1": "tcp", "rediss://h:1": "tcp", "unix:///run/redis": "unix"} {
-		o, _, err := parse(url)
-		require.NoError(t, err)
-		assert.Equal(t, want, o.Network)
 	}
 }
