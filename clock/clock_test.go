@@ -9,10 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSleepEndsWhenTheTimeHasPassed(t *testing.T) {
 	t.Parallel()
