@@ -192,10 +192,12 @@ func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
 				f.vote(t, "release", tt.votes[i])
 			}
 			assert.Equal(t, tt.want, got)
+			done, again := newDone(t)
 			lease.Release(false, func(subscribers int64, err error) {
 				assert.Zero(t, subscribers)
-				assert.ErrorIs(t, err, quorum.ErrEnded)
+				done(err)
 			})
+			require.ErrorIs(t, again(), quorum.ErrEnded)
 			assert.Len(t, fakes[0].asked("release"), 1, "only the first call does anything")
 		})
 	}
