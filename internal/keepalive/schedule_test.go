@@ -169,7 +169,8 @@ func TestWhatIsDueDuringASuspensionIsHandledWithinASecond(t *testing.T) {
 	}
 }
 
-// A lock is added long after the start of the Schedule, and after its alarm rang. One that ends soon is renewed in time.
+// A lock that ends soon is added long after the start of the Schedule, and renewed in time. Another one is added after
+// the alarm rang.
 func TestTimesCountFromTheStartOfTheSchedule(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		sleep(time.Hour)
