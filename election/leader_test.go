@@ -1,7 +1,6 @@
 package election_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 func TestLeader(t *testing.T) {
@@ -27,14 +27,10 @@ func TestLeader(t *testing.T) {
 		assert.Equal(t, l.Term(), got.Term)
 		assert.InDelta(t, ttl, got.TTL, float64(10*delay))
 
-		for _, m := range w.Masters()[:3] {
-			m.Freeze()
-		}
+		each(w.Masters()[:3], (*simnet.Master).Freeze)
 		_, err = observer.Leader(t.Context())
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		for _, m := range w.Masters()[:3] {
-			m.Thaw()
-		}
+		each(w.Masters()[:3], (*simnet.Master).Thaw)
 		require.NoError(t, l.Resign(t.Context()))
 		_, err = observer.Leader(t.Context())
 		require.ErrorIs(t, err, election.ErrNoLeader)
@@ -211,15 +207,7 @@ func TestATermNeedsAMajorityOfAllMasters(t *testing.T) {
 
 func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w world) {
-		ctx, cancel := context.WithCancel(t.Context())
-		seen := make(chan election.Leader, 100)
-		observer := w.candidate(t, "observer")
-		go func() {
-			defer close(seen)
-			for leader := range observer.Observe(ctx) {
-				seen <- leader
-			}
-		}()
+		seen, stop := observe(t, w.candidate(t, "observer"))
 		a, b := w.candidate(t, "a"), w.candidate(t, "b")
 		var want []uint64
 		for i := range 10 {
@@ -227,18 +215,14 @@ func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
 			want = append(want, l.Term())
 			time.Sleep(pace + 10*delay)
 			if i == 4 { // it goes on after an outage
-				for _, m := range w.Masters() {
-					m.Freeze()
-				}
+				each(w.Masters(), (*simnet.Master).Freeze)
 				time.Sleep(time.Second)
-				for _, m := range w.Masters() {
-					m.Thaw()
-				}
+				each(w.Masters(), (*simnet.Master).Thaw)
 			}
 			require.NoError(t, l.Resign(t.Context()))
 			time.Sleep(time.Second) // no process leads: nothing to yield
 		}
-		cancel()
+		stop()
 		var got []uint64
 		for leader := range seen {
 			got = append(got, leader.Term)
@@ -269,22 +253,16 @@ func TestObserveYieldsWhatChanges(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, 3, func(t *testing.T, w world) {
-				ctx, cancel := context.WithCancel(t.Context())
-				e := w.candidate(t, "observer")
-				var got []string
-				over := make(chan struct{})
-				go func() {
-					defer close(over)
-					for leader := range e.Observe(ctx) {
-						got = append(got, fmt.Sprint(leader.Owner, " ", leader.Term))
-					}
-				}()
+				seen, stop := observe(t, w.candidate(t, "observer"))
 				for _, r := range tt.reports {
 					w.report(r.token, r.term)
 					time.Sleep(4 * pace)
 				}
-				cancel()
-				<-over
+				stop()
+				var got []string
+				for leader := range seen {
+					got = append(got, fmt.Sprint(leader.Owner, " ", leader.Term))
+				}
 				assert.Equal(t, tt.want, got)
 			})
 		})
@@ -301,15 +279,56 @@ func TestObserveEnds(t *testing.T) {
 		for range election.New(l, name).Observe(t.Context()) {
 			break
 		}
-		over := make(chan struct{})
-		go func() {
-			defer close(over)
-			for range election.New(l, "no leader").Observe(t.Context()) {
-			}
-		}()
+		seen, _ := observe(t, election.New(l, "no leader"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.NoError(t, l.Close())
-		<-over
+		assert.Empty(t, <-seen)
+	})
+}
+
+// An observer that ends while it asks for all leaves the turn to the next one.
+func TestAnObserverThatEndsDoesNotEndTheOthers(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w world) {
+		locker := w.locker(t, "b")
+		_, stop := observe(t, election.New(locker, name))
+		time.Sleep(delay / 2)
+		seen, stopSecond := observe(t, election.New(locker, name))
+		time.Sleep(delay / 2)
+		stop()
+		l := campaign(t, w.candidate(t, "a"))
+		select {
+		case got := <-seen:
+			assert.Equal(t, l.Term(), got.Term)
+		case <-time.After(2 * pace):
+			require.Fail(t, "no observer asks")
+		}
+		stopSecond()
+		<-seen
+		require.NoError(t, l.Resign(t.Context()))
+	})
+}
+
+// Those that still observe share one reading with those that come, although others have gone.
+func TestObserversThatGoLeaveTheReadingToTheOthers(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w world) {
+		locker := w.locker(t, "a")
+		come := func() (goes func()) {
+			seen, stop := observe(t, election.New(locker, name))
+			time.Sleep(pace)
+			assert.Equal(t, 1, election.SharedReadings(locker))
+			return func() {
+				stop()
+				<-seen
+			}
+		}
+		first, second := come(), come()
+		second()
+		assert.Equal(t, 1, election.SharedReadings(locker))
+		third := come()
+		first()
+		assert.Equal(t, 1, election.SharedReadings(locker))
+		third()
+		assert.Zero(t, election.SharedReadings(locker))
 	})
 }

@@ -86,6 +86,27 @@ func campaign(t *testing.T, e *election.Election) *election.Leadership {
 	return l
 }
 
+// observe observes in the background. stop ends it, and seen.
+func observe(t *testing.T, e *election.Election) (seen <-chan election.Leader, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := make(chan election.Leader, 100)
+	go func() {
+		defer close(out)
+		for leader := range e.Observe(ctx) {
+			out <- leader
+		}
+	}()
+	return out, cancel
+}
+
+// each does something to every one of the masters.
+func each(masters []*simnet.Master, change func(*simnet.Master)) {
+	for _, m := range masters {
+		change(m)
+	}
+}
+
 // elected is a leadership, and when it began.
 type elected struct {
 	*election.Leadership

@@ -69,32 +69,6 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	}
 }
 
-func TestRunReturnsAfterAFunctionThatUnlocks(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w world) {
-		calls := 0
-		require.ErrorIs(t, w.candidate(t, "a").Run(t.Context(), func(ctx context.Context) error {
-			calls++
-			lock, _ := redlock.FromContext(ctx)
-			require.NoError(t, lock.Unlock(ctx))
-			return errOwn
-		}), errOwn)
-		assert.Equal(t, 1, calls, "the leadership was not lost")
-	})
-}
-
-func TestRunCampaignsAgainAfterALossThatOnlyTheReleaseFinds(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w world) {
-		calls := 0
-		require.NoError(t, w.candidate(t, "a").Run(t.Context(), func(context.Context) error {
-			if calls++; calls == 1 {
-				w.lose()
-			}
-			return nil
-		}))
-		assert.Equal(t, 2, calls)
-	})
-}
-
 func TestRunEndsWithItsContext(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a, b := w.candidate(t, "a"), w.candidate(t, "b")
@@ -210,65 +184,28 @@ func TestManyThatWaitAskNoMoreThanOne(t *testing.T) {
 	}
 }
 
-// An observer that ends while it asks for all leaves the turn to the next one.
-func TestAnObserverThatEndsDoesNotEndTheOthers(t *testing.T) {
+func TestRunReturnsAfterAFunctionThatUnlocks(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w world) {
-		locker := w.locker(t, "b")
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			for range election.New(locker, name).Observe(ctx) {
-			}
-		}()
-		time.Sleep(delay / 2)
-		seen := make(chan election.Leader)
-		second, stop := context.WithCancel(t.Context())
-		defer stop()
-		go func() {
-			defer close(seen)
-			for l := range election.New(locker, name).Observe(second) {
-				seen <- l
-			}
-		}()
-		time.Sleep(delay / 2)
-		cancel()
-		l := campaign(t, w.candidate(t, "a"))
-		select {
-		case got := <-seen:
-			assert.Equal(t, l.Term(), got.Term)
-		case <-time.After(2 * pace):
-			require.Fail(t, "nobody asks")
-		}
-		stop()
-		<-seen
-		require.NoError(t, l.Resign(t.Context()))
+		calls := 0
+		require.ErrorIs(t, w.candidate(t, "a").Run(t.Context(), func(ctx context.Context) error {
+			calls++
+			lock, _ := redlock.FromContext(ctx)
+			require.NoError(t, lock.Unlock(ctx))
+			return errOwn
+		}), errOwn)
+		assert.Equal(t, 1, calls, "the leadership was not lost")
 	})
 }
 
-// Those that still observe share one reading with those that come, although others have gone.
-func TestObserversThatGoLeaveTheReadingToTheOthers(t *testing.T) {
+func TestRunCampaignsAgainAfterALossThatOnlyTheReleaseFinds(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w world) {
-		locker := w.locker(t, "a")
-		observe := func() (stop func()) {
-			ctx, cancel := context.WithCancel(t.Context())
-			over := make(chan struct{})
-			go func() {
-				defer close(over)
-				waits["Observe"](ctx, election.New(locker, name))
-			}()
-			time.Sleep(pace)
-			assert.Equal(t, 1, election.SharedReadings(locker))
-			return func() {
-				cancel()
-				<-over
+		calls := 0
+		require.NoError(t, w.candidate(t, "a").Run(t.Context(), func(context.Context) error {
+			if calls++; calls == 1 {
+				w.lose()
 			}
-		}
-		first, second := observe(), observe()
-		second()
-		assert.Equal(t, 1, election.SharedReadings(locker))
-		third := observe()
-		first()
-		assert.Equal(t, 1, election.SharedReadings(locker))
-		third()
-		assert.Zero(t, election.SharedReadings(locker))
+			return nil
+		}))
+		assert.Equal(t, 2, calls)
 	})
 }
