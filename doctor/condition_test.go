@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -25,15 +26,20 @@ type condition struct {
 	options  []redlock.Option
 	acl      string // the rights of the user of the examination, instead of all
 	prepare  func(t *testing.T, s *redisproc.Server, c *redis.Client)
+	title    string // of the finding; "": the name of the condition
 	why      string // a regular expression: what the finding says
 	fix      string // a part of its fix
+	commands string // of its fix, separated by semicolons, or none; "": any
 	severity doctor.Severity
 	clears   bool // its commands clear the finding
 }
 
 var long = []redlock.Option{redlock.WithTTL(10 * time.Second), redlock.WithNodeTimeout(20 * time.Millisecond)}
 
-// conditions has a condition for the title of each finding that one redis-server can have.
+// none is the value of commands for a fix without a command.
+const none = "-"
+
+// conditions has a condition for each finding that one redis-server can have, and for each reason of "refuses locks".
 var conditions = map[string]condition{
 	"evicts locks": {
 		args: []string{"--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"}, severity: doctor.Danger,
@@ -91,11 +97,6 @@ var conditions = map[string]condition{
 	"restarted a moment ago": {
 		options: long, severity: doctor.Warning, why: "may vote in 1?[0-9]",
 	},
-	"forgets locks in a restart": {
-		args:     []string{"--appendonly", "yes", "--appendfsync", "everysec"},
-		options:  []redlock.Option{redlock.WithoutRestartGuard()},
-		severity: doctor.Danger, why: "appendfsync is everysec",
-	},
 	"cannot write its AOF": {
 		args: []string{"--appendonly", "yes"},
 		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) { // the disk is full
@@ -111,12 +112,7 @@ var conditions = map[string]condition{
 		severity: doctor.Danger, why: "aof_last_write_status is err",
 	},
 	"failed to save a snapshot": {
-		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
-			require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), "dump.rdb", "in the way"), 0o755))
-			require.NoError(t, c.BgSave(t.Context()).Err())
-			await(t, c, "rdb_last_bgsave_status:err")
-		},
-		severity: doctor.Warning, why: "rdb_last_bgsave_status is err",
+		prepare: failSnapshot, severity: doctor.Warning, why: "rdb_last_bgsave_status is err",
 	},
 	"is loading its dataset": {
 		args: []string{"--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024"},
@@ -153,6 +149,11 @@ var conditions = map[string]condition{
 		options:  []redlock.Option{redlock.WithNodeTimeout(time.Microsecond)},
 		severity: doctor.Danger, why: "half of the round trips took .*s, and the node timeout is 1µs",
 	},
+	"connections are used up": { // the server has accepted the first of the examination
+		args: []string{"--maxclients", "10"}, severity: doctor.Danger, why: "max number of clients reached",
+		prepare:  func(t *testing.T, s *redisproc.Server, _ *redis.Client) { occupy(t, s, 9) },
+		commands: "CLIENT LIST",
+	},
 	"connections are almost used up": {
 		args: []string{"--maxclients", "10"}, severity: doctor.Warning, why: "connected_clients is 9 of 10",
 		prepare: func(t *testing.T, s *redisproc.Server, _ *redis.Client) { occupy(t, s, 8) }, // and the examination
@@ -186,7 +187,30 @@ var conditions = map[string]condition{
 	},
 	"refuses locks": {
 		args: []string{"--maxmemory", "1"}, severity: doctor.Danger, why: "set: OOM command not allowed",
-		fix: "CONFIG SET maxmemory to a larger value",
+		fix: "find what uses the memory (redis-cli --bigkeys), or CONFIG SET maxmemory to a larger value", commands: none,
+	},
+	"refuses locks while writes are paused": {
+		title: "refuses locks", severity: doctor.Danger, why: "no answer in time",
+		prepare: command("client", "pause", 60_000, "write"), commands: "CLIENT UNPAUSE; SLOWLOG GET",
+	},
+	"refuses locks without a snapshot": {
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
+			failSnapshot(t, s, c)
+		},
+		title: "refuses locks", severity: doctor.Danger, why: "MISCONF", commands: `CONFIG SET save ""`,
+	},
+	"refuses locks without replicas": {
+		args: []string{"--min-replicas-to-write", "1"}, title: "refuses locks", severity: doctor.Danger,
+		why: "NOREPLICAS", commands: "CONFIG SET min-replicas-to-write 0",
+	},
+	"refuses locks as a replica": {
+		args: []string{"--replicaof", "127.0.0.1", "1"}, title: "refuses locks", severity: doctor.Danger,
+		why: "READONLY", commands: "REPLICAOF NO ONE",
+	},
+	"refuses locks without a cluster": {
+		args: []string{"--cluster-enabled", "yes"}, title: "refuses locks", severity: doctor.Danger,
+		why: "CLUSTERDOWN", fix: "cluster-enabled no", commands: none,
 	},
 	"waiters are not woken": {
 		acl: "-subscribe", severity: doctor.Warning, why: "subscribe: NOPERM",
@@ -217,16 +241,8 @@ var conditions = map[string]condition{
 		prepare: command("config", "set", "hz", "10"), severity: doctor.Note, why: "CONFIG SET: 1 times", clears: true,
 	},
 	"a lock without an end": {
-		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
-			require.NoError(t, c.Set(t.Context(), "orders:42", someToken, 0).Err())
-			require.NoError(t, c.Set(t.Context(), "report.LOCK", "1", 0).Err()) // of another program
-			permit := redis.Z{Score: 1, Member: "redlock:semaphore:3:1:" + someToken}
-			require.NoError(t, c.ZAdd(t.Context(), "uploads", permit).Err())
-			require.NoError(t, c.Set(t.Context(), "fresh.lock", "1", time.Hour).Err())
-			require.NoError(t, c.Set(t.Context(), "greeting", "hello", 0).Err())
-			require.NoError(t, c.ZAdd(t.Context(), "highscores", redis.Z{Score: 1, Member: "redlock:score"}).Err())
-		},
-		severity: doctor.Warning, why: `2 without a TTL: ("(orders:42|uploads)"(, )?){2}\.`,
+		prepare: lockEveryKind, severity: doctor.Warning,
+		why: `5 without a TTL: ("(mutex|reader|writer|reentrant|semaphore)"(, )?){5}\.`,
 	},
 	"the restart window is too short": {
 		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
@@ -252,9 +268,10 @@ var conditions = map[string]condition{
 // Each condition is found. A sound master has none of these findings: TestASoundMaster.
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	for title, c := range conditions {
-		t.Run(title, func(t *testing.T) {
+	for name, c := range conditions {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			title := cmp.Or(c.title, name)
 			server := redisproc.ForTest(t, 1, c.args...)[0]
 			if c.prepare != nil {
 				c.prepare(t, server, connect(t, server))
@@ -269,6 +286,9 @@ func TestConditions(t *testing.T) {
 			assert.Regexp(t, c.why, found.Why)
 			assert.Contains(t, found.Fix, c.fix)
 			assert.NotEmpty(t, found.Fix)
+			if c.commands != "" {
+				assert.Equal(t, c.commands, cmp.Or(strings.Join(found.Commands, "; "), none))
+			}
 			if c.clears {
 				admin := connect(t, server)
 				for _, command := range found.Commands {
@@ -277,32 +297,6 @@ func TestConditions(t *testing.T) {
 				assert.Empty(t, titled(examine(t, []string{url}, c.options...), title))
 			}
 		})
-	}
-}
-
-// The locks of every kind are recognized among the keys.
-func TestTheLocksOfEveryKind(t *testing.T) {
-	t.Parallel()
-	server := redisproc.ForTest(t, 1)[0]
-	c := connect(t, server)
-	l := open(t, []string{server.URL()}, redlock.WithoutRestartGuard(), redlock.WithTTL(time.Minute))
-	_, err := l.Lock(t.Context(), "mutex", redlock.WithoutKeepalive())
-	require.NoError(t, err)
-	for _, lock := range []func(context.Context, ...redlock.LockOption) (*redlock.Lock, error){
-		l.RW("reader").RLock, l.RW("writer").Lock, l.Reentrant("reentrant", "me").Lock, l.Semaphore("semaphore", 2).Acquire,
-	} {
-		_, err := lock(t.Context(), redlock.WithoutKeepalive())
-		require.NoError(t, err)
-	}
-	require.NoError(t, c.ZAdd(t.Context(), "others", redis.Z{Score: 1, Member: "redlock:x"}).Err())
-	names := []string{"mutex", "reader", "writer", "reentrant", "semaphore"}
-	for _, name := range names {
-		require.NoError(t, c.Persist(t.Context(), name).Err())
-	}
-	found := one(t, examine(t, []string{server.URL()}), "a lock without an end")
-	assert.Contains(t, found.Why, "5 without a TTL")
-	for _, name := range names {
-		assert.Contains(t, found.Why, strconv.Quote(name))
 	}
 }
 
@@ -321,6 +315,31 @@ func TestTheRestartWindowCoversTheDrift(t *testing.T) {
 			assert.Contains(t, f.Why, `what looks like a lock, "nightly" has`)
 		}
 	}
+}
+
+// lockEveryKind acquires a lock of every kind, and removes its TTL.
+func lockEveryKind(t *testing.T, s *redisproc.Server, c *redis.Client) {
+	t.Helper()
+	l := open(t, []string{s.URL()}, redlock.WithoutRestartGuard(), redlock.WithTTL(time.Minute))
+	mutex := func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.Lock(ctx, "mutex", opts...)
+	}
+	for name, lock := range map[string]func(context.Context, ...redlock.LockOption) (*redlock.Lock, error){
+		"mutex": mutex, "reader": l.RW("reader").RLock, "writer": l.RW("writer").Lock,
+		"reentrant": l.Reentrant("reentrant", "me").Lock, "semaphore": l.Semaphore("semaphore", 2).Acquire,
+	} {
+		_, err := lock(t.Context(), redlock.WithoutKeepalive())
+		require.NoError(t, err)
+		require.NoError(t, c.Persist(t.Context(), name).Err())
+	}
+}
+
+// failSnapshot has the server fail to save a snapshot.
+func failSnapshot(t *testing.T, s *redisproc.Server, c *redis.Client) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), "dump.rdb", "in the way"), 0o755))
+	require.NoError(t, c.BgSave(t.Context()).Err())
+	await(t, c, "rdb_last_bgsave_status:err")
 }
 
 // replicate starts a replica of the server.

@@ -252,7 +252,9 @@ func TestOtherProgramsData(t *testing.T) {
 	}
 	require.NoError(t, c.HSet(t.Context(), "locks", "a", someToken).Err())
 	require.NoError(t, c.RPush(t.Context(), "lockers", someToken).Err())
-	require.NoError(t, c.ZAdd(t.Context(), "leaders", redis.Z{Score: 1, Member: someToken}).Err())
+	for key, member := range map[string]string{"leaders": someToken, "highscores": "redlock:score"} {
+		require.NoError(t, c.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: member}).Err())
+	}
 	assert.Empty(t, titled(examine(t, []string{server.URL()}), "a lock without an end"))
 
 	require.NoError(t, c.Set(t.Context(), "like one of ours", someToken, 0).Err())

@@ -182,16 +182,6 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// One server that refuses further connections has accepted the first.
-func TestConnectionsThatAreUsedUp(t *testing.T) {
-	t.Parallel()
-	server := redisproc.ForTest(t, 1, "--maxclients", "10")[0]
-	occupy(t, server, 9)
-	found := one(t, examine(t, []string{server.URL()}), "connections are used up")
-	assert.Contains(t, found.Why, "max number of clients reached")
-	assert.Equal(t, []string{"CLIENT LIST"}, found.Commands)
-}
-
 // A server that was started without a configuration file cannot rewrite it.
 func TestAServerWithoutAConfigurationFile(t *testing.T) {
 	t.Parallel()

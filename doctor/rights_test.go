@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -89,10 +88,11 @@ func TestRightsAndTheirFixes(t *testing.T) {
 		unwoken, unknown    = "waiters are not woken", "the right to channels is unknown"
 		noAccess            = "NOPERM this user has no permissions to access"
 		noChannel           = "publish, subscribe: NOPERM"
+		inFlags             = "in its flags, or the settings of the service: "
 	)
 	type testCase struct {
 		args       string // of the server
-		rights     string
+		rights     string // "": those of the flag --user
 		title, why string
 		fix        string
 		commands   string // separated by semicolons
@@ -134,9 +134,29 @@ func TestRightsAndTheirFixes(t *testing.T) {
 			"--rename-command CONFIG gone", "on >secret ~* &* +@all", "not examined",
 			"CONFIG GET maxmemory: ERR unknown command", "nothing, if a managed service hides", "",
 		},
+		// The commands of a fix are those that the server knows. It knows its users from its flags.
+		"a policy, and no CONFIG": {
+			"--maxmemory-policy allkeys-lru --rename-command CONFIG gone", "on >secret ~* &* +@all", "would evict locks", "",
+			inFlags + "maxmemory-policy noeviction; restart it", "",
+		},
+		"a right, and no CONFIG": {
+			"--rename-command CONFIG gone", "on >secret ~* &* +@all -type", right, "",
+			"ACL SETUSER app +type; then ACL SAVE, or without an aclfile the same in redis.conf", "ACL SETUSER app +type",
+		},
+		"a right, and no ACL": {
+			"--rename-command ACL gone --user app on >secret ~* &* +@all -type", "", right, "",
+			inFlags + "user app +type; then restart it", "",
+		},
+		"a key, and no ACL": {
+			"--rename-command ACL gone --user app on >secret ~redlock:* &* +@all", "", unknownNames, "",
+			"otherwise " + inFlags + "user app ~*; then restart it", "",
+		},
 	}, func(t *testing.T, c testCase) {
 		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
-		url := user(t, server, "app", c.rights)
+		if c.rights != "" {
+			user(t, server, "app", c.rights)
+		}
+		url := "redis://app:secret@" + server.Addr()
 		for _, l := range []*redlock.Locker{open(t, []string{url}), wrap(t, client(t, url))} {
 			report := reportOn(t, l, span)
 			found := one(t, report, c.title)
@@ -149,46 +169,6 @@ func TestRightsAndTheirFixes(t *testing.T) {
 				assert.True(t, other == c.title || len(titled(report, other)) == 0, "%s: %v", other, report)
 			}
 		}
-	})
-}
-
-// The commands of the fix are those that the server knows. It knows its users from its flags.
-func TestFixesWithoutACommand(t *testing.T) {
-	t.Parallel()
-	type testCase struct {
-		args       string // of the server
-		title, fix string
-	}
-	testmain.Each(t, map[string]testCase{
-		"no CONFIG": {
-			"--maxmemory-policy allkeys-lru --rename-command CONFIG gone", "would evict locks",
-			"in its flags, or the settings of the service: maxmemory-policy noeviction; restart it",
-		},
-		"no ACL": {
-			"--rename-command ACL gone --user app on >secret ~* &* +@all -type", "a right is missing",
-			"in its flags, or the settings of the service: user app +type; then restart it",
-		},
-		"no ACL, no key": {
-			"--rename-command ACL gone --user app on >secret ~redlock:* &* +@all", "the right to names is unknown",
-			"otherwise in its flags, or the settings of the service: user app ~*; then restart it",
-		},
-		"a right, and no CONFIG": {
-			"--rename-command CONFIG gone --user app on >secret ~* &* +@all -type", "a right is missing",
-			"ACL SETUSER app +type; then ACL SAVE, or without an aclfile the same in redis.conf",
-		},
-	}, func(t *testing.T, c testCase) {
-		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
-		url := server.URL()
-		if strings.Contains(c.args, "--user app") {
-			url = strings.Replace(url, "redis://", "redis://app:secret@", 1)
-		}
-		found := one(t, examine(t, []string{url}), c.title)
-		assert.Contains(t, found.Fix, c.fix)
-		var commands []string
-		if strings.HasPrefix(c.fix, "ACL") {
-			commands = []string{"ACL SETUSER app +type"}
-		}
-		assert.ElementsMatch(t, commands, found.Commands)
 	})
 }
 
@@ -207,43 +187,6 @@ func TestAProxyWithoutSubscriptions(t *testing.T) {
 		assert.Contains(t, found.Why, "subscribe: ERR unsupported command")
 		assert.Contains(t, found.Fix, "what is between it and this host")
 		assert.Empty(t, found.Commands)
-	})
-}
-
-// Each reason for which a master refuses locks has a fix of its own.
-func TestWhyLocksAreRefused(t *testing.T) {
-	t.Parallel()
-	type testCase struct {
-		args     string
-		prepare  func(*testing.T, *redisproc.Server, *redis.Client)
-		why, fix string
-		commands string // separated by semicolons
-	}
-	testmain.Each(t, map[string]testCase{
-		"writes are paused": {
-			"", command("client", "pause", 60_000, "write"), "no answer in time", "", "CLIENT UNPAUSE; SLOWLOG GET",
-		},
-		"no snapshot": {"", func(t *testing.T, s *redisproc.Server, c *redis.Client) {
-			require.NoError(t, os.Mkdir(filepath.Join(s.Dir(), "dump.rdb"), 0o755))
-			require.NoError(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
-			require.NoError(t, c.BgSave(t.Context()).Err())
-			await(t, c, "rdb_last_bgsave_status:err")
-		}, "MISCONF", "", `CONFIG SET save ""`},
-		"no replicas": {
-			"--min-replicas-to-write 1", nil, "NOREPLICAS", "", "CONFIG SET min-replicas-to-write 0",
-		},
-		"a replica":  {"--replicaof 127.0.0.1 1", nil, "READONLY", "", "REPLICAOF NO ONE"},
-		"no memory":  {"--maxmemory 1", nil, "OOM", "redis-cli --bigkeys", ""},
-		"no cluster": {"--cluster-enabled yes", nil, "CLUSTERDOWN", "cluster-enabled no", ""},
-	}, func(t *testing.T, c testCase) {
-		server := redisproc.ForTest(t, 1, strings.Fields(c.args)...)[0]
-		if c.prepare != nil {
-			c.prepare(t, server, connect(t, server))
-		}
-		found := one(t, examine(t, []string{server.URL()}), "refuses locks")
-		assert.Contains(t, found.Why, c.why)
-		assert.Contains(t, found.Fix, c.fix)
-		assert.Equal(t, c.commands, strings.Join(found.Commands, "; "))
 	})
 }
 
