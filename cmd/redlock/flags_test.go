@@ -39,6 +39,7 @@ func flagCases() map[string]flagCase {
 		"--masters-file, $":  {"status --masters-file UPFILE", "", down, 0, "3 of 3 may vote"},
 		"$MASTERS_FILE":      {"status", "", "REDLOCK_MASTERS_FILE=DOWNFILE", 69, "0 of 3 may vote"},
 		"$MASTERS, both":     {"status", "", "REDLOCK_MASTERS=UP REDLOCK_MASTERS_FILE=UPFILE", 64, "two lists"},
+		"$MASTERS, a mark":   {"status", "", "REDLOCK_MASTERS=\ufeffUP", 0, "3 of 3 may vote"}, // of a file's byte order
 		"--embedded":         {"run --embedded NAME -- echo runs", "", down, 0, "^runs\n$"},
 		"--ttl":              {"run --ttl 40s NAME -- sh -c", show, "", 0, ` 3\ds left`},
 		"--node-timeout":     {"status --node-timeout 5s --ttl 1s NAME", "", "", 64, "one node timeout .5s. take off it"},
@@ -52,11 +53,6 @@ func flagCases() map[string]flagCase {
 		"$OWNER":             {"run NAME -- sh -c", show, up + " REDLOCK_OWNER=day", 0, "held by day "},
 		"--fence":            {"run --fence NAME -- sh -c", show, "", 0, `fence=\d{16}\n`},
 		"without --fence":    {"run NAME -- sh -c", show, "", 0, `fence=\n`},
-		"--shared":           {"run --shared NAME -- sh -c", show, "", 0, `\(reader\)`},
-		"--slots":            {"run --slots 7 NAME -- sh -c", show, "", 0, `slot \d of 7`},
-		"--try":              {"run --try HELD -- true", "", "", 75, "HELD is held by .*; without --try"},
-		"--wait":             {"run --wait 2s HELD -- true", "", "", 75, "gave up after 2s"},
-		"--wait 0":           {"run --wait 0 HELD -- true", "", "", 75, "with a longer --wait"},
 		"--wait, too short":  {"run --wait 10ms NAME -- true", "", down, 69, "no majority .* answered"},
 		"--wait, no answer":  {"run --wait 10ms NAME -- true", "", "REDLOCK_MASTERS=DEAF", 69, "no majority .* answered"},
 		"--skip-status":      {"run --skip-status 9 --try HELD -- true", "", "", 9, "HELD is held by"},
@@ -67,16 +63,18 @@ func flagCases() map[string]flagCase {
 		"-q, waiting":        {"run -q --wait 3s --skip-status 3 HELD -- true", "", "", 3, "^$"},
 		"quiet, no majority": {"run --quiet --try NAME -- true", "", down, 69, "no majority"},
 		"--min-hold":         {"run --min-hold 9s NAME -- true", "", "", 0, "^$"}, // see TestReleaseOfAMinimumHold
-		"--max-hold":         {"run --max-hold 1s --grace 0 NAME -- sleep 30", "", "", 70, `maximum of 1s \(--max-hold\)`},
 		"--grace": {
 			"run --max-hold 4s --grace 100ms NAME -- sh -c", "trap '' TERM; while :; do sleep 0.02; done", "",
 			70, "signal 9",
 		},
 		"without --pass-masters": {"run NAME -- printenv REDLOCK_MASTERS", "", "", 1, "^$"},
 		"--pass-masters":         {"run --pass-masters NAME -- printenv REDLOCK_MASTERS", "", "", 0, "^UP\n$"},
-		"--verbose":              {"run --verbose NAME -- true", "", "", 0, "msg=locked"},
-		"-v":                     {"run -v NAME -- true", "", "", 0, "msg=locked(?s:.*)msg=unlocked"},
-		"--json":                 {"status --json NAME", "", "", 0, `"held": false`},
+		"inside --masters": {
+			"run --masters UP --pass-masters NAME -- REDLOCK status", "", "NO=MASTERS",
+			64, "^redlock: (?s:.*)only with --pass-masters, and never the URLs of --masters\n$",
+		},
+		"--verbose": {"run --verbose NAME -- true", "", "", 0, "msg=locked"},
+		"-v":        {"run -v NAME -- true", "", "", 0, "msg=locked(?s:.*)msg=unlocked"},
 	}
 }
 
@@ -127,7 +125,7 @@ func TestEveryFlagIsTested(t *testing.T) {
 	elsewhere := map[string]string{
 		"tls-ca": "secure_test.go", "tls-cert": "secure_test.go", "tls-key": "secure_test.go",
 		"tls-server-name": "secure_test.go", "watch": "terminal_test.go", "nodes": "dev_test.go", "port": "dev_test.go",
-		"help": "usage_test.go",
+		"help": "usage_test.go", "shared": "status_test.go", "slots": "status_test.go", "json": "status_test.go",
 	}
 	var tested strings.Builder
 	for _, tc := range flagCases() {

@@ -200,13 +200,15 @@ func (r result) fails(t *testing.T, code int, texts ...string) {
 	}
 }
 
-// client is a client of a master, for the caller to close.
+// client is a client of a master, closed with the test.
 func client(t *testing.T, m *redlocktest.Master) *redis.Client {
 	t.Helper()
 	opts, err := redis.ParseURL(m.URL())
 	require.NoError(t, err)
 	opts.MaxRetries, opts.DialerRetries = -1, 1
-	return redis.NewClient(opts)
+	c := redis.NewClient(opts)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 func stopAll(masters []*redlocktest.Master) {
@@ -219,7 +221,6 @@ func stopAll(masters []*redlocktest.Master) {
 func left(t *testing.T, m *redlocktest.Master, name string) func() time.Duration {
 	t.Helper()
 	c := client(t, m)
-	t.Cleanup(func() { _ = c.Close() })
 	return func() time.Duration { return c.PTTL(context.Background(), name).Val() }
 }
 
@@ -231,7 +232,7 @@ func votes(t *testing.T, masters []*redlocktest.Master, name string) (n int, tok
 		if got, err := c.Get(context.Background(), name).Result(); err == nil {
 			n, token = n+1, got
 		}
-		require.NoError(t, c.Close())
+		require.NoError(t, c.Close()) // a test may count often
 	}
 	return n, token
 }

@@ -117,10 +117,8 @@ func TestControlCharactersAreEscapedEverywhere(t *testing.T) {
 	const rude = "\x1b]0;rude\a\u009b2J\x7f\u202e"
 	masters, refusing := redlocktest.Start(t, 3), redlocktest.Start(t, 3)
 	for _, m := range masters { // a client that is not this library
-		c := client(t, m)
 		token := "o\u009b2J\u202e:c7e712f4b461a02e99cf9ca0c613db0c"
-		require.NoError(t, c.Set(t.Context(), rude, token, time.Hour).Err())
-		require.NoError(t, c.Close())
+		require.NoError(t, client(t, m).Set(t.Context(), rude, token, time.Hour).Err())
 	}
 	for _, m := range refusing {
 		m.Refuse("ERR " + rude)

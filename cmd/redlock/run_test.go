@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -215,15 +214,6 @@ func TestARunDoesNotWaitForItselfAfterAnOutage(t *testing.T) {
 	masters[1].Thaw()
 	assert.Equal(t, 64, p.wait())
 	assert.Contains(t, p.stderr.String(), "is held by the redlock that started this command and waits for it")
-}
-
-// A list of masters that a shell has read from a file begins with its byte order mark.
-func TestAListOfMastersWithAByteOrderMark(t *testing.T) {
-	t.Parallel()
-	list := "REDLOCK_MASTERS=\ufeff" + joined(redlocktest.Start(t, 3))
-	p := launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, list) }, "status")
-	assert.Equal(t, 0, p.wait(), p.stderr.String())
-	assert.Contains(t, p.stdout.String(), "3 of 3 may vote")
 }
 
 // A reader inside a reader waits for a writer that waits for the outer reader. It says so.

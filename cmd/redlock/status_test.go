@@ -236,11 +236,9 @@ func TestStatusShowsAnOwnerWithoutAMajorityForOneHold(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	for i, m := range masters[1:] {
-		c := client(t, m)
-		require.NoError(t, c.ZAdd(t.Context(), "deep", redis.Z{
+		require.NoError(t, client(t, m).ZAdd(t.Context(), "deep", redis.Z{
 			Score: float64(time.Now().Add(time.Minute).UnixMilli()), Member: fmt.Sprintf("redlock:reentrant:me:%032d", i),
 		}).Err())
-		require.NoError(t, c.Close())
 	}
 	assert.Equal(t, "deep: held (reentrant, depth 2), but no hold has a majority",
 		row(t, redlock(t, masters, "status", "deep").stdout, "deep"))
@@ -252,9 +250,7 @@ func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	for _, m := range masters {
-		c := client(t, m)
-		require.NoError(t, c.HSet(t.Context(), "a hash", "field", "value").Err())
-		require.NoError(t, c.Close())
+		require.NoError(t, client(t, m).HSet(t.Context(), "a hash", "field", "value").Err())
 	}
 	got := redlock(t, masters, "status", "a hash")
 	assert.Equal(t, `"a hash": held by an unknown holder (hash), no end, 3 of 3 votes`, row(t, got.stdout, `"a hash"`))
@@ -270,9 +266,7 @@ func TestStatusShowsTheTokenOfAMinority(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	const token = "it's a $token"
 	for _, m := range masters[:2] {
-		c := client(t, m)
-		require.NoError(t, c.Set(t.Context(), "left", token, 0).Err())
-		require.NoError(t, c.Close())
+		require.NoError(t, client(t, m).Set(t.Context(), "left", token, 0).Err())
 	}
 	const word = `'it'\''s a $token'`
 	got := redlock(t, masters, "status", "left")
@@ -292,7 +286,6 @@ func TestSlotsLimitHowManyRun(t *testing.T) {
 	for _, m := range masters {
 		c := client(t, m)
 		require.Eventually(t, func() bool { return c.ZCard(t.Context(), "encoder").Val() == 2 }, patience, time.Millisecond)
-		require.NoError(t, c.Close())
 	}
 	assert.Regexp(t, `"nodes":\[({"node":"[^{]*"holders":\[({[^{}]*"slot":[12],[^{}]*},?){2}\]},?){3}\]`,
 		strings.Join(strings.Fields(redlock(t, masters, "status", "--json", "encoder").stdout), ""))

@@ -101,33 +101,29 @@ func TestTheCommandIsNotStartedAfterTheEndOfTheLock(t *testing.T) {
 // A supervisor that is stopped cannot end the command. redlock resumes it, and kills it if that does not help.
 func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 	t.Parallel()
-	testmain.Each(t, map[string]func(l *listeners, supervisor int){
-		"once":            func(_ *listeners, pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) },
-		"again and again": func(_ *listeners, pid int) { go keepStopped(pid) },
-		"while it gets more signals than it can queue": func(l *listeners, pid int) {
-			_ = syscall.Kill(pid, syscall.SIGSTOP)
+	started := func(l *listeners) (supervisor int) {
+		l.listen("bg", "daemon", "direct")
+		return l.printed()
+	}
+	testmain.Each(t, map[string]func(l *listeners){
+		"at the start":    func(l *listeners) { go keepStopped(l.supervisor()) },
+		"once":            func(l *listeners) { _ = syscall.Kill(started(l), syscall.SIGSTOP) },
+		"again and again": func(l *listeners) { go keepStopped(started(l)) },
+		"while it gets more signals than it can queue": func(l *listeners) {
+			_ = syscall.Kill(started(l), syscall.SIGSTOP)
 			for range 1000 {
 				l.signal(syscall.SIGHUP)
 				time.Sleep(time.Millisecond) // the kernel merges signals that arrive together
 			}
 		},
-	}, func(t *testing.T, stop func(l *listeners, supervisor int)) {
+	}, func(t *testing.T, stop func(l *listeners)) {
 		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "500ms"},
-			`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"), "bg", "daemon", "direct")
-		stop(l, l.printed())
+			`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
+		stop(l)
 		assert.Equal(t, 70, l.wait())
 		assert.Empty(t, l.living())
+		assert.Contains(t, l.stderr.String(), "lost")
 	})
-}
-
-func TestRedlockEndsIfItsSupervisorIsStoppedAtTheStart(t *testing.T) {
-	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "4s", "--grace", "2s"},
-		as(direct, "direct"))
-	go keepStopped(l.supervisor())
-	assert.Equal(t, 70, l.wait())
-	assert.Empty(t, l.living())
-	assert.Contains(t, l.stderr.String(), "lost")
 }
 
 // A supervisor that is stopped does not see the command end. The lock must not stay taken.
@@ -135,11 +131,12 @@ func TestAStoppedSupervisorDoesNotKeepTheLock(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		ttl  string
-		stop func(pid int)
+		stop func(p *process)
 	}{
 		// A TTL longer than a supervisor stays stopped: else it may find that the lock has ended.
-		"once":            {"10s", func(pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) }},
-		"again and again": {"2s", func(pid int) { go keepStopped(pid) }},
+		"at the start":    {"10s", func(p *process) { _ = syscall.Kill(p.supervisor(), syscall.SIGSTOP) }},
+		"once":            {"10s", func(p *process) { _ = syscall.Kill(p.printed(), syscall.SIGSTOP) }},
+		"again and again": {"2s", func(p *process) { go keepStopped(p.printed()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,24 +146,15 @@ func TestAStoppedSupervisorDoesNotKeepTheLock(t *testing.T) {
 			p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", tc.ttl, "name", "--", "sh", "-c",
 				`echo "$PPID"; read x; exit 7`)
 			require.NoError(t, r.Close())
-			tc.stop(p.printed())
+			tc.stop(p)
 			require.NoError(t, w.Close()) // the command ends
 			code := p.wait()
-			if name == "once" {
+			if name != "again and again" {
 				assert.Equal(t, 7, code, "the command's own")
 			}
 			assert.True(t, free(t, masters, "name"), "unlocked")
 		})
 	}
-}
-
-// The same before the supervisor has started the command.
-func TestASupervisorThatIsStoppedAtTheStartIsResumed(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	l := &listeners{process: launch(t, masters, "run", "name", "--", "sh", "-c", "exit 7")}
-	require.NoError(t, syscall.Kill(l.supervisor(), syscall.SIGSTOP))
-	assert.Equal(t, 7, l.wait())
 }
 
 // SIGTSTP stops a redlock that waits, with or without a terminal.

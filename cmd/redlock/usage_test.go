@@ -87,13 +87,6 @@ func TestWrongUsage(t *testing.T) {
 	redlock(t, nil, "release", "name", "").fails(t, 64, "redlock release [flags] NAME TOKEN")
 }
 
-// The command of a run has no masters.
-func TestNoMastersInsideARun(t *testing.T) {
-	t.Parallel()
-	redlock(t, nil, "run", "--masters", joined(redlocktest.Start(t, 1)), "--pass-masters", "x", "--", binary, "status").
-		fails(t, 64, "only with --pass-masters, and never the URLs of --masters\n")
-}
-
 // The error of Open about a URL is shown unchanged, for example which query parameter is unknown.
 func TestTheErrorOfAURLIsShown(t *testing.T) {
 	t.Parallel()
