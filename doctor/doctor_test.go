@@ -152,12 +152,8 @@ func TestExamineEndsWithItsContextAndItsLocker(t *testing.T) {
 func TestMastersThatRefuseQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 3)
-		locker, err := redlock.Open(redlocktest.URLs(masters))
-		require.NoError(t, err)
-		defer locker.Close()
 		began := time.Now()
-		report, err := examined(doctor.Examine(t.Context(), locker))
+		report, err := examined(doctor.Examine(t.Context(), redlocktest.NewLocker(t, 3)))
 		require.NoError(t, err)
 		assert.InDelta(t, 10, time.Since(began).Seconds(), 1)
 		found := one(t, report, "not examined")

@@ -116,15 +116,6 @@ func TestEveryRunHasItsOwnLock(t *testing.T) {
 	})
 }
 
-func TestAJobThatIsNotLockedDoesNotRun(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		locks := gocronlock.NewLocker(open(t, redlocktest.StartVirtual(t, 3)))
-		err := locks.Job("report", func(context.Context) error { panic("not locked") })(t.Context())
-		require.ErrorContains(t, err, `name the job "report"`)
-	})
-}
-
 // A run that lost its lock before it began must not run under the lock of the next run. Its late Unlock must not take
 // that lock away.
 func TestALockIsForOneRun(t *testing.T) {
@@ -145,6 +136,7 @@ func TestALockIsForOneRun(t *testing.T) {
 			}
 			time.Sleep(15 * time.Second)
 		}
+		require.ErrorContains(t, run(t.Context()), `name the job "report"`)
 		first := lock()
 		lose()
 		require.ErrorIs(t, run(t.Context()), redlock.ErrLost)
@@ -201,7 +193,7 @@ func TestTheLeaderRunsAllJobs(t *testing.T) {
 	})
 }
 
-// The context of a job is that of the present leadership, leadership after leadership.
+// The context of a job is that of the present leadership, leadership after leadership, and ends with it.
 func TestEveryTermHasItsOwnContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,6 +206,10 @@ func TestEveryTermHasItsOwnContext(t *testing.T) {
 			require.True(t, ok)
 			term = lock.Fence()
 			return errors.Join(own, context.Cause(ctx))
+		})
+		untilTheEnd := elector.Job(func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
 		})
 		notLeader := func(why error) {
 			for _, err := range []error{elector.IsLeader(t.Context()), job(t.Context())} {
@@ -242,11 +238,15 @@ func TestEveryTermHasItsOwnContext(t *testing.T) {
 			cause := errors.New("the scheduler stops")
 			end(cause)
 			require.ErrorIs(t, job(ended), cause)
+			running := make(chan error, 1)
+			go func() { running <- untilTheEnd(t.Context()) }()
+			synctest.Wait()
 
 			for _, m := range masters {
 				m.Hold("scheduler", 2*time.Second)
 			}
 			time.Sleep(1100 * time.Millisecond) // the next extension finds it
+			require.ErrorIs(t, <-running, redlock.ErrLost)
 			notLeader(redlock.ErrLost)
 			time.Sleep(5 * time.Second)
 			last = leads(first)
@@ -260,29 +260,5 @@ func TestEveryTermHasItsOwnContext(t *testing.T) {
 			notLeader(redlock.ErrReleased)
 			require.NoError(t, l.Resign(t.Context()))
 		}
-	})
-}
-
-func TestTheContextOfAJobEndsWithTheLeadership(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 3)
-		elector := gocronlock.NewElector(election.New(open(t, masters), "scheduler", redlock.WithTTL(3*time.Second)))
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan error, 1)
-		go func() { over <- elector.Run(ctx) }()
-		synctest.Wait()
-		time.AfterFunc(time.Second, func() {
-			for _, m := range masters {
-				m.Hold("scheduler", time.Second)
-			}
-		})
-		job := elector.Job(func(ctx context.Context) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		require.ErrorIs(t, job(t.Context()), redlock.ErrLost)
-		cancel()
-		require.ErrorIs(t, <-over, context.Canceled)
 	})
 }

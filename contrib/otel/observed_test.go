@@ -40,9 +40,7 @@ func observe(t *testing.T, opts ...redlockotel.Option) *observed {
 // locker returns a Locker that reports to o, over masters in virtual time.
 func (o *observed) locker(t *testing.T) *redlock.Locker {
 	t.Helper()
-	l, err := redlock.Open(redlocktest.URLs(redlocktest.StartVirtual(t, 3)), redlock.WithTrace(o.Trace()))
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	l := redlocktest.NewLocker(t, 3, redlock.WithTrace(o.Trace()))
 	registration, err := o.Observe(l)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, registration.Unregister()) })

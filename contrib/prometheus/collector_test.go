@@ -22,14 +22,6 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-func open(t *testing.T, masters []*redlocktest.Master, opts ...redlock.Option) *redlock.Locker {
-	t.Helper()
-	l, err := redlock.Open(redlocktest.URLs(masters), append(opts, redlock.WithoutRestartGuard())...)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	return l
-}
-
 // every is a Stats in which all numbers differ. A field that is left out fails the test: it has no metric.
 func every(t *testing.T) redlock.Stats {
 	t.Helper()
@@ -109,7 +101,7 @@ func TestAMasterIsInOneState(t *testing.T) {
 func TestTheCollectorReportsTheStatsOfItsLocker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := open(t, redlocktest.StartVirtual(t, 3))
+		l := redlocktest.NewLocker(t, 3)
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(redlockprom.New(l))
 		for held := range 2 {
@@ -151,9 +143,9 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]int {
 // README.md lists every metric with its labels.
 func TestTheDocumentsListTheMetrics(t *testing.T) {
 	t.Parallel()
-	l := open(t, redlocktest.Start(t, 1))
+	l := redlocktest.NewLocker(t, 1)
 	names := redlockprom.NewNames(func(name string) string { return name })
-	other := open(t, redlocktest.Start(t, 1), redlock.WithTrace(names.Trace()))
+	other := redlocktest.NewLocker(t, 1, redlock.WithTrace(names.Trace()))
 	require.NoError(t, other.Do(t.Context(), "x", func(context.Context) error { return nil }))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(redlockprom.New(l), names)
@@ -235,7 +227,7 @@ func TestNamesCountsTheLocksOfALocker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		names := redlockprom.NewNames(func(name string) string { return name })
-		l := open(t, redlocktest.StartVirtual(t, 3), redlock.WithTrace(names.Trace()))
+		l := redlocktest.NewLocker(t, 3, redlock.WithTrace(names.Trace()))
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(names)
 		for round := 1; round < 3; round++ {

@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/examples/fencing"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -33,4 +35,18 @@ func paused(t *testing.T) (early, late uint64) {
 	require.ErrorIs(t, first.Err(), redlock.ErrLost)
 	require.Greater(t, second.Fence(), first.Fence())
 	return first.Fence(), second.Fence()
+}
+
+// refusesLateWrites checks that a store refuses a write of the early holder after one of the late holder, which may
+// write twice.
+func refusesLateWrites(t *testing.T, save func(fence uint64, text string) error, current func() string) {
+	t.Helper()
+	early, late := paused(t)
+	require.NoError(t, save(early, "begun"))
+	assert.Equal(t, "begun", current())
+	require.NoError(t, save(late, "the second holder's"))
+	require.ErrorIs(t, save(early, "the first holder's"), fencing.ErrStale)
+	assert.Equal(t, "the second holder's", current())
+	require.NoError(t, save(late, "the second holder's, again"))
+	assert.Equal(t, "the second holder's, again", current())
 }

@@ -77,17 +77,10 @@ func current(t *testing.T, b fencing.Bucket) string {
 func TestABucketRefusesALateWrite(t *testing.T) {
 	t.Parallel()
 	b, _ := bucket(t)
-	early, late := paused(t)
 	_, err := b.Load(t.Context(), "nightly")
 	require.ErrorContains(t, err, "no such object")
-
-	require.NoError(t, b.Save(t.Context(), early, "nightly", []byte("begun")))
-	assert.Equal(t, "begun", current(t, b))
-	require.NoError(t, b.Save(t.Context(), late, "nightly", []byte("the second holder's")))
-	require.ErrorIs(t, b.Save(t.Context(), early, "nightly", []byte("the first holder's")), fencing.ErrStale)
-	assert.Equal(t, "the second holder's", current(t, b))
-	require.NoError(t, b.Save(t.Context(), late, "nightly", []byte("the second holder's, again")))
-	assert.Equal(t, "the second holder's, again", current(t, b))
+	save := func(fence uint64, text string) error { return b.Save(t.Context(), fence, "nightly", []byte(text)) }
+	refusesLateWrites(t, save, func() string { return current(t, b) })
 }
 
 // Between the comparison and the write anything can happen. The store refuses the write then, and the writer looks

@@ -43,20 +43,10 @@ func TestATableWithoutFencesTakesALateWrite(t *testing.T) {
 func TestATableRefusesALateWrite(t *testing.T) {
 	t.Parallel()
 	db := table(t)
-	early, late := paused(t)
-	require.NoError(t, db.Save(t.Context(), early, "nightly", "begun"))
-	require.NoError(t, db.Save(t.Context(), late, "nightly", "the second holder's"))
-
-	require.ErrorIs(t, db.Save(t.Context(), early, "nightly", "the first holder's"), fencing.ErrStale)
-	require.ErrorIs(t, db.SaveFirst(t.Context(), early, "nightly", "the first holder's"), fencing.ErrStale)
-	require.ErrorIs(
-		t, db.Change(t.Context(), early, "nightly", func(string) string { return "the first holder's" }), fencing.ErrStale,
-	)
-	assert.Equal(t, "the second holder's", report(t, db))
-
-	require.NoError(
-		t, db.Save(t.Context(), late, "nightly", "the second holder's, again"), "it may write twice, and repeat",
-	)
+	save := func(fence uint64, text string) error { return db.Save(t.Context(), fence, "nightly", text) }
+	refusesLateWrites(t, save, func() string { return report(t, db) })
+	err := db.Change(t.Context(), 1, "nightly", func(string) string { return "an early holder's" })
+	require.ErrorIs(t, err, fencing.ErrStale)
 	assert.Equal(t, "the second holder's, again", report(t, db))
 }
 

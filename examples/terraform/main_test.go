@@ -52,33 +52,31 @@ func TestTerraformLocksAndUnlocks(t *testing.T) {
 	one, another := server(t, masters, dir, patient()...)+"production", server(t, masters, dir, patient()...)+"production"
 	const ours, theirs = `{"ID":"1","Operation":"OperationTypeApply","Who":"ann@laptop"}`, `{"ID":"2","Who":"ben@ci"}`
 
-	code, _ := ask(t, "GET", one, "")
-	assert.Equal(t, http.StatusNoContent, code)
-	code, _ = ask(t, "POST", one+"?ID=1", "a state")
-	assert.Equal(t, http.StatusConflict, code, "not locked yet")
-	code, _ = ask(t, "LOCK", one, ours)
-	require.Equal(t, http.StatusOK, code)
-	code, text := ask(t, "LOCK", one, theirs)
-	assert.Equal(t, http.StatusLocked, code)
-	assert.JSONEq(t, ours, text, "Terraform shows the holder")
-	code, text = ask(t, "LOCK", another, theirs)
-	assert.Equal(t, http.StatusLocked, code)
-	assert.JSONEq(t, "{}", text)
-	code, _ = ask(t, "POST", one+"?ID=2", "their state")
-	assert.Equal(t, http.StatusConflict, code)
-	code, _ = ask(t, "POST", one+"?ID=1", "our state")
-	assert.Equal(t, http.StatusOK, code)
-	code, _ = ask(t, "UNLOCK", one, theirs)
-	assert.Equal(t, http.StatusConflict, code)
-	code, _ = ask(t, "UNLOCK", one, ours)
-	assert.Equal(t, http.StatusOK, code)
-
-	code, _ = ask(t, "LOCK", another, theirs)
-	require.Equal(t, http.StatusOK, code)
-	_, text = ask(t, "GET", another, "")
-	assert.Equal(t, "our state", text)
-	code, _ = ask(t, "UNLOCK", another, "") // force-unlock
-	assert.Equal(t, http.StatusOK, code)
+	const ok, conflict = http.StatusOK, http.StatusConflict
+	for i, step := range []struct {
+		method, url, body string
+		code              int
+		text              string // "": any
+	}{
+		{"GET", one, "", http.StatusNoContent, ""},
+		{"POST", one + "?ID=1", "a state", conflict, ""}, // not locked yet
+		{"LOCK", one, ours, ok, ""},
+		{"LOCK", one, theirs, http.StatusLocked, ours}, // Terraform shows the holder
+		{"LOCK", another, theirs, http.StatusLocked, "{}"},
+		{"POST", one + "?ID=2", "their state", conflict, ""},
+		{"POST", one + "?ID=1", "our state", ok, ""},
+		{"UNLOCK", one, theirs, conflict, ""},
+		{"UNLOCK", one, ours, ok, ""},
+		{"LOCK", another, theirs, ok, ""},
+		{"GET", another, "", ok, "our state"},
+		{"UNLOCK", another, "", ok, ""}, // force-unlock
+	} {
+		code, text := ask(t, step.method, step.url, step.body)
+		require.Equal(t, step.code, code, "%d: %+v: %s", i, step, text)
+		if step.text != "" {
+			assert.Equal(t, step.text, text)
+		}
+	}
 }
 
 func TestAWriteAfterALossIsRefused(t *testing.T) {
