@@ -246,6 +246,8 @@ func TestEveryTermHasItsOwnContext(t *testing.T) {
 				m.Hold("scheduler", 2*time.Second)
 			}
 			time.Sleep(1100 * time.Millisecond) // the next extension finds it
+			synctest.Wait()
+			require.Len(t, running, 1, "the context of the job has ended")
 			require.ErrorIs(t, <-running, redlock.ErrLost)
 			notLeader(redlock.ErrLost)
 			time.Sleep(5 * time.Second)
