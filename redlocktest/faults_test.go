@@ -95,9 +95,7 @@ func TestASlowMasterExecutesInTime(t *testing.T) {
 		masters[1].Slow(0)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 		defer cancel()
-		lock, err = locker.Lock(ctx, "name")
-		require.NoError(t, err)
-		require.NoError(t, lock.Unlock(t.Context()))
+		require.NoError(t, locker.Do(ctx, "name", nothing))
 	})
 }
 
@@ -137,16 +135,14 @@ func TestAWrongPasswordEndsTheWaiting(t *testing.T) {
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
 		connected, fresh := open(t, masters), open(t, masters)
-		lock, err := connected.Lock(t.Context(), "another")
-		require.NoError(t, err)
-		require.NoError(t, lock.Unlock(t.Context()))
+		require.NoError(t, connected.Do(t.Context(), "another", nothing))
 		for _, m := range masters[:2] {
 			m.Refuse("WRONGPASS invalid username-password pair")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		for name, locker := range map[string]*redlock.Locker{"connected": connected, "fresh": fresh} {
-			_, err = locker.Lock(ctx, "name")
+			_, err := locker.Lock(ctx, "name")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum, name)
 			require.ErrorContains(t, err, "WRONGPASS", name)
 			require.NoError(t, ctx.Err(), "%s: Lock does not wait for a person", name)
@@ -154,9 +150,7 @@ func TestAWrongPasswordEndsTheWaiting(t *testing.T) {
 		for _, m := range masters {
 			m.Refuse("")
 		}
-		locks := func() bool {
-			return fresh.Do(ctx, "name", func(context.Context) error { return nil }) == nil
-		}
+		locks := func() bool { return fresh.Do(ctx, "name", nothing) == nil }
 		require.Eventually(t, locks, patience, look, "the failure is remembered for a moment")
 	})
 }
@@ -200,7 +194,7 @@ func TestAReleaseWakesTheWaiters(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 		defer cancel()
 		got := make(chan error, 1)
-		go func() { got <- locker.Do(ctx, "name", func(context.Context) error { return nil }) }()
+		go func() { got <- locker.Do(ctx, "name", nothing) }()
 		listens := func(m *redlocktest.Master) bool {
 			return connect(t, m).PubSubNumSub(ctx, "redlock:name").Val()["redlock:name"] == 1
 		}

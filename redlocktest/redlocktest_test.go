@@ -194,22 +194,6 @@ func TestWipe(t *testing.T) {
 	})
 }
 
-func TestMastersEndWithTheirTest(t *testing.T) {
-	t.Parallel()
-	var running, frozen, stopped *redlocktest.Master
-	t.Run("inner", func(t *testing.T) {
-		m := redlocktest.Start(t, 3)
-		running, frozen, stopped = m[0], m[1], m[2]
-		frozen.Freeze()
-		stopped.Stop()
-	})
-	for _, m := range []*redlocktest.Master{running, frozen, stopped} {
-		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
-		m.Start() // nothing to start any more, and no failure of a test that has passed
-		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
-	}
-}
-
 // fails runs f with a testing.TB that only remembers why it failed.
 func fails(t *testing.T, f func(testing.TB)) string {
 	t.Helper()
@@ -263,4 +247,30 @@ func TestWhatFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		assert.Contains(t, fails(t, func(tb testing.TB) { redlocktest.StartVirtual(tb, 0) }), "0 masters")
 	})
+}
+
+func TestMastersEndWithTheirTest(t *testing.T) {
+	t.Parallel()
+	var all []*redlocktest.Master
+	leave := func(t *testing.T, start start) {
+		t.Helper()
+		m := start(t, 3)
+		m[1].Freeze()
+		m[2].Stop()
+		all = append(all, m...)
+	}
+	t.Run("sockets", func(t *testing.T) { leave(t, redlocktest.Start) })
+	synctest.Test(t, func(t *testing.T) { leave(t, redlocktest.StartVirtual) })
+	for _, m := range all {
+		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
+		for _, change := range []func(){
+			m.Stop, m.Start, m.Freeze, m.Thaw, m.Wipe, func() { m.Slow(1) }, func() { m.Refuse("ERR") },
+			func() { m.Hold("name", 0) }, func() { m.Release("name") },
+		} {
+			change() // no master, nothing to do, and no failure of a test that has passed
+		}
+		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
+	}
+	_, err := open(t, all[3:]).TryLock(t.Context(), "name")
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 }

@@ -39,23 +39,6 @@ func TestATTLEndsInVirtualTime(t *testing.T) {
 	assert.Less(t, time.Since(began), 10*time.Minute)
 }
 
-func TestARestartedMasterIsYoungInVirtualTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		masters := redlocktest.StartVirtual(t, 1)
-		locker := open(t, masters)
-		masters[0].Stop()
-		masters[0].Start()
-		began := time.Now()
-		_, err := locker.TryLock(t.Context(), "name")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		_, err = locker.Lock(t.Context(), "name")
-		require.NoError(t, err)
-		assert.Greater(t, time.Since(began), 10*time.Second)
-		assert.Less(t, time.Since(began), 13*time.Second, "the window, and up to two seconds")
-	})
-}
-
 func TestBubblesAtOnceHaveMastersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for range 8 {
@@ -72,27 +55,6 @@ func TestBubblesAtOnceHaveMastersOfTheirOwn(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestVirtualMastersEndWithTheirTest(t *testing.T) {
-	t.Parallel()
-	var masters []*redlocktest.Master
-	synctest.Test(t, func(t *testing.T) {
-		masters = redlocktest.StartVirtual(t, 3)
-		masters[1].Freeze()
-		masters[2].Stop()
-	})
-	for _, m := range masters {
-		for _, change := range []func(){
-			m.Stop, m.Start, m.Freeze, m.Thaw, m.Wipe, func() { m.Slow(1) }, func() { m.Refuse("ERR") },
-			func() { m.Hold("name", 0) }, func() { m.Release("name") },
-		} {
-			change() // no master, nothing to do
-		}
-		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
-	}
-	_, err := open(t, masters).TryLock(t.Context(), "name")
-	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 }
 
 // The bubble panics as well, as goroutines of the Locker are left: only a process of its own shows that.
