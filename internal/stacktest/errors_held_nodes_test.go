@@ -132,7 +132,7 @@ func withFixture(t *testing.T, f func(s fixture)) {
 	t.Helper()
 	bubble(t, 3, func(t *testing.T, w *world) {
 		var log logbook // of errors in events, too
-		trace := hooked(func(_ string, event any) {
+		trace := hooked(func(_ context.Context, _ string, event any) {
 			if err := reflect.ValueOf(event).FieldByName("Err"); err.IsValid() && !err.IsNil() {
 				_, _ = fmt.Fprintln(&log, err)
 			}

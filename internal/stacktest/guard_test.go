@@ -16,48 +16,6 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// forgetful is the accident that the guard is there for: a holds the lock on a bare majority, one of them restarts
-// empty, and b asks for it. It returns what b got.
-func forgetful(t *testing.T, w *world, opts ...redlock.Option) error {
-	t.Helper()
-	a, b := w.locker(t, "a", opts...), w.locker(t, "b", opts...)
-	w.warm(t, b)
-	w.Master(3).Freeze()
-	w.Master(4).Freeze()
-	held := lock(t, a, "x", redlock.WithoutKeepalive())
-	synctest.Wait()
-	w.Master(3).Thaw()
-	w.Master(4).Thaw()
-	synctest.Wait()
-	w.Master(3).Wipe() // whatever reached them late
-	w.Master(4).Wipe()
-	time.Sleep(time.Second)
-	w.Master(2).Restart()
-	var err error
-	for range 10 { // the first may find no more than that a connection is gone
-		var lk *redlock.Lock
-		if lk, err = b.TryLock(t.Context(), "x"); err == nil {
-			require.NoError(t, held.Err(), "both hold it")
-			unlock(t, lk)
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	require.NoError(t, held.Err())
-	return err
-}
-
-// The control: without the guard, two hold the lock.
-func TestAMasterThatRestartedMayNotVote(t *testing.T) {
-	t.Parallel()
-	bubble(t, 5, func(t *testing.T, w *world) {
-		require.Error(t, forgetful(t, w), "two holders at once")
-	})
-	bubble(t, 5, func(t *testing.T, w *world) {
-		require.NoError(t, forgetful(t, w, redlock.WithoutRestartGuard()))
-	})
-}
-
 // In the log once, in the rows of Nodes and in Stats.
 func TestTheSameServerTwiceIsReported(t *testing.T) {
 	inWorld(t, 2, func(t *testing.T, w *world) {

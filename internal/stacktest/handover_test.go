@@ -15,9 +15,7 @@ import (
 )
 
 // withWaiter returns a lock, and the attempt of the next waiter.
-func withWaiter(
-	t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption,
-) (*redlock.Lock, <-chan attempt) {
+func withWaiter(t testing.TB, w *world, l *redlock.Locker, first, next []option) (*redlock.Lock, <-chan attempt) {
 	t.Helper()
 	w.warm(t, l)
 	lk := lock(t, l, "x", first...)
@@ -59,9 +57,9 @@ func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
 
 func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
 	t.Parallel()
-	opts := func(o ...redlock.LockOption) []redlock.LockOption { return o }
+	opts := func(o ...option) []option { return o }
 	for name, tt := range map[string]struct {
-		first, next []redlock.LockOption
+		first, next []option
 		before      func(*redlock.Lock)
 	}{
 		"it is fenced":               {first: opts(redlock.WithFencing())},
@@ -142,55 +140,42 @@ func TestTheNextHolderGetsTheLockOfALockerThatCloses(t *testing.T) {
 // any process that waits has learned that it is free.
 func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 	t.Parallel()
-	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){
-		"plain": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {
-			return l.Lock(ctx, "x", redlock.WithoutHandOver())
-		},
-		"fenced": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {
-			return l.Lock(ctx, "x", redlock.WithFencing())
-		},
-		"reentrant": func(ctx context.Context, l *redlock.Locker, owner string) (*redlock.Lock, error) {
-			return l.Reentrant("x", owner).Lock(ctx)
-		},
+	for name, tt := range map[string]struct {
+		kind lockKind
+		opts []option
+	}{
+		"plain":     {mutex, []option{redlock.WithoutHandOver()}},
+		"fenced":    {mutex, []option{redlock.WithFencing()}},
+		"reentrant": {reentrant, nil},
 	} {
 		subWorld(t, name, 3, func(t *testing.T, w *world) {
-			hosts := []string{"a", "b"}
 			var lockers []*redlock.Locker
-			taking := func(i int) <-chan attempt {
-				return inBackground(func() (*redlock.Lock, error) { return take(t.Context(), lockers[i], hosts[i]) })
-			}
-			for _, host := range hosts {
+			for _, host := range []string{"a", "b"} {
 				for i := range w.Masters() {
 					w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
 				}
 				lockers = append(lockers, w.locker(t, host))
 			}
-			lk, err := take(t.Context(), lockers[0], hosts[0])
+			lk, err := tt.kind.lock(t.Context(), lockers[0], tt.opts...)
 			require.NoError(t, err)
-			out := taking(1)
+			out := tt.kind.locking(t.Context(), lockers[1], tt.opts...)
 			time.Sleep(100 * time.Millisecond)
-			cycles := 0
-			for ; cycles < 100; cycles++ {
+			for cycles := 0; lk != nil; cycles++ {
+				require.Less(t, cycles, 3, "it took that many releases until another got the lock")
 				unlock(t, lk)
-				next := taking(0)
-				got := false
+				lk = nil
+				next := tt.kind.locking(t.Context(), lockers[0], tt.opts...)
 				select {
 				case b := <-out:
 					require.NoError(t, b.err)
 					time.Sleep(10 * time.Millisecond)
 					unlock(t, b.lock)
-					got = true
+					unlock(t, granted(t, next, time.Second))
 				case a := <-next:
 					require.NoError(t, a.err)
 					lk = a.lock
-					continue
-				}
-				if got {
-					unlock(t, granted(t, next, time.Second))
-					break
 				}
 			}
-			assert.Less(t, cycles, 3, "it took that many releases until another got the lock")
 		})
 	}
 }

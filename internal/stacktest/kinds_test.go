@@ -211,44 +211,6 @@ func (w *world) leftovers(name string) (keys []string) {
 	return keys
 }
 
-func TestASemaphoreHasNPermits(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 3, 5} {
-		bubble(t, n, func(t *testing.T, w *world) {
-			lockers := []*redlock.Locker{w.locker(t, "a"), w.locker(t, "b")}
-			ctx := t.Context()
-			var permits []*redlock.Lock
-			for i := range 3 {
-				p, err := lockers[i%2].Semaphore("x", 3).TryAcquire(ctx)
-				require.NoError(t, err, "permit %d", i)
-				permits = append(permits, p)
-			}
-			for _, l := range lockers {
-				_, err := l.Semaphore("x", 3).TryAcquire(ctx)
-				assert.EqualValues(t, "semaphore", heldError(t, err).Kind)
-				_, err = l.TryLock(ctx, "x")
-				require.ErrorIs(t, err, redlock.ErrHeld, "one name is one lock")
-				_, err = l.RW("x").TryRLock(ctx)
-				require.ErrorIs(t, err, redlock.ErrHeld)
-			}
-			h := inspect(t, lockers[0], "x")
-			assert.EqualValues(t, "semaphore", h.Kind)
-			assert.Equal(t, 3, h.Slots)
-			slots := []int{}
-			for _, holder := range h.Holders {
-				slots = append(slots, holder.Slot)
-			}
-			assert.ElementsMatch(t, []int{1, 2, 3}, slots)
-			for _, p := range permits {
-				unlock(t, p)
-			}
-			time.Sleep(10 * time.Millisecond) // Unlock returns at the majority
-			assert.Zero(t, w.keys(), "no key stays")
-			unlock(t, lock(t, lockers[1], "x"))
-		})
-	}
-}
-
 func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		acquires := 0

@@ -21,15 +21,11 @@ import (
 
 // way is a way to get a lock on name. It calls use while it has the lock, and returns the first error. The lock of some
 // kinds has a second name as well.
-type way func(
-	ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
-) error
+type way func(ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...option) error
 
 // locked is a way that returns a Lock.
 func locked(of func(l *redlock.Locker, name string) ctxLock) way {
-	return func(
-		ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
-	) error {
+	return func(ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...option) error {
 		lk, err := of(l, name)(ctx, opts...)
 		if err != nil {
 			return err
@@ -41,9 +37,7 @@ func locked(of func(l *redlock.Locker, name string) ctxLock) way {
 
 // done is a way that calls a function.
 func done(of func(l *redlock.Locker, name string) ctxDo) way {
-	return func(
-		ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...redlock.LockOption,
-	) error {
+	return func(ctx context.Context, l *redlock.Locker, name string, use func(*redlock.Lock), opts ...option) error {
 		return of(l, name)(ctx, func(ctx context.Context) error {
 			lk, _ := redlock.FromContext(ctx)
 			use(lk)
@@ -68,7 +62,7 @@ func everyWay() map[string]way {
 
 var elections = map[string]way{
 	"Election.Campaign": locked(func(l *redlock.Locker, name string) ctxLock {
-		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return func(ctx context.Context, opts ...option) (*redlock.Lock, error) {
 			leader, err := election.New(l, name, opts...).Campaign(ctx)
 			if err != nil {
 				return nil, err
@@ -78,7 +72,7 @@ var elections = map[string]way{
 		}
 	}),
 	"Election.Run": done(func(l *redlock.Locker, name string) ctxDo {
-		return func(ctx context.Context, fn func(context.Context) error, opts ...redlock.LockOption) error {
+		return func(ctx context.Context, fn func(context.Context) error, opts ...option) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			err := election.New(l, name, opts...).Run(ctx, func(ctx context.Context) error {
@@ -96,7 +90,7 @@ var elections = map[string]way{
 // effects are the options, each with a function that reports whether it is in effect.
 var effects = []struct {
 	name    string
-	on, off redlock.LockOption // off is nil if no option turns on off
+	on, off option // off is nil if no option turns on off
 	effect  func(c *optionCall) bool
 	skip    string // the ways that the option does not concern, or that always have it
 }{
@@ -162,7 +156,7 @@ type optionCall struct {
 	way      string
 	l, other *redlock.Locker
 	name     string
-	opts     []redlock.LockOption
+	opts     []option
 	delays   func(clear bool) []time.Duration // of the Locker's waits
 }
 
@@ -207,15 +201,15 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 				with := w.locker(t, "with", trace, o.on, redlock.WithMaxTTL(ttl))
 				for what, tt := range map[string]struct {
 					l    *redlock.Locker
-					opts []redlock.LockOption
+					opts []option
 					want bool
 				}{
 					"no option":         {plain, nil, false},
-					"of the call":       {plain, []redlock.LockOption{o.on}, true},
+					"of the call":       {plain, []option{o.on}, true},
 					"of New":            {with, nil, true},
-					"of both":           {with, []redlock.LockOption{o.on}, true},
-					"the last one wins": {plain, []redlock.LockOption{o.off, o.on}, true},
-					"the call wins":     {with, []redlock.LockOption{o.off}, false},
+					"of both":           {with, []option{o.on}, true},
+					"the last one wins": {plain, []option{o.off, o.on}, true},
+					"the call wins":     {with, []option{o.off}, false},
 				} {
 					if len(tt.opts) > 0 && tt.opts[0] == nil {
 						continue

@@ -20,6 +20,7 @@ import (
 func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 	t.Parallel()
 	three := []string{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"}
+	third := func(url string) []string { return append(three[:2:2], url) }
 	with := func(opts ...redlock.Option) []redlock.Option { return opts }
 	for _, tt := range []struct {
 		name string
@@ -30,24 +31,15 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"no URLs", nil, nil, []string{"no masters", "one, or an odd number"}},
 		{"two URLs", three[:2], nil, []string{"2 masters", "odd number"}},
 		{"four URLs", append(three[:3:3], "redis://10.0.0.4"), nil, []string{"4 masters", "no more failures than 3"}},
-		{
-			"the same address twice", append(three[:2:2], "redis://10.0.0.1:6379"), nil,
-			[]string{"10.0.0.1:6379 is given twice"},
-		},
-		{
-			"the same address, another database", append(three[:2:2], "redis://10.0.0.1/7"), nil,
-			[]string{"10.0.0.1:6379 is given twice"},
-		},
-		{
-			"the same address, another user", append(three[:2:2], "redis://u:secret@10.0.0.1"), nil,
-			[]string{"10.0.0.1:6379 is given twice"},
-		},
-		{"a space before a URL", append(three[:2:2], " redis://10.0.0.3"), nil, []string{"begins or ends with white space"}},
-		{"an unknown scheme", append(three[:2:2], "http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
-		{"no scheme", append(three[:2:2], "10.0.0.3"), nil, []string{"scheme"}},
-		{"no URL at all", append(three[:2:2], ""), nil, []string{"URL of master 3 of 3 is empty"}},
+		{"the same address twice", third("redis://10.0.0.1:6379"), nil, []string{"10.0.0.1:6379 is given twice"}},
+		{"the same address, another database", third("redis://10.0.0.1/7"), nil, []string{"10.0.0.1:6379 is given twice"}},
+		{"the same address, another user", third("redis://u:secret@10.0.0.1"), nil, []string{"10.0.0.1:6379 is given twice"}},
+		{"a space before a URL", third(" redis://10.0.0.3"), nil, []string{"begins or ends with white space"}},
+		{"an unknown scheme", third("http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
+		{"no scheme", third("10.0.0.3"), nil, []string{"scheme"}},
+		{"no URL at all", third(""), nil, []string{"URL of master 3 of 3 is empty"}},
 		{"a blank URL", []string{three[0], " ", three[1]}, nil, []string{"URL of master 2 of 3 is empty"}},
-		{"a URL that cannot be read", append(three[:2:2], "redis://u:secret@10.0.0.3:port"), nil, []string{"URL"}},
+		{"a URL that cannot be read", third("redis://u:secret@10.0.0.3:port"), nil, []string{"URL"}},
 
 		{"TTL 0", three, with(redlock.WithTTL(0)), []string{"TTL 0s", "at least a millisecond"}},
 		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL 1µs", "millisecond"}},

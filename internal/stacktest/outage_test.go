@@ -81,38 +81,82 @@ func TestTheNextOutageIsToldToo(t *testing.T) {
 	})
 }
 
-// What was said is taken back, also if the calls that waited then have given up.
-func TestTheEndOfAnOutageIsToldAfterItsCallersGaveUp(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond))
-		w.warm(t, l)
-		w.outlasts(t, l, 10*time.Second)
-		time.Sleep(2 * time.Minute)
-		w.outlasts(t, l, time.Second)
-		time.Sleep(10 * time.Second)
-		out := locking(t.Context(), l, "x")
-		time.Sleep(200 * time.Millisecond)
-		w.Heal()
-		unlock(t, granted(t, out, 10*time.Second))
-		synctest.Wait()
-		assert.Len(t, log.lines(waitsForMajority), 1)
-		assert.Len(t, log.lines("a majority of the masters answers again"), 1)
-	})
-}
-
-// A pause between two attempts of one call does not begin another outage, also if other calls pause less.
-func TestALongPauseBeginsNoOutage(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(3*time.Minute, 5*time.Minute))
-		w.warm(t, l)
-		ctx := within(t, 10*time.Second)
-		go func() { _, _ = l.Lock(ctx, "y", redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond)) }()
-		w.outlasts(t, l, 20*time.Minute)
-		assert.Len(t, log.lines(waitsForMajority), 1)
-		w.Heal()
-	})
+func TestWhatIsAnOutage(t *testing.T) {
+	t.Parallel()
+	quick := redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond)
+	late := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		if e.Op == redlock.OpAcquire {
+			time.Sleep(2 * time.Second)
+		}
+	}}
+	for name, tt := range map[string]struct {
+		opts         []redlock.Option
+		happens      func(t *testing.T, w *world, l *redlock.Locker)
+		began, ended int // how often the log says so
+	}{
+		"its callers gave up": {[]redlock.Option{quick}, func(t *testing.T, w *world, l *redlock.Locker) {
+			w.warm(t, l)
+			w.outlasts(t, l, 10*time.Second)
+			time.Sleep(2 * time.Minute)
+			w.outlasts(t, l, time.Second)
+			time.Sleep(10 * time.Second)
+			out := locking(t.Context(), l, "x")
+			time.Sleep(200 * time.Millisecond)
+			w.Heal()
+			unlock(t, granted(t, out, 10*time.Second))
+		}, 1, 1},
+		// A pause between two attempts of one call does not begin another outage, also if other calls pause less.
+		"a long pause": {
+			[]redlock.Option{redlock.WithRetry(3*time.Minute, 5*time.Minute)}, func(t *testing.T, w *world, l *redlock.Locker) {
+				w.warm(t, l)
+				ctx := within(t, 10*time.Second)
+				go func() { _, _ = l.Lock(ctx, "y", quick) }()
+				w.outlasts(t, l, 20*time.Minute)
+			}, 1, 0,
+		},
+		// Its first attempt takes a second to connect, and it says so within two seconds.
+		"a call that connects": {nil, func(t *testing.T, w *world, l *redlock.Locker) {
+			each(w.Masters(), func(m *simnet.Master) { m.BlackHole() })
+			go func() { _, _ = l.Lock(t.Context(), "x") }()
+			time.Sleep(2 * time.Second)
+		}, 1, 0},
+		"a lock that is over when the masters have granted it": {nil, func(t *testing.T, w *world, l *redlock.Locker) {
+			w.delay(time.Millisecond)
+			_, err := l.Lock(within(t, 10*time.Second), "x", redlock.WithMaxHold(time.Millisecond))
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		}, 0, 0},
+		// As after a pause of the process.
+		"grants that are too late for a fencing token": {
+			[]redlock.Option{redlock.WithTrace(late), redlock.WithFencing()}, func(t *testing.T, _ *world, l *redlock.Locker) {
+				_, err := l.Lock(within(t, 10*time.Second), "x")
+				require.ErrorIs(t, err, redlock.ErrNoQuorum)
+				require.ErrorContains(t, err, "too late for a fencing token")
+			}, 0, 0,
+		},
+		// A majority answers again soon, if only that another client has the lock.
+		"a denial": {[]redlock.Option{quick}, func(t *testing.T, w *world, l *redlock.Locker) {
+			w.warm(t, l)
+			w.foreign("x", time.Hour)
+			for _, i := range []int{0, 2} {
+				w.Master(i).Refuse()
+				w.Master(i).Reset()
+			}
+			go func() { _, _ = l.Lock(within(t, time.Minute), "x") }()
+			time.Sleep(500 * time.Millisecond)
+			w.Heal()
+			time.Sleep(time.Minute)
+		}, 0, 0},
+	} {
+		subWorld(t, name, 3, func(t *testing.T, w *world) {
+			var log logbook
+			l := w.locker(t, "a", append(tt.opts, redlock.WithLogger(log.logger()))...)
+			tt.happens(t, w, l)
+			synctest.Wait()
+			assert.Len(t, log.lines(waitsForMajority), tt.began)
+			assert.Len(t, log.lines("a majority of the masters answers again"), tt.ended)
+			w.Heal()
+		})
+	}
 }
 
 // A call that waits for a holder asks one master first, whose denial shows no majority. Its probes do.
@@ -133,35 +177,6 @@ func TestAProbeEndsAnOutage(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			require.Len(t, log.lines("a majority of the masters answers again"), len(log.lines(waitsForMajority)))
 		}
-	})
-}
-
-// Nor does a lock that is over when the masters have granted it.
-func TestAMaxHoldThatIsTooShortIsNoOutage(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
-		each(w.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, 0) })
-		_, err := l.Lock(within(t, 10*time.Second), "x", redlock.WithMaxHold(time.Millisecond))
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.Empty(t, log.lines(waitsForMajority))
-	})
-}
-
-// Nor do grants that arrive too late for a fencing token, as after a pause of the process.
-func TestAFencingTokenThatIsTooLateIsNoOutage(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		late := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
-			if e.Op == redlock.OpAcquire {
-				time.Sleep(2 * time.Second)
-			}
-		}}
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(late), redlock.WithFencing())
-		_, err := l.Lock(within(t, 10*time.Second), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.ErrorContains(t, err, "too late for a fencing token")
-		assert.Empty(t, log.lines(waitsForMajority))
 	})
 }
 
@@ -193,26 +208,6 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, log.lines(""), 1)
 		w.Heal()
-	})
-}
-
-// An outage ends when a majority answers, also if it answers that another client has the lock.
-func TestADenialEndsAnOutage(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithRetry(10*time.Millisecond, 100*time.Millisecond))
-		w.warm(t, l)
-		w.foreign("x", time.Hour)
-		w.Master(0).Refuse()
-		w.Master(0).Reset()
-		w.Master(2).Refuse()
-		w.Master(2).Reset()
-		go func() { _, _ = l.Lock(within(t, time.Minute), "x") }()
-		time.Sleep(500 * time.Millisecond)
-		w.Heal()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Empty(t, log.lines(waitsForMajority), "it waits for another client")
 	})
 }
 
@@ -344,18 +339,5 @@ func TestARefusedExtensionSaysWhy(t *testing.T) {
 		require.Len(t, said, 2)
 		assert.Contains(t, said[1], "NOPERM")
 		w.Heal()
-	})
-}
-
-// A call that waits says so within two seconds, although its first attempt takes a second to connect.
-func TestAnOutageIsToldWhileConnecting(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
-		each(w.Masters(), func(m *simnet.Master) { m.BlackHole() })
-		go func() { _, _ = l.Lock(t.Context(), "x") }()
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		assert.Len(t, log.lines(waitsForMajority), 1)
 	})
 }

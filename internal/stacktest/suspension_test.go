@@ -87,26 +87,6 @@ func TestTheContextEndsWithinASecondOfASuspension(t *testing.T) {
 	})
 }
 
-// A holder that was frozen past its deadline must not take the lock back when it wakes, with its keepalive or by
-// Extend.
-func TestLockIsNeverRecreatedAfterItsOwnDeadline(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		lk := lock(t, l, "x")
-		synctest.Wait() // the minority's acquires are not to be what the thaw sends
-		w.Host("a").Freeze()
-		time.Sleep(ttl + time.Second)
-		assert.Zero(t, w.keys())
-		w.forget()
-		w.Host("a").Thaw()
-		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
-		time.Sleep(ttl)
-		assert.Zero(t, w.keys())
-		assert.Empty(t, w.sets())
-		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
-	})
-}
-
 // hop is how long a message takes between a host and a master in these tests, so that each message of an operation is
 // a step of its own.
 const hop = 10 * time.Millisecond

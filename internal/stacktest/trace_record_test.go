@@ -192,38 +192,40 @@ func (s *script) note(who, hook string, e any) {
 }
 
 func (s *script) trace() *redlock.Trace {
-	return &redlock.Trace{
-		AcquireStart: func(ctx context.Context, e redlock.AcquireStartEvent) { s.note(caller(ctx), "AcquireStart", e) },
-		Waiting: func(ctx context.Context, e redlock.WaitingEvent) {
+	return hooked(func(ctx context.Context, hook string, event any) {
+		who := caller(ctx)
+		switch e := event.(type) {
+		case redlock.WaitingEvent:
 			if e.Delay > 0 {
 				e.Delay = 1 // it depends on random numbers
 			}
-			s.note(caller(ctx), "Waiting", e)
-		},
-		AcquireEnd: func(ctx context.Context, e redlock.AcquireEndEvent) {
-			s.note(caller(ctx), "AcquireEnd", e)
-			s.end(e.Err)
-		},
-		Extended: func(ctx context.Context, e redlock.ExtendedEvent) { s.note(caller(ctx), "Extended", e) },
-		HoldEnd:  func(ctx context.Context, e redlock.HoldEndEvent) { s.note(caller(ctx), "HoldEnd", e) },
-		Unlocked: func(ctx context.Context, e redlock.UnlockedEvent) {
-			s.note(caller(ctx), "Unlocked", e)
-			s.end(e.Err)
-		},
-		Vote: func(ctx context.Context, e redlock.VoteEvent) {
-			if e.Op == "release" && e.Verdict == "denied" {
-				return // of what the master did not grant
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			number := strings.TrimSuffix(strings.TrimPrefix(e.Node, "10.0.0."), ":6379")
-			line := fmt.Sprintf("%s %s: Vote %s", s.whole(time.Since(s.began)), caller(ctx), s.show(reflect.ValueOf(e)))
-			nodes := append(strings.Split(s.votes[line], ""), number)
-			slices.Sort(nodes)
-			s.votes[line] = strings.Join(nodes, "")
-		},
-		Node: func(e redlock.NodeEvent) { s.note("", "Node", e) },
+			event = e
+		case redlock.AcquireEndEvent:
+			defer s.end(e.Err)
+		case redlock.UnlockedEvent:
+			defer s.end(e.Err)
+		case redlock.VoteEvent:
+			s.vote(who, e)
+			return
+		case redlock.NodeEvent:
+			who = ""
+		}
+		s.note(who, hook, event)
+	})
+}
+
+// vote notes a vote.
+func (s *script) vote(who string, e redlock.VoteEvent) {
+	if e.Op == "release" && e.Verdict == "denied" {
+		return // of what the master did not grant
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number := strings.TrimSuffix(strings.TrimPrefix(e.Node, "10.0.0."), ":6379")
+	line := fmt.Sprintf("%s %s: Vote %s", s.whole(time.Since(s.began)), who, s.show(reflect.ValueOf(e)))
+	nodes := append(strings.Split(s.votes[line], ""), number)
+	slices.Sort(nodes)
+	s.votes[line] = strings.Join(nodes, "")
 }
 
 // held keeps a name taken by another Locker.

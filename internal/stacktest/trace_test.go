@@ -18,17 +18,17 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// hooked is a Trace that calls one function from every callback.
-func hooked(f func(callback string, event any)) *redlock.Trace {
+// hooked is a Trace that calls one function from every callback. Node has no context.
+func hooked(f func(ctx context.Context, callback string, event any)) *redlock.Trace {
 	return &redlock.Trace{
-		AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { f("AcquireStart", e) },
-		Waiting:      func(_ context.Context, e redlock.WaitingEvent) { f("Waiting", e) },
-		AcquireEnd:   func(_ context.Context, e redlock.AcquireEndEvent) { f("AcquireEnd", e) },
-		Extended:     func(_ context.Context, e redlock.ExtendedEvent) { f("Extended", e) },
-		HoldEnd:      func(_ context.Context, e redlock.HoldEndEvent) { f("HoldEnd", e) },
-		Unlocked:     func(_ context.Context, e redlock.UnlockedEvent) { f("Unlocked", e) },
-		Vote:         func(_ context.Context, e redlock.VoteEvent) { f("Vote", e) },
-		Node:         func(e redlock.NodeEvent) { f("Node", e) },
+		AcquireStart: func(ctx context.Context, e redlock.AcquireStartEvent) { f(ctx, "AcquireStart", e) },
+		Waiting:      func(ctx context.Context, e redlock.WaitingEvent) { f(ctx, "Waiting", e) },
+		AcquireEnd:   func(ctx context.Context, e redlock.AcquireEndEvent) { f(ctx, "AcquireEnd", e) },
+		Extended:     func(ctx context.Context, e redlock.ExtendedEvent) { f(ctx, "Extended", e) },
+		HoldEnd:      func(ctx context.Context, e redlock.HoldEndEvent) { f(ctx, "HoldEnd", e) },
+		Unlocked:     func(ctx context.Context, e redlock.UnlockedEvent) { f(ctx, "Unlocked", e) },
+		Vote:         func(ctx context.Context, e redlock.VoteEvent) { f(ctx, "Vote", e) },
+		Node:         func(e redlock.NodeEvent) { f(context.Background(), "Node", e) },
 	}
 }
 
@@ -44,7 +44,7 @@ func TestACallbackThatPanicsInCloseKeepsNoLock(t *testing.T) {
 	t.Parallel()
 	bubble(t, 3, func(t *testing.T, w *world) {
 		var panicked atomic.Bool
-		a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string, _ any) {
+		a := w.locker(t, "a", redlock.WithTrace(hooked(func(_ context.Context, which string, _ any) {
 			if which == "HoldEnd" && !panicked.Swap(true) {
 				panic("the callback's")
 			}
@@ -77,7 +77,7 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 		for callback := range strings.FieldsSeq(callbacks) {
 			subWorld(t, name+", "+callback, 5, func(t *testing.T, w *world) {
 				var panics atomic.Pointer[string]
-				a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string, _ any) {
+				a := w.locker(t, "a", redlock.WithTrace(hooked(func(_ context.Context, which string, _ any) {
 					if who := panics.Load(); which == callback && who != nil && *who == goroutine() {
 						panic("the callback's")
 					}
@@ -184,7 +184,7 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 		var held atomic.Pointer[redlock.Locker] // holds "held"
 		var used sync.Map
 		var nested atomic.Bool
-		a := w.locker(t, "a", redlock.WithTrace(hooked(func(callback string, _ any) {
+		a := w.locker(t, "a", redlock.WithTrace(hooked(func(_ context.Context, callback string, _ any) {
 			used.Store(callback, true)
 			if l := held.Load(); l != nil {
 				assert.Positive(t, l.Stats().Held)
@@ -230,51 +230,6 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 			_, was := used.Load(callback)
 			assert.True(t, was, callback)
 		}
-	})
-}
-
-// The announcement of a release that was silent is refused by a suspect master at once. Its callback runs without the
-// mutex of the queues.
-func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var a *redlock.Locker
-		announced := 0
-		a = w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
-			Vote: func(_ context.Context, e redlock.VoteEvent) {
-				if e.Op == "announce" && e.Err != nil {
-					announced++
-					_, err := a.RW("y").TryRLock(context.Background()) // waits in a queue
-					assert.NoError(t, err)
-				}
-			},
-		}))
-		w.warm(t, a)
-		for range 20 {
-			lk := lock(t, a, "x")
-			w.Master(0).Stop()
-			for range 2 {
-				_, err := a.Inspect(t.Context(), "x")
-				require.NoError(t, err)
-				synctest.Wait()
-			}
-			w.distance("a", 5*time.Millisecond)
-			ctx, cancel := context.WithCancel(t.Context())
-			next := locking(ctx, a, "x")
-			unlocked := make(chan error, 1)
-			go func() { unlocked <- lk.Unlock(context.Background()) }()
-			synctest.Wait()
-			cancel() // the successor leaves
-			if got := ended(t, next, time.Second); got.err == nil {
-				unlock(t, got.lock)
-			}
-			<-unlocked
-			for i := range 3 {
-				w.Host("a").To(i).Heal()
-			}
-			w.Master(0).Restart()
-			time.Sleep(time.Second)
-		}
-		assert.Positive(t, announced)
 	})
 }
 
