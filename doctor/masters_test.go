@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +23,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testcert"
 	"github.com/redlock-go/redlock/internal/testnet"
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func TestAMasterThatDoesNotAnswer(t *testing.T) {
@@ -242,18 +243,12 @@ func TestASentinel(t *testing.T) {
 func TestARoundTripNearTheNodeTimeout(t *testing.T) {
 	t.Parallel()
 	const title = "the round trip is near the node timeout"
-	server := redisproc.ForTest(t, 1)[0]
-	n, err := node.Open(server.URL(), node.WithDialer(slowDialer))
-	require.NoError(t, err)
-	locker, err := redlock.New(
-		[]*node.Node{n}, redlock.WithTTL(3*time.Second), redlock.WithNodeTimeout(300*time.Millisecond),
-	)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
-	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(10*span)))
-	require.NoError(t, err)
-	one(t, report, title)
-	assert.Empty(t, titled(examine(t, []string{server.URL()}), title))
+	synctest.Test(t, func(t *testing.T) {
+		locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(300*time.Millisecond))
+		assert.Empty(t, titled(reportOn(t, locker, 10*span), title))
+		masters[0].Slow(200 * time.Millisecond)
+		assert.Len(t, one(t, reportOn(t, locker, 10*span), title).Nodes, 1)
+	})
 }
 
 // A proxy that sends the requests of one connection to two servers in turn.
@@ -293,23 +288,4 @@ func multiplex(client net.Conn, servers []*redisproc.Server) {
 			return
 		}
 	}
-}
-
-// slowDialer makes connections on which each tenth request is 200 ms late.
-func slowDialer(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
-	return &slowConn{Conn: conn}, err
-}
-
-type slowConn struct {
-	net.Conn
-	writes int
-}
-
-func (c *slowConn) Write(p []byte) (int, error) {
-	if c.writes++; c.writes%10 == 0 {
-		time.Sleep(200 * time.Millisecond)
-	}
-	return c.Conn.Write(p)
 }

@@ -135,6 +135,14 @@ func seconds(name, description string, durations map[string][]float64) metricdat
 	}}
 }
 
+// attributesOf returns the attributes of the first value of a metric.
+func attributesOf(m metricdata.Metrics) *attribute.Set {
+	if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
+		return &data.DataPoints[0].Attributes
+	}
+	return &points(m)[0].Attributes
+}
+
 // points returns the points of a gauge or a counter.
 func points(m metricdata.Metrics) []metricdata.DataPoint[int64] {
 	if data, ok := m.Data.(metricdata.Gauge[int64]); ok {

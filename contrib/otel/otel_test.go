@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -168,30 +167,8 @@ func TestTheHooksRecordWhatTheEventsSay(t *testing.T) {
 	})
 }
 
-// Without WithName nothing has the name of a lock.
-func TestNoNameIsReported(t *testing.T) {
-	t.Parallel()
-	o := observe(t)
-	hooks := o.Trace()
-	hooks.AcquireEnd(t.Context(), redlock.AcquireEndEvent{Event: redlock.Event{Name: "secret"}})
-	hooks.HoldEnd(t.Context(), redlock.HoldEndEvent{Event: redlock.Event{Name: "secret"}})
-	hooks.Extended(t.Context(), redlock.ExtendedEvent{Event: redlock.Event{Name: "secret"}})
-	o.assertMetrics(t,
-		seconds("redlock.acquire.duration", "How long acquisitions took, by outcome.",
-			map[string][]float64{"kind= outcome=": {0}}),
-		seconds("redlock.hold.duration", "How long locks were held, by outcome.",
-			map[string][]float64{"kind= outcome=": {0}}),
-		counter("redlock.extensions", "Extensions, by outcome: extended or failed.",
-			numbers{"kind= outcome=extended": 1}),
-	)
-	for _, s := range o.spans.Ended() {
-		for _, a := range s.Attributes() {
-			assert.NotEqual(t, attribute.Key("redlock.name"), a.Key)
-		}
-	}
-}
-
-// A Locker reports through the hooks and through Observe. A second lock is reported as the first.
+// A Locker reports through the hooks and through Observe. A second lock is reported as the first. Without WithName
+// nothing has the name of a lock.
 func TestALockerReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,12 +192,16 @@ func TestALockerReports(t *testing.T) {
 			for _, s := range o.spans.Ended()[4*round:][:3] {
 				assert.Equal(t, parent.SpanContext().SpanID(), s.Parent().SpanID())
 				all := attribute.NewSet(s.Attributes()...)
+				assert.False(t, all.HasValue("redlock.name"))
 				outcome, _ := all.Value("redlock.outcome")
 				told = append(told, s.Name()+" "+outcome.AsString()+" "+s.Status().Code.String())
 			}
 			assert.Equal(t, []string{
 				"redlock.acquire acquired Unset", "redlock.acquire refused Error", "redlock.hold released Unset",
 			}, told)
+		}
+		for name, m := range o.metrics(t) {
+			assert.False(t, attributesOf(m).HasValue("redlock.name"), name)
 		}
 	})
 }
@@ -236,13 +217,7 @@ func TestTheReadmeListsTheMetrics(t *testing.T) {
 		require.NoError(t, lk.Unlock(t.Context()))
 		reported := make(map[string][]string)
 		for name, m := range o.metrics(t) {
-			var a attribute.Set
-			if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
-				a = data.DataPoints[0].Attributes
-			} else {
-				a = points(m)[0].Attributes
-			}
-			for _, kv := range a.ToSlice() {
+			for _, kv := range attributesOf(m).ToSlice() {
 				reported[name] = append(reported[name], strings.TrimPrefix(string(kv.Key), "redlock."))
 			}
 		}

@@ -80,23 +80,6 @@ func TestTheCollectorReportsEveryNumber(t *testing.T) {
 	require.NoError(t, testutil.CollectAndCompare(redlockprom.NewOf(func() redlock.Stats { return stats }), want))
 }
 
-// A state that a master is in has the value 1, and no other has.
-func TestAMasterIsInOneState(t *testing.T) {
-	t.Parallel()
-	states := []redlock.State{
-		redlock.NodeVoting, redlock.NodeRestarting, redlock.NodeSuspect, redlock.NodeBarred, redlock.NodeUnknown,
-	}
-	for _, present := range states {
-		stats := redlock.Stats{Nodes: []redlock.NodeStats{{NodeState: redlock.NodeState{Node: "a:1", State: present}}}}
-		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(redlockprom.NewOf(func() redlock.Stats { return stats }))
-		values := gather(t, registry)
-		for _, state := range states {
-			assert.Equal(t, state == present, values["redlock_node_state a:1 "+string(state)] == 1, "%s of %s", state, present)
-		}
-	}
-}
-
 // A Collector reads the Stats of its Locker at every scrape.
 func TestTheCollectorReportsTheStatsOfItsLocker(t *testing.T) {
 	t.Parallel()
