@@ -61,8 +61,8 @@ func TestMaxHoldIsALoss(t *testing.T) {
 	got := redlock(t, masters, "run", "--max-hold", "4s", "name", "--", "sh", "-c",
 		`trap "exit 0" TERM; while :; do sleep 0.02; done`)
 	assert.Equal(t, 70, got.code)
-	assert.Regexp(t, `^(Terminated\n)*redlock: [^\n]*lost[^\n]*4s \(--max-hold\); stopping the command\n(Terminated\n)*`+
-		`redlock: sh ended with status 0\n$`, got.stderr, "the loss is reported once, with flags for options")
+	assert.Regexp(t, `^(Terminated\n)*redlock: [^\n]*lost[^\n]*maximum of 4s \(--max-hold\); stopping the command\n`+
+		`(Terminated\n)*redlock: sh ended with status 0\n$`, got.stderr, "the loss is reported once, with flags for options")
 	assert.Equal(t, 1, strings.Count(got.stderr, `"name"`))
 	assert.True(t, free(t, masters, "name"), "the remaining keys are released")
 }
