@@ -143,40 +143,6 @@ func TestNoRequestedTimeIsMissed(t *testing.T) {
 	}
 }
 
-func TestALaterTimeCostsNoTimer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := &counting{}
-		a := clock.NewAlarm(c, func() {})
-		defer a.Stop()
-		first := time.Now().Add(time.Minute)
-		for i := range 1000 {
-			a.By(first.Add(time.Duration(i)))
-		}
-		assert.EqualValues(t, 1, c.settings.Load())
-	})
-}
-
-// counting is the system's clock, and counts how often a timer was set.
-type counting struct{ settings atomic.Int64 }
-
-func (c *counting) Now() time.Time { return time.Now() }
-
-func (c *counting) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.settings.Add(1)
-	return countedTimer{time.AfterFunc(d, f), c}
-}
-
-type countedTimer struct {
-	*time.Timer
-	c *counting
-}
-
-func (t countedTimer) Reset(d time.Duration) bool {
-	t.c.settings.Add(1)
-	return t.Timer.Reset(d)
-}
-
 func TestStopWaitsForTheCallThatRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,6 @@ package clock_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,25 +57,4 @@ func TestSleepUsesItsClock(t *testing.T) {
 func TestTheSystemsClockIsMonotonic(t *testing.T) {
 	t.Parallel()
 	assert.Contains(t, clock.System.Now().String(), " m=", "a step of the wall clock does not change the reading")
-}
-
-func TestASystemTimerCanBeMovedAndStopped(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var rings atomic.Int64
-		timer := clock.System.AfterFunc(time.Second, func() { rings.Add(1) })
-		assert.True(t, timer.Reset(time.Minute))
-		time.Sleep(2 * time.Second)
-		assert.Zero(t, rings.Load())
-		time.Sleep(time.Minute)
-		assert.EqualValues(t, 1, rings.Load())
-		assert.False(t, timer.Stop())
-		clock.System.AfterFunc(-time.Second, func() { rings.Add(1) })
-		synctest.Wait()
-		assert.EqualValues(t, 2, rings.Load(), "at once")
-		timer = clock.System.AfterFunc(time.Second, func() { rings.Add(1) })
-		assert.True(t, timer.Stop())
-		time.Sleep(time.Minute)
-		assert.EqualValues(t, 2, rings.Load())
-	})
 }

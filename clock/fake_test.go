@@ -20,6 +20,7 @@ type stopped struct {
 type timer struct {
 	call    func()
 	stopped bool
+	resets  int
 }
 
 func (s *stopped) Now() time.Time           { return s.now }
@@ -36,7 +37,21 @@ func (t *timer) Stop() bool {
 	return true
 }
 
-func (t *timer) Reset(time.Duration) bool { return true }
+func (t *timer) Reset(time.Duration) bool {
+	t.resets++
+	return true
+}
+
+func TestALaterTimeCostsNoTimer(t *testing.T) {
+	t.Parallel()
+	s := &stopped{now: time.Now()}
+	a := clock.NewAlarm(s, func() {})
+	for i := range 1000 {
+		a.By(s.now.Add(time.Minute + time.Duration(i)))
+	}
+	require.Len(t, s.timers, 1)
+	assert.Zero(t, s.timers[0].resets)
+}
 
 // The call of a timer may have begun when Stop is called.
 func TestAnAlarmThatWasStoppedDoesNotRing(t *testing.T) {

@@ -115,23 +115,38 @@ func TestATimerFiresWithinASecondOfASuspension(t *testing.T) {
 	}
 }
 
-func TestAStoppedTimerDoesNotFire(t *testing.T) {
-	t.Parallel()
-	onSleepy(t, func(t *testing.T, _ *sleepy, c clock.Clock) {
-		var fired atomic.Int64
-		timer := c.AfterFunc(time.Hour, func() { fired.Add(1) })
-		time.Sleep(time.Minute)
-		assert.True(t, timer.Stop())
-		assert.False(t, timer.Stop())
-		time.Sleep(2 * time.Hour)
-		assert.Zero(t, fired.Load())
-		assert.False(t, timer.Reset(time.Minute))
-		time.Sleep(2 * time.Minute)
-		assert.EqualValues(t, 1, fired.Load())
-	})
-}
-
 func TestReadingTheClockAllocatesNothing(t *testing.T) {
 	c := clock.CountSuspensions(clock.System)
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { c.Now() }))
+}
+
+func TestATimerCanBeMovedAndStopped(t *testing.T) {
+	t.Parallel()
+	onSleepy(t, func(t *testing.T, _ *sleepy, counting clock.Clock) {
+		for _, c := range []clock.Clock{clock.System, counting} {
+			var rings atomic.Int64
+			ring := func() { rings.Add(1) }
+			timer := c.AfterFunc(time.Second, ring)
+			assert.True(t, timer.Reset(time.Minute))
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, rings.Load())
+			time.Sleep(time.Minute)
+			assert.EqualValues(t, 1, rings.Load())
+			assert.False(t, timer.Stop())
+
+			c.AfterFunc(-time.Second, ring)
+			synctest.Wait()
+			assert.EqualValues(t, 2, rings.Load(), "at once")
+
+			timer = c.AfterFunc(time.Hour, ring)
+			time.Sleep(time.Minute)
+			assert.True(t, timer.Stop())
+			assert.False(t, timer.Stop())
+			time.Sleep(2 * time.Hour)
+			assert.EqualValues(t, 2, rings.Load())
+			assert.False(t, timer.Reset(time.Minute))
+			time.Sleep(2 * time.Minute)
+			assert.EqualValues(t, 3, rings.Load())
+		}
+	})
 }
