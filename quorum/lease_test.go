@@ -113,11 +113,14 @@ func TestAnOperationOnALeaseNeedsAMajority(t *testing.T) {
 	}
 }
 
-func TestATokenIsReleasedDurablyOnEveryNode(t *testing.T) {
+func TestEveryNodeIsAskedToReleaseATokenDurablyAndToBroadcast(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	q.ReleaseToken(wire.Command("release", nil), terms.Timeout, time.Minute, func(error) {})
+	q.Broadcast(wire.Command("announce", nil), terms.Timeout)
 	for _, f := range fakes {
+		require.Len(t, f.asked("announce"), 1)
+		f.vote(t, "announce", granted())
 		require.Len(t, f.asked("release"), 1)
 		release := f.asked("release")[0]
 		assert.True(t, release.Durable)

@@ -203,16 +203,6 @@ func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
 	}
 }
 
-func TestABroadcastAsksEveryNode(t *testing.T) {
-	t.Parallel()
-	q, fakes := council(t, 3)
-	q.Broadcast(wire.Command("announce", nil), terms.Timeout)
-	for _, f := range fakes {
-		require.Len(t, f.asked("announce"), 1)
-		f.vote(t, "announce", granted())
-	}
-}
-
 // The release must outlive every request that may still reach the node.
 func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 	t.Parallel()

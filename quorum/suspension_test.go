@@ -52,22 +52,18 @@ func subSleeper(t *testing.T, name string, f func(t *testing.T, s *sleeper, q *q
 var validity = terms.TTL - terms.Drift
 
 func TestFreezeIfDueMakesTheDeadlineFinal(t *testing.T) {
-	t.Parallel()
-	for name, pass := range map[string]func(*sleeper, time.Duration){
-		"time passes": func(_ *sleeper, d time.Duration) { time.Sleep(d) }, "the machine sleeps": (*sleeper).sleep,
-	} {
-		subSleeper(t, name, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-			lease := held(t, q, fakes)
-			answerAll(fakes, granted())
-			until := lease.Until()
-			pass(s, validity-4*time.Second)
-			assert.False(t, lease.FreezeIfDue(4*time.Second-1), "a nanosecond more is left")
-			assert.True(t, lease.FreezeIfDue(4*time.Second))
-			assert.True(t, lease.FreezeIfDue(0), "it stays final")
-			require.ErrorIs(t, extend(t, lease)(), quorum.ErrEnded)
-			assert.Equal(t, until, lease.Until())
-		})
-	}
+	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := held(t, q, fakes)
+		answerAll(fakes, granted())
+		until := lease.Until()
+		time.Sleep(time.Second)
+		s.sleep(validity - 5*time.Second)
+		assert.False(t, lease.FreezeIfDue(4*time.Second-1), "a nanosecond more is left")
+		assert.True(t, lease.FreezeIfDue(4*time.Second))
+		assert.True(t, lease.FreezeIfDue(0), "it stays final")
+		require.ErrorIs(t, extend(t, lease)(), quorum.ErrEnded)
+		assert.Equal(t, until, lease.Until())
+	})
 }
 
 // hinting records the times that become hints.
