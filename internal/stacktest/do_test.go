@@ -186,7 +186,7 @@ func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 	})
 }
 
-// freeze has two masters of three freeze.
+// freeze freezes the first two masters.
 func (w *world) freeze() {
 	w.Master(0).Freeze()
 	w.Master(1).Freeze()

@@ -99,29 +99,22 @@ func TestAKeyRestoredWithinTheWindowDoesNotCount(t *testing.T) {
 	}
 }
 
-// inBalanced runs f with three addresses, of which the first balanced ones lead to two masters each, in turn.
-func inBalanced(t *testing.T, balanced int, f func(t *testing.T, w *world, urls []string)) {
-	t.Helper()
-	bubble(t, 6, func(t *testing.T, w *world) {
-		var urls []string
-		for i := range 3 {
-			addr := fmt.Sprintf("10.9.9.%d:6379", i)
-			w.Alias(addr, i)
-			if i < balanced {
-				w.Alias(addr, i, i+3)
-			}
-			urls = append(urls, "redis://"+addr)
-		}
-		each(w.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, time.Millisecond) })
-		f(t, w, urls)
-	})
-}
-
-// The clients' connections reach other servers, so each could get a majority of its own.
+// The first addresses lead to two servers each. The clients' connections reach other ones, so each could get a majority
+// of its own.
 func TestServersBehindLoadBalancersGrantNoLock(t *testing.T) {
 	t.Parallel()
 	for balanced := 2; balanced <= 3; balanced++ {
-		inBalanced(t, balanced, func(t *testing.T, w *world, urls []string) {
+		bubble(t, 6, func(t *testing.T, w *world) {
+			var urls []string
+			for i := range 3 {
+				addr := fmt.Sprintf("10.9.9.%d:6379", i)
+				w.Alias(addr, i)
+				if i < balanced {
+					w.Alias(addr, i, i+3) // in turn
+				}
+				urls = append(urls, "redis://"+addr)
+			}
+			each(w.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, time.Millisecond) })
 			var log logbook
 			a := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()))
 			b := w.over(t, "b", w.nodes(t, "b", urls...))

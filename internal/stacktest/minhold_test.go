@@ -28,7 +28,7 @@ func TestAMinHoldKeepsTheName(t *testing.T) {
 		},
 		// A release that is repeated there must not begin the time again.
 		"Unlock while two masters are frozen": func(t *testing.T, w *world, _ *redlock.Locker, lk *redlock.Lock) {
-			each(w.some(0, 2), (*simnet.Master).Freeze)
+			w.freeze()
 			unlock(t, lk)
 			time.AfterFunc(3*time.Second, func() { each(w.some(0, 2), (*simnet.Master).Thaw) })
 		},

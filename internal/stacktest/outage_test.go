@@ -183,7 +183,7 @@ func TestAProbeEndsAnOutage(t *testing.T) {
 // outlasts freezes a majority. A Lock waits for it and gives up after d.
 func (w *world) outlasts(t *testing.T, l *redlock.Locker, d time.Duration) {
 	t.Helper()
-	each(w.some(0, 2), (*simnet.Master).Freeze)
+	w.freeze()
 	_, err := l.Lock(within(t, d), "x")
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 }

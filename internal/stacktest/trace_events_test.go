@@ -68,12 +68,12 @@ var scripts = map[string]func(t *testing.T, s *script){
 		s.got(errorOf(s.l.Lock(ctx, "x")))
 	},
 	"no majority": func(_ *testing.T, s *script) {
-		s.down(2)
+		s.freeze()
 		s.got(errorOf(s.l.TryLock(s.as("one"), "x")))
 	},
 	"no majority for an extension and an unlock": func(t *testing.T, s *script) {
 		lk := s.lock(t, "one", "x", redlock.WithoutKeepalive())
-		s.down(2)
+		s.freeze()
 		require.ErrorIs(t, lk.Extend(s.as("two")), redlock.ErrNoQuorum)
 		s.unlock(lk, "three")
 		s.unlock(lk, "four")

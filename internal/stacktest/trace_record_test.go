@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // script is a scenario whose events are recorded. Each master is 1 ms away, so that a round takes 2 ms.
@@ -235,10 +234,6 @@ func (s *script) held(t *testing.T, name string) *redlock.Lock {
 	require.NoError(t, err)
 	synctest.Wait()
 	return lk
-}
-
-func (s *script) down(n int) {
-	each(s.some(0, n), (*simnet.Master).Freeze)
 }
 
 // votesOf returns a sorted line for each vote, with the numbers of the masters that gave it.
