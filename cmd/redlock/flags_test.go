@@ -30,6 +30,7 @@ type flagCase struct {
 func flagCases() map[string]flagCase {
 	const show = `echo "fence=$REDLOCK_FENCE"; REDLOCK status --masters UP NAME`
 	const up, down = "REDLOCK_MASTERS=UP", "REDLOCK_MASTERS=DOWN"
+	const low = up + " REDLOCK_MAX_TTL=10s"
 	return map[string]flagCase{
 		"--masters":          {"status --masters UP", "", down, 0, "3 of 3 may vote"},
 		"--masters, file":    {"status --masters UP", "", "REDLOCK_MASTERS_FILE=DOWNFILE", 0, "3 of 3 may vote"},
@@ -43,12 +44,12 @@ func flagCases() map[string]flagCase {
 		"--embedded":         {"run --embedded NAME -- echo runs", "", down, 0, "^runs\n$"},
 		"--ttl":              {"run --ttl 40s NAME -- sh -c", show, "", 0, ` 3\ds left`},
 		"--node-timeout":     {"status --node-timeout 5s --ttl 1s NAME", "", "", 64, "one node timeout .5s. take off it"},
-		"--max-ttl":          {"status --ttl 20s --max-ttl 30s NAME", "", up + " REDLOCK_MAX_TTL=10s", 0, "NAME: free"},
-		"$MAX_TTL":           {"status --ttl 20s NAME", "", up + " REDLOCK_MAX_TTL=10s", 64, "20s is above --max-ttl 10s"},
-		"--max-ttl, short":   {"status --max-ttl 5s NAME", "", "", 0, "NAME: free"},
+		"--max-ttl":          {"status --node-timeout 4s --ttl 20s --max-ttl 30s NAME", "", low, 0, "NAME: free"},
+		"$MAX_TTL":           {"status --ttl 20s NAME", "", low, 64, "20s is above --max-ttl 10s"},
+		"--max-ttl, short":   {"status --node-timeout 2s --max-ttl 5s NAME", "", "", 0, "NAME: free"},
 		"$MAX_TTL, a run":    {"run --node-timeout 1s NAME -- sh -c", show, up + " REDLOCK_MAX_TTL=5s", 0, ` [34]\.\ds left`},
 		"$MAX_TTL, no time":  {"status NAME", "", up + " REDLOCK_MAX_TTL=soon", 64, `\$REDLOCK_MAX_TTL: .*soon`},
-		"without the guard":  {"status --without-restart-guard --ttl 20s --max-ttl 10s NAME", "", "", 0, "NAME: free"},
+		"without the guard":  {"status --without-restart-guard --node-timeout 2s --ttl 20s NAME", "", low, 0, "NAME: free"},
 		"--owner":            {"run --owner night NAME -- sh -c", show, up + " REDLOCK_OWNER=day", 0, "held by night "},
 		"$OWNER":             {"run NAME -- sh -c", show, up + " REDLOCK_OWNER=day", 0, "held by day "},
 		"--fence":            {"run --fence NAME -- sh -c", show, "", 0, `fence=\d{16}\n`},
