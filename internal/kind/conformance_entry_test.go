@@ -31,18 +31,8 @@ func held(k, token string) state {
 }
 
 // with is the state with a fence.
-func (st state) with(fields ...string) state {
-	st.fence = make(map[string]string)
-	for i := 0; i < len(fields); i += 2 {
-		st.fence[fields[i]] = fields[i+1]
-	}
-	return st
-}
-
-// untouched is the state with a fence that no operation changed.
-func (st state) untouched(fields ...string) state {
-	st = st.with(fields...)
-	st.idle = true
+func (st state) with(fence string) state {
+	st.fence = fence
 	return st
 }
 
@@ -56,43 +46,12 @@ func entryClaim(k, token string, fencing bool) claim {
 func entrySteps(k string) map[string]step {
 	all := make(map[string]step)
 	add := func(name string, st step) { all[k+": "+name] = st }
-	ops, fenced := entryClaim(k, holdToken, false).Ops(), entryClaim(k, holdToken, true).Ops()
+	ops := entryClaim(k, holdToken, false).Ops()
 	mine, long := held(k, holdToken), state{entries: entries{entryOf(k, holdToken): lockTTL}}
 	ended := state{entries: entries{entryOf(k, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
-	first := func(n string) []string { // the fence of a first hold
-		if kind.Named(k).Nested() {
-			return []string{"last", n, "owned", n}
-		}
-		return []string{"last", n}
-	}
 
-	add("acquire: free, with fencing", step{op: fenced.Acquire(), vote: grant(hint), then: long.with(first("1000")...).is})
-	add("acquire: so much that it is not to be rounded", step{
-		given: state{}.with("last", fmt.Sprint(most)).made(), op: fenced.Acquire(),
-		vote: grant(most + 1), then: long.with(first(fmt.Sprint(most + 1))...).is,
-	})
 	add("acquire: others ended there", step{given: ended.made(), op: ops.Acquire(), vote: one, then: long.is})
-	add("acquire: what an earlier owner had", step{
-		given: ended.with("last", "7", "owned", "6").made(), op: ops.Acquire(), vote: one,
-		then: func(t *testing.T, s *server) {
-			if kind.Named(k).Nested() {
-				long.untouched("last", "7").is(t, s)
-			} else {
-				long.untouched("last", "7", "owned", "6").is(t, s)
-			}
-		},
-	})
-
-	add("raise: so much that it is not to be rounded", step{
-		given: mine.made(), op: fenced.Raise(most), vote: grant(most), then: mine.with(first(fmt.Sprint(most))...).is,
-	})
-
-	add("release: its own",
-		step{
-			given: mine.with("last", "6").made(), op: ops.Release(true), vote: one, said: 1,
-			then: state{}.untouched("last", "6").is,
-		},
-	)
+	add("release: its own", step{given: mine.made(), op: ops.Release(true), vote: one, said: 1, then: state{}.is})
 	free := func(t *testing.T, s *server) {
 		t.Helper()
 		wantState{}.is(t, s.ask(t, inspectOp(lockName)))
@@ -105,7 +64,7 @@ func entrySteps(k string) map[string]step {
 		then: state{}.is,
 	})
 	add("inspect: it alone", step{
-		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName),
+		given: mine.with("7:6").made(), op: inspectAloneOp(lockName),
 		vote: seen(k, holdToken, 5*time.Second),
 	})
 	add("inspect: ended", step{given: ended.made(), op: inspectOp(lockName), vote: seen("", "", 0)})
@@ -142,17 +101,13 @@ func life(c claim, k string) func(t *testing.T, s *server) {
 		assert.Equal(t, wire.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
 		assert.Equal(t, wire.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
 		assert.Equal(t, wire.Granted, s.ask(t, inspectOp(name)).Verdict)
-		s.counts(t, name, fenceOf(k, hint+1), lockTTL+fenceLife)
+		fence := fmt.Sprint(hint + 1)
+		if kind.Named(k).Nested() {
+			fence += ":" + fence // the owner's
+		}
+		s.counts(t, name, fence, lockTTL+fenceLife)
 		assert.EqualValues(t, 1, s.do(t, "dbsize"), "nothing is left but the fence")
 	}
-}
-
-func fenceOf(k string, n int64) map[string]string {
-	fields := map[string]string{"last": fmt.Sprint(n)}
-	if kind.Named(k).Nested() {
-		fields["owned"] = fmt.Sprint(n)
-	}
-	return fields
 }
 
 // strangers are the steps of a hold that a foreign key or hold blocks. No operation changes the blocker.

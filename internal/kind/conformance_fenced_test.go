@@ -46,36 +46,9 @@ func fencedSteps() map[string]step {
 		}
 	}
 	maps.Copy(all, noFenceSteps())
-	// The holder that set a longer life of the fence may have ended, or may still hold the name.
-	for _, last := range []int64{7, hint, hint + 7} {
-		n := max(hint, last+1)
-		all[fmt.Sprintf("acquire: a fence of %d with a longer TTL", last)] = step{
-			given: [][]any{{"set", fence, last, "px", (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
-			vote: grant(n),
-			then: func(t *testing.T, s *server) {
-				t.Helper()
-				s.holds(t, lockName, lockToken, lockTTL)
-				s.counts(t, lockName, map[string]string{"last": fmt.Sprint(n)}, lockTTL+fenceLife)
-			},
-		}
-	}
 	all["acquire: what was the owner's of a reentrant lock"] = step{
 		given: [][]any{{"set", fence, "1007:1005", "px", 5000}}, op: c.Ops().Acquire(),
 		vote: grant(hint + 8), then: several{c.Names, true}.held(hint + 8),
-	}
-	for _, op := range []*wire.Op{c.Ops().Raise(9), c.Ops().Extend(9)} {
-		all[op.Name+": a fence with a longer TTL"] = step{
-			given: [][]any{mine, {"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}}, op: op,
-			vote: grant(map[string]int64{"raise": 9, "extend": 1}[op.Name]),
-			then: func(t *testing.T, s *server) {
-				t.Helper()
-				s.counts(t, lockName, map[string]string{"last": "9"}, 2*fenceLife)
-			},
-		}
-	}
-	all["inspect: a mutex with a fence"] = step{
-		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
-		vote: inspected(wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}),
 	}
 	all["probe: the one of two holds without a TTL"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
@@ -131,43 +104,23 @@ type several struct {
 
 func (m several) add(all map[string]step) {
 	ops := claim{Kind: "mutex", Names: m.names, Token: lockToken, TTL: lockTTL, Fencing: m.fencing, Hint: hint}.Ops()
-	fence := int64(0) // for an extension
-	granted := func(int64) wire.Vote { return one }
+	fence, vote := int64(0), one // of an extension, and of an acquire
 	if m.fencing {
-		fence = 5
-		granted = grant
+		fence, vote = 5, grant(hint)
 	}
 	add := func(name string, st step) {
 		all[fmt.Sprintf("%s, %d names, fencing %v", name, len(m.names), m.fencing)] = st
 	}
 
-	add("acquire: free", step{op: ops.Acquire(), vote: granted(hint), then: m.held(hint)})
-	add("acquire: so much that it is not to be rounded",
-		step{given: m.count(most), op: ops.Acquire(), vote: granted(most + 1), then: m.held(most + 1)},
-	)
 	add("acquire: a reader ended there", step{
-		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: granted(hint),
+		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: vote,
 		then: m.held(hint),
 	})
-
-	add("extend: its own", step{given: m.mine(), op: ops.Extend(fence), vote: one, then: m.held(5)})
-	add("extend: missing", step{op: ops.Extend(fence), vote: healed, then: m.held(5)})
-
-	add("release: its own",
-		step{given: append(m.mine(), m.count(9)...), op: ops.Release(true), vote: one, said: 1, then: m.free(9)},
-	)
-
-	if m.fencing {
-		add("raise: its own", step{given: m.mine(), op: ops.Raise(5), vote: granted(5), then: m.raised(5)})
-		add("raise: so much that it is not to be rounded",
-			step{given: m.mine(), op: ops.Raise(most), vote: granted(most), then: m.raised(most)},
-		)
-		for k, key := range foreignKeys() {
-			add("raise: a "+k, step{given: [][]any{key}, op: ops.Raise(5), vote: denied})
-		}
-	}
 	for k, key := range foreignKeys() {
 		add("acquire: a "+k, step{given: [][]any{key}, op: ops.Acquire(), vote: deniedBy(k, -1)})
+		if m.fencing {
+			add("raise: a "+k, step{given: [][]any{key}, op: ops.Raise(5), vote: denied})
+		}
 		add("extend: a "+k, step{given: [][]any{key, {"pexpire", lockName, 5000}}, op: ops.Extend(fence), vote: denied})
 	}
 }
@@ -180,54 +133,18 @@ func (m several) mine() (commands [][]any) {
 	return commands
 }
 
-// count are those that make n the last fencing token of the last name. The others have given less.
-func (m several) count(n int64) (commands [][]any) {
-	for i := range m.names {
-		key := kind.FenceKey(m.names[len(m.names)-1-i])
-		commands = append(commands, []any{"set", key, n - int64(i), "px", 5000})
-	}
-	if !m.fencing {
-		return nil
-	}
-	return commands
-}
-
-// held asserts that the mutex is held, with a fence.
+// held asserts that the mutex is held, and that each name has the fence.
 func (m several) held(fence int64) func(t *testing.T, s *server) {
-	return m.is(lockTTL, fence)
-}
-
-// raised asserts that it is held for as long as it was given, with a fence.
-func (m several) raised(fence int64) func(t *testing.T, s *server) {
-	return m.is(5*time.Second, fence)
-}
-
-// is asserts that the mutex is held, and that each name has the fence.
-func (m several) is(ttl time.Duration, fence int64) func(t *testing.T, s *server) {
 	return func(t *testing.T, s *server) {
 		t.Helper()
 		keys := len(m.names)
 		for _, name := range m.names {
-			s.holds(t, name, lockToken, ttl)
+			s.holds(t, name, lockToken, lockTTL)
 			if m.fencing {
 				keys++
-				s.counts(t, name, map[string]string{"last": fmt.Sprint(fence)}, lockTTL+fenceLife)
+				s.counts(t, name, fmt.Sprint(fence), lockTTL+fenceLife)
 			}
 		}
 		assert.EqualValues(t, keys, s.do(t, "dbsize"), "there is no other key")
-	}
-}
-
-// free asserts that the mutex is free and that the fence is unchanged.
-func (m several) free(fence int64) func(t *testing.T, s *server) {
-	return func(t *testing.T, s *server) {
-		t.Helper()
-		for i, name := range m.names {
-			assert.Zero(t, s.do(t, "exists", name))
-			if m.fencing && fence > 0 {
-				n := fence - int64(len(m.names)-1-i)
-				s.counts(t, name, map[string]string{"last": fmt.Sprint(n)}, 5*time.Second)
-			}
-		}
 	}
 }

@@ -2,7 +2,6 @@ package kind_test
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -25,19 +24,13 @@ func mutexSteps() map[string]step {
 	free := func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", lockName)) }
 
 	all := map[string]step{
-		"acquire: free":                     {op: ops.Acquire(), vote: granted, then: held},
 		"acquire: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Acquire(), vote: denied},
 		"acquire: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
-		"extend: its own":                   {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
 		"extend: its own, without a TTL":    {given: [][]any{mineWithoutTTL}, op: ops.Extend(0), vote: one, then: held},
 		"extend: missing":                   {op: ops.Extend(0), vote: healed, then: held},
 		"extend: another's, without a TTL":  {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
-		"release: its own":                  {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
 		"release: its own, without a TTL": {
 			given: [][]any{mineWithoutTTL}, op: ops.Release(true), vote: one, then: free, said: 1,
-		},
-		"inspect: a mutex": {
-			given: [][]any{mine}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second),
 		},
 		"inspect: a mutex, alone": {
 			given: [][]any{mine}, op: inspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second),
@@ -55,14 +48,7 @@ func mutexSteps() map[string]step {
 		"extend: an empty value":            {given: [][]any{{"set", lockName, ""}}, op: ops.Extend(0), vote: denied},
 		"release: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Release(true), vote: denied},
 		"release: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Release(true), vote: denied},
-		"release: the script is unknown": {
-			given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1,
-		},
-		"inspect: the script is unknown": {
-			given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName),
-			vote: seen("mutex", lockToken, 5*time.Second),
-		},
-		"probe: another's, without a TTL": {given: [][]any{withoutTTL}, op: probe, vote: probed("mutex", "another", -1)},
+		"probe: another's, without a TTL":   {given: [][]any{withoutTTL}, op: probe, vote: probed("mutex", "another", -1)},
 	}
 	for k, given := range foreignKeys() {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}
@@ -82,11 +68,10 @@ func mutexSteps() map[string]step {
 		is := func(t *testing.T, s *server) { s.holds(t, name, lockToken, lockTTL) }
 		all[fmt.Sprint("acquire: odd name ", i)] = step{op: ops.Acquire(), vote: granted, then: is}
 		all[fmt.Sprint("extend: odd name ", i)] = step{given: [][]any{given}, op: ops.Extend(0), vote: one, then: is}
-		all[fmt.Sprint(
-			"release: odd name ", i,
-		)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
-			assert.Zero(t, s.do(t, "exists", name))
-		}}
+		all[fmt.Sprint("release: odd name ", i)] = step{
+			given: [][]any{given}, op: ops.Release(true), vote: one,
+			then: func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", name)) },
+		}
 		all[fmt.Sprint("inspect: odd name ", i)] = step{
 			given: [][]any{given}, op: inspectOp(name), vote: seen("mutex", lockToken, 5*time.Second),
 		}
@@ -133,10 +118,6 @@ func permitSteps() map[string]step {
 			given: holding(entries{mine: -time.Second, inSlot2: short}).made(), op: c.Ops().Release(true), vote: denied,
 			then: holding(entries{inSlot2: short}).is,
 		},
-		"permit: keep": {
-			given: holding(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second), vote: one, said: 1,
-			then: holding(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, inSlot2: short}).is,
-		},
 	}
 	for k, key := range foreignKeys() {
 		for name, st := range map[string]step{
@@ -152,44 +133,21 @@ func permitSteps() map[string]step {
 	return all
 }
 
-// near asserts the TTL of the lock's key, as far as a busy machine allows.
-func near(t *testing.T, s *server, want time.Duration) {
-	t.Helper()
-	assert.InDelta(t, want.Milliseconds(), s.do(t, "pttl", lockName), 20_000)
-}
-
 // keepSteps are the steps of a release that leaves the name taken.
 func keepSteps() map[string]step {
 	const rest = time.Minute
-	m := mutexOps(lockName, lockToken, lockTTL)
-	all := map[string]step{
-		"mutex: keep": {
-			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest), vote: one, said: 1,
-			then: func(t *testing.T, s *server) {
-				assert.Equal(t, "min-hold:"+lockToken, s.do(t, "get", lockName))
-				near(t, s, rest)
-			},
-		},
+	m, writer := mutexOps(lockName, lockToken, lockTTL), entryClaim("writer", holdToken, false)
+	kept := func(t *testing.T, s *server) { s.holds(t, lockName, kind.KeptToken(lockToken), rest) }
+	return map[string]step{
 		"mutex: keep: no TTL": {
-			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest), vote: one, said: 1,
-			then: func(t *testing.T, s *server) { near(t, s, rest) },
-		},
-		"mutex: keep: repeated": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 60_000}}, op: m.Keep(5 * rest), vote: one,
-			then: func(t *testing.T, s *server) { near(t, s, rest) },
+			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest), vote: one, said: 1, then: kept,
 		},
 		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest), vote: denied},
-		"mutex: extend: kept": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Extend(0), vote: denied,
+		"writer: keep": {
+			given: held("writer", holdToken).made(), op: writer.Ops().Keep(rest), vote: one, said: 1,
+			then: holding(entries{entryOf("writer", kind.KeptToken(holdToken)): rest}).is,
 		},
 	}
-	for _, k := range entryKinds() {
-		ops := entryClaim(k, holdToken, false).Ops()
-		kept := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest}}
-		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, said: 1, then: kept.is}
-		all[k+": keep: repeated"] = step{given: kept.made(), op: ops.Keep(2 * rest), vote: one, then: kept.is}
-	}
-	return all
 }
 
 // tokenReleaseSteps are the steps of the release of a lock of any kind by its token.
@@ -197,57 +155,14 @@ func tokenReleaseSteps() map[string]step {
 	const short, long = 5 * time.Second, time.Minute
 	release := func(token string) *wire.Op { return kind.DefaultScripts.Release(lockName, token) }
 	permit := func(slot, token string) string { return entryOf("semaphore", "2:"+slot+":"+token) }
-	keptToken := kind.KeptToken(holdToken)
-
-	mutex := func(token string) [][]any { return [][]any{{"set", lockName, token, "px", 5000}} }
+	reader := entryOf("reader", holdToken)
 	all := map[string]step{
-		"mutex":            {given: mutex(lockToken), op: release(lockToken), vote: one, said: 1, then: state{}.is},
-		"mutex: no TTL":    {given: [][]any{{"set", lockName, "x"}}, op: release("x"), vote: one, said: 1, then: state{}.is},
-		"mutex: another's": {given: mutex(lockToken), op: release(lockToken + "x"), vote: denied},
-		"mutex: kept": {
-			given: mutex(kind.KeptToken(lockToken)), op: release(kind.KeptToken(lockToken)), vote: one, said: 1,
-			then: state{}.is,
-		},
-		"mutex: kept, by its old token": {given: mutex(kind.KeptToken(lockToken)), op: release(lockToken), vote: denied},
-		"free":                          {op: release(lockToken), vote: denied},
+		"mutex: no TTL": {given: [][]any{{"set", lockName, "x"}}, op: release("x"), vote: one, said: 1, then: state{}.is},
 		"permit": {
 			given: holding(entries{permit("1", holdToken): long, permit("2", otherToken): short}).made(),
 			op:    release(holdToken), vote: one, said: 1, then: holding(entries{permit("2", otherToken): short}).is,
 		},
-		"permit: kept": {
-			given: holding(entries{permit("1", keptToken): short}).made(), op: release(keptToken), vote: one, said: 1,
-			then: state{}.is,
-		},
-		"permit: another's": {
-			given: holding(entries{permit("1", otherToken): short}).made(), op: release(holdToken), vote: denied,
-		},
-		"permit: ended": {
-			given: holding(entries{permit("1", otherToken): short, permit("2", holdToken): -time.Second}).made(),
-			op:    release(holdToken), vote: denied,
-		},
-	}
-	for _, k := range entryKinds() {
-		mine := entryOf(k, holdToken)
-		maps.Copy(all, map[string]step{
-			k: {given: holding(entries{mine: short}).made(), op: release(holdToken), vote: one, said: 1, then: state{}.is},
-			k + " kept": {
-				given: holding(entries{entryOf(k, keptToken): short}).made(), op: release(keptToken), vote: one, said: 1,
-				then: state{}.is,
-			},
-			k + ": another's": {given: holding(entries{mine: short}).made(), op: release(otherToken), vote: denied},
-			k + ": ended":     {given: holding(entries{mine: -time.Second}).made(), op: release(holdToken), vote: denied},
-		})
-	}
-	for k, other := range sharedKinds() {
-		stays := entryOf(k, other)
-		all[k+": another stays"] = step{
-			given: holding(entries{entryOf(k, holdToken): long, stays: short}).made(), op: release(holdToken), vote: one,
-			then: holding(entries{stays: short}).is,
-		}
-		all[k+": another has ended"] = step{
-			given: holding(entries{entryOf(k, holdToken): long, stays: -time.Second}).made(), op: release(holdToken), vote: one,
-			said: 1, then: state{}.is,
-		}
+		"reader: ended": {given: holding(entries{reader: -time.Second}).made(), op: release(holdToken), vote: denied},
 	}
 	for k, key := range foreignKeys() {
 		all["a "+k] = step{given: [][]any{key}, op: release(holdToken), vote: denied}

@@ -6,41 +6,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/wire"
 )
-
-// sharedSteps are the steps of several simultaneous holds that the model does not have.
-func sharedSteps() map[string]step {
-	all := make(map[string]step)
-	for k, partner := range sharedKinds() {
-		mine, others, third := entryOf(k, holdToken), entryOf(k, partner), entryOf(k, partner+"'")
-		if kind.Named(k).Nested() {
-			third = entryOf(k, tokenOf("host:1", "9"))
-		}
-		const short = 5 * time.Second
-		all[k+": acquire: with another, and one that ended"] = step{
-			given: holding(entries{others: short, third: -time.Second}).made(),
-			op:    entryClaim(k, holdToken, false).Ops().Acquire(), vote: one,
-			then: holding(entries{others: short, mine: lockTTL}).is,
-		}
-	}
-	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
-	all["reader: acquire: others ended there, with fencing"] = step{ // the count that remains may be older than a lost one
-		given: ended.with("last", "7").made(), op: entryClaim("reader", holdToken, true).Ops().Acquire(),
-		vote: grant(hint),
-		then: state{entries: entries{entryOf("reader", holdToken): lockTTL}}.with("last", "1000").is,
-	}
-	all["reentrant: extend: what an earlier owner had"] = step{
-		given: state{}.with("last", "1007", "owned", "1007").made(),
-		op:    entryClaim("reentrant", holdToken, false).Ops().Extend(0),
-		vote:  healed,
-		then:  state{entries: entries{entryOf("reentrant", holdToken): lockTTL}}.untouched("last", "1007").is,
-	}
-	return all
-}
 
 // intentSteps are the steps of exclusive waiters.
 func intentSteps() map[string]step {
@@ -117,16 +86,11 @@ func exclusiveSteps() map[string]step {
 	owner.Intent = mine
 	mutex := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Intent: mine}
 	read := held("reader", otherToken)
-	waited := func(e entries) state { return state{entries: read.entries, intents: e} }
 	steps := make(map[string]step)
 	for k, c := range map[string]claim{"a mutex": mutex, "an owner": owner} {
 		steps["probe: "+k+" waits for a reader"] = step{
 			given: read.made(), op: c.Probe(long), vote: intended(probed("reader", otherToken, short)),
-			then: waited(entries{mine: long}).is,
-		}
-		steps["probe: "+k+" waits for a reader that has ended"] = step{
-			given: state{entries: entries{entryOf("reader", otherToken): -time.Second}}.made(),
-			op:    c.Probe(long), vote: one,
+			then: state{entries: read.entries, intents: entries{mine: long}}.is,
 		}
 		foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
 		steps["withdraw: "+k+", a foreign key where the intents are"] = step{
@@ -137,39 +101,4 @@ func exclusiveSteps() map[string]step {
 		}
 	}
 	return steps
-}
-
-// takeSharedLife checks that each of several simultaneous holds ends by itself, even if others are renewed.
-func takeSharedLife(t *testing.T, s *server) {
-	const ttl, brief, long = 4 * time.Second, 300 * time.Millisecond, time.Minute
-	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
-	for k, partner := range sharedKinds() {
-		claim := func(k, token string, ttl time.Duration) claim {
-			return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: ttl}
-		}
-		a, b, writer := claim(k, holdToken, ttl), claim(k, partner, brief), claim("writer", tokenOf("host:3", "9"), long)
-		mutex := mutexOps(lockName, lockToken, long)
-		began := time.Now()
-		require.True(t, granted(a.Ops().Acquire()))
-		require.True(t, granted(b.Ops().Acquire()))
-		for time.Since(began) < ttl*5/4 { // often, so that a busy machine does not miss one
-			assert.False(t, granted(writer.Ops().Acquire()))
-			time.Sleep(ttl / 10)
-			require.True(t, granted(a.Ops().Extend(0)), "it was extended in time")
-		}
-		require.True(t, granted(claim(k, holdToken, long).Ops().Extend(0)))
-		wantState{kind: k, holds: entries{holdToken: long}}.is(t, s.ask(t, inspectOp(lockName)))
-		assert.False(t, granted(b.Ops().Release(true)), "it ended by itself")
-		require.True(t, granted(b.Ops().Acquire()))
-		require.True(t, granted(a.Ops().Release(true)))
-		time.Sleep(brief + 50*time.Millisecond)
-		require.True(t, granted(mutex.Acquire()), "no holder, also to a plain SET NX")
-		assert.False(t, granted(b.Ops().Extend(0)))
-		require.True(t, granted(mutex.Release(true)))
-		require.True(t, granted(b.Ops().Acquire()))
-		time.Sleep(brief + 50*time.Millisecond)
-		require.True(t, granted(writer.Ops().Acquire()), "it ended by itself")
-		assert.False(t, granted(b.Ops().Release(true)))
-		require.True(t, granted(writer.Ops().Release(true)))
-	}
 }

@@ -28,8 +28,8 @@ type entries map[string]time.Duration
 // state is what a lock with entries has on a master.
 type state struct {
 	entries entries
-	fence   map[string]string // nil: there is none
-	idle    bool              // the fence is unchanged: no operation prolonged its life
+	fence   string // as in the scripts; "": there is none
+	idle    bool   // the fence is unchanged: no operation prolonged its life
 	intents entries
 }
 
@@ -39,9 +39,8 @@ func holding(e entries) state { return state{entries: e} }
 // made returns the commands that make the state. A key expires with the last of its entries, the fence in five seconds.
 func (st state) made() (commands [][]any) {
 	commands = append(st.entries.made(lockName), st.intents.made(kind.IntentKey(lockName))...)
-	if st.fence != nil {
-		key := kind.FenceKey(lockName)
-		commands = append(commands, []any{"set", key, fenceText(st.fence), "px", 5000})
+	if st.fence != "" {
+		commands = append(commands, []any{"set", kind.FenceKey(lockName), st.fence, "px", 5000})
 	}
 	return commands
 }
@@ -51,7 +50,7 @@ func (st state) is(t *testing.T, s *server) {
 	t.Helper()
 	st.entries.are(t, s, lockName)
 	st.intents.are(t, s, kind.IntentKey(lockName))
-	if st.fence == nil {
+	if st.fence == "" {
 		assert.Zero(t, s.do(t, "exists", kind.FenceKey(lockName)), "there is no fence")
 		return
 	}
@@ -63,21 +62,13 @@ func (st state) is(t *testing.T, s *server) {
 }
 
 // counts asserts the value and the TTL of a name's fence.
-func (s *server) counts(t *testing.T, name string, want map[string]string, life time.Duration) {
+func (s *server) counts(t *testing.T, name, want string, life time.Duration) {
 	t.Helper()
 	key := kind.FenceKey(name)
 	text, err := s.client.Get(t.Context(), key).Result()
 	require.NoError(t, err)
-	assert.Equal(t, fenceText(want), text, "the fence of %q", name)
+	assert.Equal(t, want, text, "the fence of %q", name)
 	assertLeft(t, life, s.left(t, key))
-}
-
-// fenceText is a fence with its "last" and, perhaps, "owned" as a master has it.
-func fenceText(fence map[string]string) string {
-	if owned, ok := fence["owned"]; ok {
-		return fence["last"] + ":" + owned
-	}
-	return fence["last"]
 }
 
 func (e entries) made(key string) (commands [][]any) {
@@ -101,12 +92,10 @@ func (e entries) are(t *testing.T, s *server, key string) {
 		assert.Zero(t, s.do(t, "exists", key), "there is no %s", key)
 		return
 	}
-	there, err := s.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
-	require.NoError(t, err)
 	now := time.Now()
 	ttls := make(entries)
-	for _, one := range there {
-		ttls[fmt.Sprint(one.Member)] = time.UnixMilli(int64(one.Score)).Sub(now)
+	for member, ends := range s.scores(t, key) {
+		ttls[member] = time.UnixMilli(ends).Sub(now)
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(e)), slices.Sorted(maps.Keys(ttls)), "the entries of %s", key)
 	for member, left := range e {
@@ -115,6 +104,18 @@ func (e entries) are(t *testing.T, s *server, key string) {
 	if last := slices.Max(slices.Collect(maps.Values(e))); last > 0 {
 		assertLeft(t, last, s.left(t, key))
 	}
+}
+
+// scores returns the entries of a sorted set, with when each expires.
+func (s *server) scores(t *testing.T, key string) map[string]int64 {
+	t.Helper()
+	all, err := s.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
+	require.NoError(t, err)
+	scores := make(map[string]int64)
+	for _, one := range all {
+		scores[fmt.Sprint(one.Member)] = int64(one.Score)
+	}
+	return scores
 }
 
 // Votes as masters give them.

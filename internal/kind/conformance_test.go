@@ -25,8 +25,8 @@ import (
 
 // The tests of this project use miniredis, in virtual time and on sockets. TestConformance compares it with a real
 // server: every operation of a lock must do the same on all of them. Its steps have what the sequences of
-// TestScriptsDoAsTheModelSaysOnARealServer do not reach: keys of other clients, odd names, bounds, and holds that have
-// ended.
+// TestScriptsDoAsTheModelSaysOnARealServer do not reach: keys of other clients, odd names, bounds, keys that outlive
+// their last entry, and rights.
 
 const (
 	lockName  = "orders:42"
@@ -54,7 +54,6 @@ func steps() map[string]step {
 	for _, k := range entryKinds() {
 		maps.Copy(all, entrySteps(k))
 	}
-	maps.Copy(all, sharedSteps())
 	maps.Copy(all, intentSteps())
 	maps.Copy(all, boundSteps())
 	maps.Copy(all, permitSteps())
@@ -105,8 +104,6 @@ func TestConformance(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) { p.with(t, st.take) })
 			}
-			t.Run("a life", func(t *testing.T) { p.with(t, takeLife) })
-			t.Run("shared lives", func(t *testing.T) { p.with(t, takeSharedLife) })
 		})
 	}
 }
@@ -156,32 +153,6 @@ func (st step) judge(t *testing.T, v wire.Vote) {
 	}
 }
 
-// takeLife goes through a lock's life on one master.
-func takeLife(t *testing.T, s *server) {
-	const ttl, brief = 4 * time.Second, time.Second // much more than a busy machine adds to an eighth of the TTL
-	a, b := mutexOps(lockName, "a", ttl), mutexOps(lockName, "b", ttl)
-	granted := func(op *wire.Op) bool { return s.ask(t, op).Verdict == wire.Granted }
-	require.True(t, granted(a.Acquire()))
-	assert.False(t, granted(b.Acquire()))
-	assert.False(t, granted(b.Extend(0)))
-	assert.False(t, granted(b.Release(true)))
-	for range 10 { // longer than a TTL
-		time.Sleep(ttl / 8)
-		require.True(t, granted(a.Extend(0)), "it was extended in time")
-	}
-	assert.True(t, granted(a.Release(true)))
-	assert.False(t, granted(a.Release(true)), "there is nothing to release")
-	require.True(t, granted(mutexOps(lockName, "b", brief).Acquire()))
-	time.Sleep(brief + 50*time.Millisecond)
-	assert.Zero(t, s.do(t, "exists", lockName), "it expired")
-	require.True(t, granted(mutexOps(lockName, "a", brief).Acquire()))
-	assert.False(t, granted(b.Release(true)), "another holder has it")
-	time.Sleep(brief + 50*time.Millisecond)
-	v := s.ask(t, b.Extend(0))
-	assert.True(t, v.Healed)
-	require.True(t, granted(b.Extend(0)), "healed, it counts from the next time on")
-}
-
 // listen counts the messages on the name's channel, until the returned function is called.
 func (s *server) listen(t *testing.T) (messages func() int) {
 	t.Helper()
@@ -206,23 +177,22 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 	}
 }
 
-// enter runs f with a node and with a client, whose options it completes.
-func enter(t *testing.T, url string, o *redis.Options, f func(t *testing.T, s *server), opts ...node.Option) {
+// open returns a server with a node and with a client, whose options it completes.
+func open(t testing.TB, url string, o *redis.Options, opts ...node.Option) *server {
 	t.Helper()
 	of, err := node.Open(url, opts...)
 	require.NoError(t, err)
-	n := wire.New(of)
-	var group errgroup.Group
-	require.NoError(t, n.Bind(group.Go, func(error) {}))
-	defer func() {
-		n.Close(time.Now().Add(time.Second))
-		require.NoError(t, group.Wait())
-	}()
 	o.DisableIdentity, o.Protocol = true, 2
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	c := redis.NewClient(o)
-	defer c.Close()
-	f(t, &server{node: n, client: c})
+	s := &server{node: wire.New(of), client: redis.NewClient(o)}
+	var group errgroup.Group
+	require.NoError(t, s.node.Bind(group.Go, func(error) {}))
+	t.Cleanup(func() {
+		assert.NoError(t, s.client.Close())
+		s.node.Close(time.Now().Add(time.Second))
+		assert.NoError(t, group.Wait())
+	})
+	return s
 }
 
 // virtual is miniredis in a bubble.
@@ -230,10 +200,9 @@ func virtual() place {
 	return place{name: "virtual time", with: func(t *testing.T, f func(t *testing.T, s *server)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := simnet.New(t, 1, 1)
-			enter(t, w.Master(0).URL(), &redis.Options{Addr: w.Addr(0), Dialer: w.Dial}, func(t *testing.T, s *server) {
-				s.master = w.Master(0)
-				f(t, s)
-			}, node.WithDialer(w.Dial))
+			s := open(t, w.Master(0).URL(), &redis.Options{Addr: w.Addr(0), Dialer: w.Dial}, node.WithDialer(w.Dial))
+			s.master = w.Master(0)
+			f(t, s)
 		})
 	}}
 }
@@ -246,7 +215,7 @@ func onSockets(t *testing.T) place {
 	t.Cleanup(m.Close)
 	return place{name: "embedded", with: func(t *testing.T, f func(t *testing.T, s *server)) {
 		m.Wipe()
-		enter(t, m.URL(), &redis.Options{Addr: m.Addr()}, f)
+		f(t, open(t, m.URL(), &redis.Options{Addr: m.Addr()}))
 	}}
 }
 
@@ -276,10 +245,9 @@ func real(t *testing.T, name, rights string) place {
 		url = "redis://locker:secret@" + s.Addr()
 	}
 	p.with = func(t *testing.T, f func(t *testing.T, s *server)) {
-		enter(t, url, &redis.Options{Addr: s.Addr()}, func(t *testing.T, s *server) {
-			s.do(t, "flushall")
-			f(t, s)
-		})
+		s := open(t, url, &redis.Options{Addr: s.Addr()})
+		s.do(t, "flushall")
+		f(t, s)
 	}
 	return p
 }

@@ -10,12 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/wire"
-	"github.com/redlock-go/redlock/node"
 )
 
 // FuzzNames checks that two names have no key in common, that the keys are in the slots that CheckHashSlots says, and
@@ -61,24 +59,14 @@ func FuzzScripts(f *testing.F) {
 	m, err := embedded.Open("")
 	require.NoError(f, err)
 	f.Cleanup(m.Close)
-	of, err := node.Open(m.URL())
-	require.NoError(f, err)
-	n := wire.New(of)
-	var group errgroup.Group
-	require.NoError(f, n.Bind(group.Go, func(error) {}))
-	client := redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2, DisableIdentity: true})
-	f.Cleanup(func() {
-		n.Close(time.Now().Add(time.Second))
-		assert.NoError(f, group.Wait())
-		assert.NoError(f, client.Close())
-	})
+	s := open(f, m.URL(), &redis.Options{Addr: m.Addr()})
 	f.Fuzz(func(t *testing.T, name, held, counter, token string, hint, ttl int64) {
 		target := kind.Target{Kind: kind.Named("mutex"), Names: []string{name}}
 		if target.Check() != nil || token == "" || len(token) > kind.MaxToken || ttl < 1 || ttl > 1e10 || hint == 0 {
 			return
 		}
 		ttl = max(ttl, 10_000) // nothing expires meanwhile
-		x := &scriptRun{server: &server{node: n, client: client}, name: name, token: token}
+		x := &scriptRun{server: s, name: name, token: token}
 		x.claim = claim{
 			Kind: "mutex", Names: []string{name}, Token: token, TTL: time.Duration(ttl) * time.Millisecond,
 			Fencing: true, Hint: hint,

@@ -19,6 +19,7 @@ type model struct {
 type record struct {
 	kind    string           // of the holds; "" if there are none
 	holds   map[string]int64 // when the hold of each token ends
+	ended   map[string]bool  // the tokens of holds that have ended, and that the master has not removed
 	slots   int              // of a semaphore
 	slot    map[string]int   // of the permit of each token
 	intents map[string]int64 // when the intent of each waiter ends
@@ -45,14 +46,23 @@ func denies(by wantBlocker) answer { return answer{blocker: &by} }
 func (m *model) at(name string) *record {
 	r := m.names[name]
 	if r == nil {
-		r = &record{holds: make(map[string]int64), slot: make(map[string]int), intents: make(map[string]int64)}
+		r = &record{
+			holds: make(map[string]int64), ended: make(map[string]bool), slot: make(map[string]int),
+			intents: make(map[string]int64),
+		}
 		m.names[name] = r
 	}
 	ended := func(_ string, ends int64) bool { return ends <= m.now }
+	for token, ends := range r.holds {
+		if ends <= m.now {
+			r.ended[token] = true
+		}
+	}
 	maps.DeleteFunc(r.holds, ended)
 	maps.DeleteFunc(r.intents, ended)
-	if len(r.holds) == 0 {
+	if len(r.holds) == 0 { // the key expires with its last entry
 		r.kind, r.owned = "", 0
+		clear(r.ended)
 	}
 	if r.kept <= m.now {
 		r.last, r.owned = 0, 0
@@ -70,11 +80,20 @@ func (m *model) keep(c claim, r *record) {
 	r.kept = max(r.kept, m.now+(c.TTL+fenceLife).Milliseconds())
 }
 
-// hold adds a claim's hold to the record.
+// hold adds a claim's hold to the record, and removes those that have ended.
 func (m *model) hold(c claim, r *record) {
+	clear(r.ended)
 	r.kind = c.Kind
 	r.holds[c.Token] = m.now + c.TTL.Milliseconds()
 	r.slots, r.slot[c.Token] = c.whole().Slots, c.whole().Slot
+}
+
+// drop removes a claim's hold, also if it has ended.
+func (r *record) drop(c claim) {
+	if r.kind == c.Kind && r.hasSlots(c) {
+		delete(r.holds, c.Token)
+		delete(r.ended, c.Token)
+	}
 }
 
 // has reports whether the record has the claim's own hold.

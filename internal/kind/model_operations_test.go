@@ -119,11 +119,12 @@ func (m *model) release(c claim, held bool) answer {
 	a := grants(1)
 	for _, name := range c.Names {
 		r := m.at(name)
-		if !r.has(c) {
+		has := r.has(c)
+		r.drop(c)
+		if !has {
 			a.granted, a.number = false, 0
 			continue
 		}
-		delete(r.holds, c.Token)
 		if held && (len(r.holds) == 0 || c.Kind == "semaphore") {
 			a.said++
 		}
@@ -134,6 +135,19 @@ func (m *model) release(c claim, held bool) answer {
 	return a
 }
 
+// releaseToken releases the hold of a name that has a token, of any kind.
+func (m *model) releaseToken(name, token string) answer {
+	r := m.at(name)
+	if r.holds[token] == 0 {
+		return answer{}
+	}
+	delete(r.holds, token)
+	if len(r.holds) > 0 && r.kind != "semaphore" {
+		return grants(1)
+	}
+	return answer{granted: true, number: 2, said: 1} // the subject has one subscriber
+}
+
 // stay releases a claim whose names stay taken for rest.
 func (m *model) stay(c claim, rest time.Duration) answer {
 	a := grants(1)
@@ -142,14 +156,12 @@ func (m *model) stay(c claim, rest time.Duration) answer {
 	for _, name := range c.Names {
 		r := m.at(name)
 		held, stays := r.has(c), r.has(kept)
+		r.drop(c)
 		switch {
 		case held && !stays:
-			delete(r.holds, c.Token)
 			m.hold(kept, r)
 			a.said++
-		case stays:
-			delete(r.holds, c.Token)
-		default:
+		case !stays:
 			a.granted, a.number = false, 0
 		}
 	}

@@ -31,7 +31,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	}
 }
 
-// The same on a real server, but for waiting. Its durations are in minutes.
+// The same on a real server. Its durations are in minutes.
 func TestScriptsDoAsTheModelSaysOnARealServer(t *testing.T) {
 	t.Parallel()
 	for _, p := range []place{
@@ -41,12 +41,12 @@ func TestScriptsDoAsTheModelSaysOnARealServer(t *testing.T) {
 			t.Parallel()
 			p.need(t)
 			p.with(t, func(t *testing.T, on *server) {
-				s, seen := realSubject(t, on), make(map[string]int)
+				s, seen := subjectOn(t, on), make(map[string]int)
 				rapid.Check(t, func(t *rapid.T) { playOn(t, s, seen, 1) })
 				if testing.Short() {
 					return
 				}
-				for _, what := range []string{"healed", "owned", "kept", "full", "withdraw granted"} {
+				for _, what := range []string{"healed", "owned", "kept", "full", "forgotten", "ended", "withdraw granted"} {
 					assert.NotZero(t, seen[what], what)
 				}
 			})
@@ -68,10 +68,7 @@ func playOn(t *rapid.T, s *subject, seen map[string]int, sequences int) {
 	p := play{subject: s, probed: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
 	steps := map[string]func(*rapid.T){
 		"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe,
-		"withdraw": p.withdraw, "keep": p.keep, "wait": p.wait, "": p.compare,
-	}
-	if s.redis == nil {
-		delete(steps, "wait")
+		"withdraw": p.withdraw, "keep": p.keep, "release by token": p.releaseByToken, "wait": p.wait, "": p.compare,
 	}
 	for range sequences {
 		t.Repeat(steps)
@@ -82,7 +79,7 @@ func playOn(t *rapid.T, s *subject, seen map[string]int, sequences int) {
 func unseen(seen map[string]int) (missing []string) {
 	wanted := []string{
 		"withdraw granted", "withdraw denied", "healed", "owned", "forgotten",
-		"kept", "full", "acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent",
+		"ended", "kept", "full", "acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent",
 		"reentrant intent",
 	}
 	for _, k := range allKinds() {
@@ -157,6 +154,14 @@ func (p play) release(t *rapid.T) {
 	p.ask(t, c, c.Ops().Release(held), p.model.release(c, held))
 }
 
+func (p play) releaseByToken(t *rapid.T) {
+	c := p.any(t)
+	if rapid.Bool().Draw(t, "kept") {
+		c.Token = kind.KeptToken(c.Token)
+	}
+	p.ask(t, c, kind.DefaultScripts.Release(c.Names[0], c.Token), p.model.releaseToken(c.Names[0], c.Token))
+}
+
 func (p play) keep(t *rapid.T) {
 	held := rapid.Bool().Draw(t, "held")
 	c := p.any(t, func(c claim) bool { return !held || p.model.at(c.Names[0]).has(c) })
@@ -183,20 +188,20 @@ func (p play) withdraw(t *rapid.T) {
 }
 
 func (p play) wait(t *rapid.T) {
-	short, ends, day := rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends()), rapid.Just(
-		(fenceLife + time.Second).Milliseconds(),
-	)
-	p.pass(rapid.OneOf(short, short, short, short, ends, ends, ends, ends, day).Draw(t, "milliseconds"))
+	short, ends, day := rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends()), rapid.Just(int64(fenceLife/p.unit)+1001)
+	units := rapid.OneOf(short, short, short, short, ends, ends, ends, ends, day).Draw(t, "units")
+	p.pass(units * p.unit.Milliseconds())
 }
 
-// ends returns the times until holds and intents end, and until a millisecond before that.
+// ends returns the times until holds and intents end, and until a unit before that, in units.
 func (p play) ends() []int64 {
-	waits := []int64{1}
+	waits, unit := []int64{1}, p.unit.Milliseconds()
 	for _, name := range []string{first, second} {
 		r := p.model.at(name)
 		for _, ends := range []map[string]int64{r.holds, r.intents} {
 			for _, end := range ends {
-				waits = append(waits, end-p.model.now, end-p.model.now-1)
+				left := (end - p.model.now + unit - 1) / unit
+				waits = append(waits, left, left-1)
 			}
 		}
 	}
@@ -298,13 +303,21 @@ func (p play) compare(t *rapid.T) {
 		}
 		r := p.model.at(name)
 		left := p.round(time.Duration(max(0, r.kept-p.model.now)) * time.Millisecond)
-		if got := p.round(p.TTL(kind.FenceKey(name))); got != left {
+		if got := p.round(max(0, p.left(p.t, kind.FenceKey(name)))); got != left {
 			t.Fatalf("the fence of %q at %d is kept for %v, want %v", name, p.model.now, got, left)
 		}
-		if there := p.Exists(name); there != (r.kind != "") {
+		if there := p.do(p.t, "exists", name) == int64(1); there != (r.kind != "") {
 			t.Fatalf("at %d there is a key at %q: %v; the holds are %v", p.model.now, name, there, r.holds)
 		}
-		text, _ := p.Get(kind.FenceKey(name))
+		if r.kind != "" && r.kind != "mutex" {
+			if all := p.scores(p.t, name); len(all) != len(r.holds)+len(r.ended) {
+				t.Fatalf("at %d %q has %v; the holds are %v, and ended are %v", p.model.now, name, all, r.holds, r.ended)
+			}
+		}
+		if len(r.ended) > 0 {
+			p.probed["ended"]++
+		}
+		text, _ := p.client.Get(p.t.Context(), kind.FenceKey(name)).Result()
 		if last, _, _ := strings.Cut(text, ":"); last != "" || r.last > 0 {
 			if last != strconv.FormatInt(r.last, 10) {
 				t.Fatalf("the fence of %q at %d: got %q, want %d", name, p.model.now, last, r.last)
@@ -317,13 +330,13 @@ func (p play) compare(t *rapid.T) {
 		for intent, ends := range r.intents {
 			wanted[intent] = p.round(time.Duration(ends) * time.Millisecond)
 		}
-		if p.Exists(kind.IntentKey(name)) {
-			all, err := p.SortedSet(kind.IntentKey(name))
-			require.NoError(t, err)
-			for intent, ends := range all {
-				if ends := int64(ends) - p.epoch.UnixMilli(); ends > p.model.now {
-					intents[intent] = p.round(time.Duration(ends) * time.Millisecond)
-				}
+		now := p.model.now
+		if p.redis == nil {
+			now = time.Since(p.epoch).Milliseconds()
+		}
+		for intent, ends := range p.scores(p.t, kind.IntentKey(name)) {
+			if ends := ends - p.epoch.UnixMilli(); ends > now {
+				intents[intent] = p.round(time.Duration(ends) * time.Millisecond)
 			}
 		}
 		if fmt.Sprint(intents) != fmt.Sprint(wanted) {
