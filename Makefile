@@ -79,7 +79,7 @@ orders: ## every test in virtual time in many orders, exactly (ORDERS=50; 2 minu
 
 # A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
 fuzz: ## the models with a seed of the day, and every fuzz target, each for FUZZTIME=20000x
-	@failed=0; go test ./internal/kind -run 'Model|Key' -count=1 -rapid.seed=$$(date +%s) -rapid.checks=500 || failed=1; \
+	@failed=0; go test ./internal/kind -run Model -count=1 -rapid.seed=$$(date +%s) -rapid.checks=500 || failed=1; \
 	  for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
 	  for t in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$p/*_test.go | cut -c 6-); do \
 	    echo "$$p $$t"; go test ./$$p -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) || failed=1; \

@@ -141,19 +141,6 @@ func acquireArgs(k, text string) []any {
 	return []any{k, holdToken, ttl, text, keep, ""}
 }
 
-// Every SET of a fence in every script names a TTL.
-func TestNoScriptWritesAKeyWithoutATTL(t *testing.T) {
-	t.Parallel()
-	for file, text := range luaFiles(t) {
-		for line := range strings.Lines(text) {
-			if strings.Contains(line, "call('SET'") {
-				assert.Contains(t, line, "'PX', ", file)
-				assert.NotContains(t, line, "KEEPTTL", "%s: there may be none to keep", file)
-			}
-		}
-	}
-}
-
 // largeNames are the commands that put much at the name, or at one of its other keys, by what they put there.
 func largeNames() map[string][][]any {
 	const many, long = 2000, 1 << 20

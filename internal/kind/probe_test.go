@@ -217,23 +217,3 @@ func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
 		})
 	}
 }
-
-func TestAReleaseThatCannotBePublished(t *testing.T) {
-	t.Parallel()
-	for _, k := range allKinds() {
-		ops := entryClaim(k, holdToken, false).Ops()
-		for op, publishes := range map[*wire.Op]bool{
-			ops.Release(true): true, ops.Release(false): false, ops.Keep(time.Minute): true,
-		} {
-			virtual().with(t, func(t *testing.T, s *server) {
-				assert.True(t, s.grants(t, ops.Acquire()))
-				s.master.Reply("NOPERM this user has no permissions to run the 'publish' command", "PUBLISH")
-				before := s.master.CountNested("PUBLISH")
-				v := s.ask(t, op)
-				assert.Equal(t, wire.Granted, v.Verdict, "%v", v.Err)
-				assert.EqualValues(t, 1, v.Number, "no subscriber received it")
-				assert.Equal(t, publishes, s.master.CountNested("PUBLISH") > before)
-			})
-		}
-	}
-}
