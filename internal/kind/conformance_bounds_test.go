@@ -18,64 +18,83 @@ const (
 	largest  = tooLarge - 1 // the largest fencing token
 )
 
-// fencedClaims returns one fenced claim of every kind, and the commands that make it held.
-func fencedClaims() map[string]struct {
-	claim claim
-	mine  [][]any
-} {
-	all := make(map[string]struct {
-		claim claim
-		mine  [][]any
-	})
+// heldClaim is a claim, and the commands that make it held.
+type heldClaim struct {
+	claim
+	mine [][]any
+}
+
+// fencedClaims returns one fenced claim of every kind.
+func fencedClaims() map[string]heldClaim {
+	all := make(map[string]heldClaim)
 	for _, names := range [][]string{{lockName}, {otherKey, lockName}} {
-		one := all[""]
-		one.claim = claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
-		one.mine = several{names, true}.mine()
-		all[fmt.Sprintf("a mutex of %d", len(names))] = one
+		c := claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
+		all[fmt.Sprintf("a mutex of %d", len(names))] = heldClaim{c, several{names, true}.mine()}
 	}
 	for _, k := range entryKinds() {
-		one := all[""]
-		one.claim, one.mine = entryClaim(k, holdToken, true), held(k, holdToken).made()
-		all["a "+k] = one
+		all["a "+k] = heldClaim{entryClaim(k, holdToken, true), held(k, holdToken).made()}
 	}
-	one := all[""]
-	one.claim = entryClaim("semaphore", holdToken, true)
-	one.claim.Slot = 2 // its fencing tokens are even
-	one.mine = state{entries: entries{entryOf("semaphore", "2:2:"+holdToken): 5 * time.Second}}.made()
-	all["a permit"] = one
-	delete(all, "")
+	permit := entryClaim("semaphore", holdToken, true)
+	permit.Slot = 2 // its fencing tokens are even
+	all["a permit"] = heldClaim{permit, held("semaphore", "2:2:"+holdToken).made()}
 	return all
 }
 
-// boundSteps are the steps of every operation with a used-up counter, and with a fence without a TTL.
+// given returns the commands before an operation of the claim on a name with a fence.
+func (c heldClaim) given(op *wire.Op, fence []any) [][]any {
+	if op.Name == "acquire" {
+		return [][]any{fence}
+	}
+	return append([][]any{fence}, c.mine...)
+}
+
+// brokenFences are the commands that make fences that no script can use, by what the error says.
+func brokenFences() map[string][][]any {
+	fence := kind.FenceKey(lockName)
+	all := map[string][][]any{"WRONGTYPE": {{"rpush", fence, "foreign"}}}
+	for refused, texts := range map[string][]string{
+		"is no fence": {"foreign", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00"},
+		"delete the key on every master": {
+			"9007199254740992", "7:9007199254740992", "99999999999999999999", "00000000000000007",
+		},
+	} {
+		for _, text := range texts {
+			all[refused] = append(all[refused], []any{"set", fence, text, "px", 5000})
+		}
+	}
+	return all
+}
+
+// boundSteps are the steps of every operation with a broken fence, with a used-up one, and with one without a TTL.
 func boundSteps() map[string]step {
 	all := make(map[string]step)
 	fence := kind.FenceKey(lockName)
-	for who, c := range fencedClaims() {
-		claim, mine := c.claim, c.mine
-		given := func(more ...[]any) [][]any { return append(more, mine...) }
-		for _, last := range []string{"9007199254740992", "7:9007199254740992", "99999999999999999999", "00000000000000007"} {
-			full := []any{"set", fence, last, "px", 5000}
-			for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint), claim.Ops().Extend(hint)} {
-				st := step{given: given(full), op: op, vote: broken, refused: "delete the key on every master"}
-				if op.Name == "acquire" {
-					st.given = [][]any{full}
+	for refused, commands := range brokenFences() {
+		for _, command := range commands {
+			add := func(who string, op *wire.Op, given [][]any) {
+				all[fmt.Sprintf("%s, %s: a fence of %q by %s", op.Name, who, command[2], command[0])] = step{
+					given: given, op: op, vote: broken, refused: refused,
 				}
-				all[fmt.Sprintf("%s, %s: a fence of %s", op.Name, who, last)] = st
 			}
+			for who, c := range fencedClaims() {
+				for _, op := range []*wire.Op{c.Ops().Acquire(), c.Ops().Raise(hint), c.Ops().Extend(hint)} {
+					add(who, op, c.given(op, command))
+				}
+			}
+			add("a mutex", inspectOp(lockName), append(several{[]string{lockName}, true}.mine(), command))
 		}
+	}
+	for who, c := range fencedClaims() {
 		for _, last := range []string{"7", "7:7", fmt.Sprint(hint + 7)} {
-			for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint + 9), claim.Ops().Extend(hint + 9)} {
-				st := step{
-					given: given([]any{"set", fence, last}), op: op, vote: wire.Vote{Verdict: wire.Granted}, then: keeps(lockName),
+			without := []any{"set", fence, last}
+			for _, op := range []*wire.Op{c.Ops().Acquire(), c.Ops().Raise(hint + 9), c.Ops().Extend(hint + 9)} {
+				number := map[string]int64{"acquire": hint, "raise": hint + 9, "extend": 1}[op.Name]
+				if op.Name == "acquire" && last == fmt.Sprint(hint+7) {
+					number = hint + 8
 				}
-				if st.vote.Number = map[string]int64{"raise": hint + 9, "extend": 1}[op.Name]; op.Name == "acquire" {
-					st.given, st.vote.Number = [][]any{{"set", fence, last}}, hint
-					if last == fmt.Sprint(hint+7) {
-						st.vote.Number = hint + 8
-					}
+				all[fmt.Sprintf("%s, %s: a fence of %s without a TTL", op.Name, who, last)] = step{
+					given: c.given(op, without), op: op, vote: grant(number), then: keeps(lockName),
 				}
-				all[fmt.Sprintf("%s, %s: a fence of %s without a TTL", op.Name, who, last)] = st
 			}
 		}
 	}

@@ -142,14 +142,5 @@ func strangers(k string) map[string]step {
 		alike := tokenOf("most:1", "e") // "host:1" but for the first letter
 		stranger("one of an owner with a similar name", held(k, alike).made(), k, alike, 5*time.Second)
 	}
-	st := step{
-		given: [][]any{{"rpush", kind.FenceKey(lockName), "foreign"}}, op: fenced.Ops().Acquire(),
-		vote: broken, refused: "WRONGTYPE",
-	}
-	all[k+": acquire: a foreign key where the fence is"] = st
-	st.given, st.op = append(st.given, held(k, holdToken).made()...), fenced.Ops().Raise(5)
-	all[k+": raise: a foreign key where the fence is"] = st
-	st.op = fenced.Ops().Extend(5)
-	all[k+": extend: a foreign key where the fence is"] = st
 	return all
 }

@@ -2,14 +2,12 @@ package kind_test
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/wire"
 )
 
 const (
@@ -30,22 +28,7 @@ func fencedSteps() map[string]step {
 		}
 	}
 	c := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
-	mine := []any{"set", lockName, lockToken, "px", 5000}
 	fence := kind.FenceKey(lockName)
-	foreign := []any{"rpush", fence, "foreign"}
-	for name, op := range map[string]*wire.Op{"acquire": c.Ops().Acquire(), "inspect": inspectOp(lockName)} {
-		st := step{given: [][]any{foreign}, op: op, vote: broken, refused: "WRONGTYPE"}
-		if name == "inspect" {
-			st.given = append(st.given, mine)
-		}
-		all[name+": a foreign key where the fence is"] = st
-	}
-	for _, op := range []*wire.Op{c.Ops().Raise(hint), c.Ops().Extend(hint)} {
-		all[op.Name+": a foreign key where the fence is"] = step{
-			given: [][]any{mine, foreign}, op: op, vote: broken, refused: "WRONGTYPE",
-		}
-	}
-	maps.Copy(all, noFenceSteps())
 	all["acquire: what was the owner's of a reentrant lock"] = step{
 		given: [][]any{{"set", fence, "1007:1005", "px", 5000}}, op: c.Ops().Acquire(),
 		vote: grant(hint + 8), then: several{c.Names, true}.held(hint + 8),
@@ -61,37 +44,6 @@ func fencedSteps() map[string]step {
 			op: c.Ops().Acquire(), vote: grant(hint),
 			then: several{c.Names, true}.held(hint),
 		}
-	}
-	return all
-}
-
-// noFences are strings that are no fence: a fencing token has only digits.
-var noFences = []string{"foreign", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00"}
-
-// noFenceSteps are the steps of every operation that reads a fence, with a foreign string in its place.
-func noFenceSteps() map[string]step {
-	all := make(map[string]step)
-	for _, foreign := range noFences {
-		fence := []any{"set", kind.FenceKey(lockName), foreign}
-		add := func(what string, op *wire.Op, given ...[]any) {
-			all[fmt.Sprintf("%s, %s: %q where the fence is", op.Name, what, foreign)] = step{
-				given: append(given, fence), op: op, vote: broken, refused: "is no fence",
-			}
-		}
-		for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
-			ops := claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}.Ops()
-			what, mine := fmt.Sprintf("%d names", len(names)), several{names, true}.mine()
-			add(what, ops.Acquire())
-			add(what, ops.Raise(hint), mine...)
-			add(what, ops.Extend(hint), mine...)
-		}
-		for _, k := range entryKinds() {
-			ops, mine := entryClaim(k, holdToken, true).Ops(), held(k, holdToken).made()
-			add(k, ops.Acquire())
-			add(k, ops.Raise(hint), mine...)
-			add(k, ops.Extend(hint), mine...)
-		}
-		add("a mutex", inspectOp(lockName), several{[]string{lockName}, true}.mine()...)
 	}
 	return all
 }

@@ -130,25 +130,6 @@ func (s *subject) messages() (n int) {
 	return n
 }
 
-// The release of the last hold is published, even in the millisecond in which another one expires.
-func TestAReleaseIsPublishedWhenTheOtherHoldExpires(t *testing.T) {
-	t.Parallel()
-	s := newSubject(t)
-	for k, partner := range sharedKinds() {
-		c := claim{Kind: k, Names: []string{first}, Token: holdToken, TTL: lockTTL}
-		other := c
-		other.Token, other.TTL = partner, time.Second
-		for left := range int64(2) {
-			s.begin()
-			s.ask(c.Ops().Acquire())
-			s.ask(other.Ops().Acquire())
-			s.pass(1000 - left)
-			assert.Equal(t, wire.Granted, s.ask(c.Ops().Release(true)).Verdict)
-			assert.Equal(t, left == 0, s.messages() == 1, "%s, %d ms", k, left)
-		}
-	}
-}
-
 // A hold of any kind but the mutex may end up to a millisecond early by the master's clock, because its entry expires
 // at a whole millisecond. The drift budget covers that.
 func TestAHoldWithEntriesEndsUpToAMillisecondEarly(t *testing.T) {
