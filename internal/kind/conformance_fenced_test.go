@@ -29,6 +29,13 @@ func fencedSteps() map[string]step {
 	}
 	c := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
 	fence := kind.FenceKey(lockName)
+	// The holder that set a longer life of the fence may have ended, or may still hold the name.
+	for last, n := range map[int64]int64{7: hint, hint: hint + 1} {
+		all[fmt.Sprintf("acquire: a fence of %d with a longer TTL", last)] = step{
+			given: [][]any{{"set", fence, last, "px", (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
+			vote: grant(n), then: several{c.Names, true}.held(n),
+		}
+	}
 	all["acquire: what was the owner's of a reentrant lock"] = step{
 		given: [][]any{{"set", fence, "1007:1005", "px", 5000}}, op: c.Ops().Acquire(),
 		vote: grant(hint + 8), then: several{c.Names, true}.held(hint + 8),
