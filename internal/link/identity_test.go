@@ -47,6 +47,7 @@ func TestAReplacedServerMayNotVoteForAWindow(t *testing.T) {
 		s.Restart()
 		time.Sleep(time.Hour) // without a request
 		assertYoung(t, seen(t, m), guarded)
+		assert.NoError(t, seen(t, m).Trusted(0, time.Now()), "without a restart guard")
 		time.Sleep(guarded)
 		assertYoung(t, seen(t, m), 0)
 		time.Sleep(time.Nanosecond)
@@ -109,10 +110,13 @@ func TestAServerWithoutIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *simnet.Master, m *link.Master) {
 				refuse(s)
-				err := seen(t, m).Trusted(guarded, time.Now())
-				require.ErrorAs(t, err, new(*node.IdentityError))
-				assert.Contains(t, err.Error(), "WithoutRestartGuard")
-				assert.True(t, node.Permanent(err))
+				server := seen(t, m)
+				for _, window := range []time.Duration{0, guarded} {
+					err := server.Trusted(window, time.Now())
+					require.ErrorAs(t, err, new(*node.IdentityError))
+					assert.Contains(t, err.Error(), "WithoutRestartGuard")
+					assert.True(t, node.Permanent(err))
+				}
 			})
 		})
 	}
@@ -153,5 +157,16 @@ func TestAServerThatRefusesTheHandshake(t *testing.T) {
 				assert.NoError(t, seen(t, m).Trusted(guarded, time.Now()))
 			})
 		})
+	}
+}
+
+func TestTheUptimeOfAServer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"0": 0, "7": 7 * time.Second, "-7": 0, "3153600000": 3153600000 * time.Second, "3153600001": -1, "": -1, "x": -1,
+	} {
+		up, err := link.Uptime(map[string]string{"uptime_in_seconds": text})
+		assert.Equal(t, want < 0, err != nil, "%q", text)
+		assert.Equal(t, max(0, want), up, "%q", text)
 	}
 }

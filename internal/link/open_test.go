@@ -1,7 +1,6 @@
 package link_test
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -29,14 +28,6 @@ func TestAUnixSocket(t *testing.T) {
 	srv := &testnet.Scripted{Answer: func([]string) (string, bool) { return "+OK\r\n", false }}
 	testnet.ServeOn(t, l, srv.Serve)
 	assert.Equal(t, link.Reply{Value: "OK"}, send(dial(t, opened(t, "unix://"+path)), set("a"))[0])
-}
-
-func TestAnErrorOfTheDialerIsReported(t *testing.T) {
-	t.Parallel()
-	m := opened(t, "redis://10.9.9.9", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
-		return nil, os.ErrPermission
-	}))
-	require.ErrorIs(t, refused(t, m), os.ErrPermission)
 }
 
 // The timeout is four times as long as the last attempt took that succeeded.
