@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -17,31 +15,6 @@ func (p *process) wanted(slots int) (held []*lock, waiter *waitqueue.Waiter) {
 	waiter.Listen()
 	p.now = p.now.Add(15 * time.Millisecond)
 	return held, waiter
-}
-
-func TestASemaphoreYieldsToOtherProcesses(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		subscribers int
-		listens     bool
-		yields      bool
-	}{{0, false, false}, {1, false, true}, {1, true, false}, {2, true, true}} {
-		p := newProcess(t)
-		held := p.permit(p.join(permit("x", 1)))
-		w := p.join(permit("x", 1))
-		if tt.listens {
-			w.Listen()
-		}
-		held.hold.Published(tt.subscribers, p.now)
-		held.hold.Released(p.now, false)
-		turn := p.next(w)
-		assert.Equal(t, tt.yields, turn.After > 0, "%+v", tt)
-		assert.LessOrEqual(t, turn.After, time.Minute)
-		w.Leave()
-		tries := p.join(try(permit("x", 1)))
-		p.asks(tries, 0)
-		tries.Leave()
-	}
 }
 
 // While other processes wait, a process takes its share of the slots at once, and leaves the others to them.
@@ -90,17 +63,6 @@ func TestEachCallerInTheShareIsWoken(t *testing.T) {
 	first.Leave()
 	p.asks(third, 0)
 	p.pauses(fourth)
-}
-
-// The other processes count this one only while it waits. Otherwise two that take turns would keep a third one out.
-func TestAProcessThatDoesNotWaitHasNoShare(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 8)))
-	p.now = p.now.Add(40 * time.Millisecond)
-	held.hold.Published(1, p.now)
-	held.hold.Released(p.now, false)
-	p.asks(p.join(permit("x", 8)), 40*time.Millisecond)
 }
 
 // Each release begins another cooldown, also before its message was counted.

@@ -80,36 +80,6 @@ func TestAReleaseOfAPermitIsNeverSilent(t *testing.T) {
 	assert.Equal(t, waitqueue.ByMessage, held.hold.HandOver(held, p.now))
 }
 
-func TestASemaphoreListensAsLongAsACallerWaits(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 1)))
-	first, second := p.join(permit("x", 1)), p.join(permit("x", 1))
-	first.Listen()
-	first.Leave()
-	assert.Len(t, p.subscriptions, 1, "one waits without the turn")
-	held.hold.Released(p.now, false)
-	third := p.join(permit("x", 1))
-	third.Leave()
-	assert.Len(t, p.subscriptions, 1, "one has the turn")
-	second.Leave()
-	assert.Empty(t, p.subscriptions)
-}
-
-func TestACallerThatHasAPermitDoesNotLeave(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	a, b := p.join(permit("x", 1)), p.join(permit("x", 1))
-	held := p.permit(a)
-	a.Leave()
-	assert.Zero(t, b.ChooseSlot([]int{1}))
-	require.True(t, held.passes(p.now))
-	p.inherit(b, held)
-	b.Leave()
-	assert.Zero(t, held.released)
-	assert.Zero(t, p.join(permit("x", 1)).ChooseSlot([]int{1}))
-}
-
 // After a denial one caller asks at a time. Each caller that is granted at once, without a wait for a release, lets
 // one more ask.
 func TestHowManyAskAfterADenial(t *testing.T) {

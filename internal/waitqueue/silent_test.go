@@ -104,12 +104,3 @@ func TestASilentRelease(t *testing.T) {
 		assert.Equal(t, tc.published, l.published)
 	})
 }
-
-func TestASilentReleaseNeedsAWaiterThatMayHaveTheLock(t *testing.T) {
-	t.Parallel()
-	p := newProcess(t)
-	l := p.shortLease(p.join(mutex("x")))
-	assert.False(t, l.keepsSilent(p.now))
-	p.join(writer("x"))
-	assert.False(t, l.keepsSilent(p.now))
-}
