@@ -133,7 +133,8 @@ func (l *Lock) transition(c change) (before phase) {
 
 // effects carries out what follows from a change of phase.
 func (l *Lock) effects(before, after phase, c change) {
-	if before == phaseHeld || before == phaseLingering { // only these are scheduled
+	// Only these are scheduled. A lost lock always is, so that a Close that comes before linger releases its keys.
+	if after != phaseLingering && (before == phaseHeld || before == phaseLingering) {
 		l.locker.schedule.Remove(&l.renewal)
 	}
 	defer l.settleKeys(before, after, c) // also if a hook panics

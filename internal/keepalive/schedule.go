@@ -48,8 +48,8 @@ func (s *Schedule) Add(e *Entry, lock Lock) bool {
 	return true
 }
 
-// Linger schedules Clear of a lost lock for its Until, which must be final. e is of a lock that was added, and was
-// removed or expired since. Linger reports false, and does nothing, if Until has passed or the Schedule is closed.
+// Linger schedules Clear of a lost lock for its Until, which must be final, in place of what is scheduled for it. e is
+// of a lock that was added. Linger reports false, and does nothing, if Until has passed or the Schedule is closed.
 func (s *Schedule) Linger(e *Entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,11 @@ func (s *Schedule) Linger(e *Entry) bool {
 		return false
 	}
 	e.due, e.renewAt, e.lingering = until, 0, true
-	heap.Push(&s.entries, e)
+	if e.scheduled {
+		heap.Fix(&s.entries, int(e.index))
+	} else { // it has expired
+		heap.Push(&s.entries, e)
+	}
 	s.wakeBy(e.due)
 	return true
 }

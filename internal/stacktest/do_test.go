@@ -161,6 +161,23 @@ func TestDoReportsHowTheFunctionAndTheLockEnded(t *testing.T) {
 	}
 }
 
+// A callback, or a busy machine, delays what follows a loss. The extension that noticed it has restored keys.
+func TestCloseReleasesALockWhoseLossIsBeingReported(t *testing.T) {
+	doing(t, func(t *testing.T, w *world, _ *redlock.Locker, k lockKind) {
+		var l *redlock.Locker
+		l = w.locker(t, "b", redlock.WithTrace(&redlock.Trace{HoldEnd: func(context.Context, redlock.HoldEndEvent) {
+			go l.Close()
+			time.Sleep(time.Millisecond)
+		}}))
+		lk, err := k.try(t.Context(), l)
+		require.NoError(t, err)
+		w.wipe()
+		<-lk.Context().Done()
+		time.Sleep(2 * time.Second)
+		w.free(t)
+	})
+}
+
 // Goroutines that the function left running must be stopped before another holder gets the lock. A hand-over, which
 // needs no answer of the masters, leaves the least time.
 func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
