@@ -224,18 +224,23 @@ func TestARemovedLockIsNeitherRenewedNorExpiredNorCleared(t *testing.T) {
 
 func TestALingeringLockIsClearedAtItsUntil(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		l, other := added(t, s, nil), added(t, s, nil)
-		s.Remove(&l.entry)
+		removed, scheduled, other := added(t, s, nil), added(t, s, nil), added(t, s, nil)
+		s.Remove(&removed.entry)
 		s.Remove(&other.entry)
-		require.True(t, s.Linger(&l.entry))
-		s.Renewed(&l.entry, nil)
-		sleep(time.Until(l.until))
-		for _, l := range []*fakeLock{l, other} {
+		lost := []*fakeLock{removed, scheduled}
+		for _, l := range lost {
+			require.True(t, s.Linger(&l.entry))
+			s.Renewed(&l.entry, nil)
+		}
+		sleep(time.Until(removed.until))
+		for _, l := range append(lost, other) {
 			assert.False(t, s.Linger(&l.entry), "its Until has passed")
 		}
 		sleep(2 * ttl)
-		assert.Equal(t, []time.Time{l.until}, l.cleared)
-		assert.Empty(t, l.renewed)
-		assert.Empty(t, l.expired)
+		for _, l := range lost {
+			assert.Equal(t, []time.Time{l.until}, l.cleared)
+			assert.Empty(t, l.renewed)
+			assert.Empty(t, l.expired)
+		}
 	})
 }
