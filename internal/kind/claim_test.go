@@ -92,22 +92,6 @@ func entryKinds() (names []string) {
 	return names
 }
 
-// sharedKinds are the names of the kinds of which a name can have several holds, and a token of a hold that can be
-// there with the hold of holdToken.
-func sharedKinds() map[string]string {
-	tokens := make(map[string]string)
-	for _, k := range kind.All {
-		switch k.Sharing {
-		case kind.Alone, kind.BySlot:
-		case kind.WithOwner:
-			tokens[k.Name] = innerToken
-		case kind.WithAll:
-			tokens[k.Name] = otherToken
-		}
-	}
-	return tokens
-}
-
 const first, second = "x", "y" // the names
 
 // pool returns groups of claims to choose from. The claims of a group interact: two share an owner, and a writer and a

@@ -16,7 +16,6 @@ import (
 // Tokens as Lockers make them: an owner, and 32 digits.
 var (
 	holdToken  = tokenOf("host:1", "c")
-	innerToken = tokenOf("host:1", "d") // of the same owner
 	otherToken = tokenOf("host:2", "e")
 )
 

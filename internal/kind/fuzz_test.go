@@ -25,8 +25,17 @@ var tagged = regexp.MustCompile(`(?s)^[^{]*\{[^}]+\}`)
 // which a Locker refuses on a Cluster.
 func FuzzNames(f *testing.F) {
 	for _, pair := range [][2]string{
-		{"a", "{a}"}, {"a{b}c", ":a{b}c"}, {"{a", "a}"}, {"redlock:fence:{a}", "a"}, {"", "x"}, {"\x00\xff", "{}"},
-		{"{a}", ":{a}"}, {":{a}", "a"}, {"a{", "x{}a{b}"}, {"a}b", "{a}b}"}, {"}{a}", "a{}b"},
+		{"a", "{a}"},
+		{"a{b}c", ":a{b}c"},
+		{"{a", "a}"},
+		{"redlock:fence:{a}", "a"},
+		{"", "x"},
+		{"\x00\xff", "{}"},
+		{"{a}", ":{a}"},
+		{":{a}", "a"},
+		{"a{", "x{}a{b}"},
+		{"a}b", "{a}b}"},
+		{"}{a}", "a{}b"},
 	} {
 		f.Add(pair[0], pair[1])
 	}
