@@ -33,7 +33,7 @@ import (
 type instance struct {
 	args           []string
 	seed, order    uint64
-	dir            string // the folder that the program sees as its own; "": none
+	root, dir      string // the folder that the program may read, "" for none, and where in it the program runs
 	stdout, stderr io.Writer
 }
 
@@ -135,13 +135,13 @@ func (p *Player) Playing(lock string) simulation.Play {
 	}
 }
 
-// Test runs the tests whose names match the pattern, in an order. It returns what they print, and an error if one of
-// them fails.
-func (p *Player) Test(dir, pattern string, order uint64) (string, error) {
+// Test runs the tests in the folder dir of the module at root whose names match the pattern, in an order. They may read
+// the files of the module. It returns what they print, and an error if one of them fails.
+func (p *Player) Test(root, dir, pattern string, order uint64) (string, error) {
 	var out bytes.Buffer
 	status, err := p.module.run(instance{
-		args: []string{"test", "-test.run=" + pattern, "-test.parallel=1", "-test.timeout=0"}, order: order, dir: dir,
-		stdout: &out, stderr: &out,
+		args: []string{"test", "-test.run=" + pattern, "-test.parallel=1", "-test.timeout=0"}, order: order,
+		root: root, dir: dir, stdout: &out, stderr: &out,
 	})
 	if err == nil && status != 0 {
 		err = errors.New("a test failed")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -62,7 +63,7 @@ func (m *module) run(i instance) (status int, err error) {
 		return 0, err
 	}
 	random := rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "redlock %d %d", i.seed, i.order)))
-	keys, values := []string{"GOGC", "GOMEMLIMIT", "PWD"}, []string{gogc, memlimit, "/"}
+	keys, values := []string{"GOGC", "GOMEMLIMIT", "PWD"}, []string{gogc, memlimit, path.Join("/", i.dir)}
 	if i.order > 0 {
 		keys, values = append(keys, "REDLOCK_YIELDS"), append(values, yields[random.Uint64()%uint64(len(yields))])
 	}
@@ -81,9 +82,9 @@ func (m *module) run(i instance) (status int, err error) {
 	if err := errors.Join(wasi.SetStdoutFile(out), wasi.SetStderrFile(log)); err != nil {
 		return 0, err
 	}
-	if i.dir != "" {
+	if i.root != "" {
 		if err := errors.Join(
-			wasi.PreopenDir(i.dir, "/", wasmtime.DIR_READ, wasmtime.FILE_READ),
+			wasi.PreopenDir(i.root, "/", wasmtime.DIR_READ, wasmtime.FILE_READ),
 			wasi.PreopenDir(temp, "/tmp", wasmtime.DIR_READ|wasmtime.DIR_WRITE, wasmtime.FILE_READ|wasmtime.FILE_WRITE),
 		); err != nil {
 			return 0, err

@@ -123,11 +123,11 @@ func (c *command) tests(ctx context.Context) error {
 		return err
 	}
 	for _, pkg := range c.flags.tests {
-		out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", pkg).Output()
+		out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Dir}}\n{{.Dir}}", pkg).Output()
 		if err != nil {
 			return fmt.Errorf("find the package %s: %w", pkg, err)
 		}
-		dir := strings.TrimSpace(string(out))
+		root, dir, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		names, err := exact.InVirtualTime(dir)
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (c *command) tests(ctx context.Context) error {
 					return err
 				}
 				ran++
-				text, err := p.Test(dir, "^"+name+"$", order)
+				text, err := p.Test(root, strings.TrimPrefix(dir, root), "^"+name+"$", order)
 				if err == nil {
 					continue
 				}
