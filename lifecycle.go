@@ -133,8 +133,12 @@ func (l *Lock) transition(c change) (before phase) {
 
 // effects carries out what follows from a change of phase.
 func (l *Lock) effects(before, after phase, c change) {
-	// Only these are scheduled. A lost lock always is, so that a Close that comes before linger releases its keys.
-	if after != phaseLingering && (before == phaseHeld || before == phaseLingering) {
+	switch {
+	case after == phaseLingering: // in place, so that a Close that comes meanwhile finds the lock
+		if !l.locker.schedule.Linger(&l.renewal) {
+			defer l.transition(change{event: eventClear})
+		}
+	case before == phaseHeld || before == phaseLingering: // only these are scheduled
 		l.locker.schedule.Remove(&l.renewal)
 	}
 	defer l.settleKeys(before, after, c) // also if a hook panics
@@ -153,7 +157,7 @@ var holdOutcomes = [phases]Outcome{
 func (l *Lock) settleKeys(before, after phase, c change) {
 	switch {
 	case after == phaseLingering: // held before
-		l.linger()
+		l.logLoss()
 	case before == phaseLingering: // cleared or released now
 		l.release(releaseMode{})
 	case before == phaseCleared: // released now
@@ -165,14 +169,11 @@ func (l *Lock) settleKeys(before, after phase, c change) {
 	}
 }
 
-// linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until,
-// Unlock or Close: the holder may rely on Until, because the goroutine that is to notice the loss may not run in time.
-func (l *Lock) linger() {
+// logLoss logs the loss of the lock. Its keys remain on the masters until Until, Unlock or Close: the holder may rely
+// on Until, because the goroutine that is to notice the loss may not run in time.
+func (l *Lock) logLoss() {
 	l.locker.journal.Log(slog.LevelWarn, "redlock: a lock was lost",
 		"name", names.List(l.names(), names.Truncate), "error", l.endError())
-	if !l.locker.schedule.Linger(&l.renewal) {
-		l.transition(change{event: eventClear})
-	}
 }
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must

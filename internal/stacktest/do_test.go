@@ -178,6 +178,23 @@ func TestCloseReleasesALockWhoseLossIsBeingReported(t *testing.T) {
 	})
 }
 
+// The extension that finds the loss is the holder's. That of the keepalive would be due meanwhile.
+func TestALockWhoseLossIsBeingReportedIsNotExtended(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{HoldEnd: func(context.Context, redlock.HoldEndEvent) {
+			synctest.Wait()
+			w.forget()
+			time.Sleep(ttl / 2)
+			w.unasked(t)
+		}}))
+		lk := lock(t, l, "x")
+		w.wipe()
+		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+		time.Sleep(2 * ttl)
+		w.free(t)
+	})
+}
+
 // Goroutines that the function left running must be stopped before another holder gets the lock. A hand-over, which
 // needs no answer of the masters, leaves the least time.
 func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
