@@ -257,3 +257,35 @@ func TestAWaiterAsksOneMasterFirst(t *testing.T) {
 		assert.Greater(t, asked[4], 10)
 	})
 }
+
+// A probe ends the effect of earlier messages, so that a waiter wakes for those of a majority only.
+func TestAMessageOfOneMasterDoesNotWakeAWaiter(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		w.foreign("x", time.Hour)
+		out := locking(t.Context(), w.locker(t, "a", patient), "x")
+		time.Sleep(time.Second)
+		w.forget()
+		w.Master(0).Del("x", "redlock:x", "")
+		time.Sleep(time.Second)
+		w.unasked(t)
+		w.Master(1).Del("x", "redlock:x", "")
+		unlock(t, granted(t, out, time.Second))
+	})
+}
+
+// Attempts whose answers are late fail and publish their releases. Waiters that such a message woke would wake each other
+// without end.
+func TestWaitersWhoseAttemptsFailDoNotWakeEachOther(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		w.foreign("x", time.Second)
+		for _, host := range []string{"a", "b"} {
+			l := w.locker(t, host, patient, redlock.WithTTL(time.Minute))
+			go func() { _, _ = l.Lock(t.Context(), "x") }()
+		}
+		time.Sleep(500 * time.Millisecond)
+		w.delay(timeout)
+		w.forget()
+		time.Sleep(time.Hour / 2)
+		assert.Less(t, len(w.sets()), 20)
+	})
+}
