@@ -9,13 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/exact"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/picture"
+	"github.com/redlock-go/redlock/chaos/internal/repeat"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -132,35 +136,37 @@ func (c *command) tests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !wanted.MatchString(name) })
+		if len(names) == 0 {
+			return fmt.Errorf("%s has no test in virtual time that matches %q", pkg, c.flags.run)
+		}
 		p, err := exact.OpenTest(ctx, c.say, dir)
 		if err != nil {
 			return err
 		}
-		begin, ran, wrong := time.Now(), 0, len(c.wrong)
-		for _, name := range names {
-			if !wanted.MatchString(name) {
-				continue
-			}
-			for order := c.flags.order; order < c.flags.order+uint64(c.flags.orders); order++ {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				ran++
+		begin, wrong := time.Now(), len(c.wrong)
+		var mu sync.Mutex // for c.wrong and c.out
+		_ = repeat.AtMost(runtime.GOMAXPROCS(0), len(names), func(i int) error {
+			name := names[i]
+			for order := c.flags.order; order < c.flags.order+uint64(c.flags.orders) && ctx.Err() == nil; order++ {
 				text, err := p.Test(root, strings.TrimPrefix(dir, root), "^"+name+"$", order)
-				if err == nil {
-					continue
+				if err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					c.wrong = append(c.wrong, fmt.Sprintf("%s of %s, order %d", name, pkg, order))
+					fmt.Fprintf(c.out, "%s\n%s of %s fails in order %d: %v\nagain: go run ./chaos -tests %s -run '^%s$' -order %d\n",
+						text, name, pkg, order, err, pkg, name, order)
+					break // the same test in more orders says little more
 				}
-				c.wrong = append(c.wrong, fmt.Sprintf("%s of %s, order %d", name, pkg, order))
-				fmt.Fprintf(c.out, "%s\n%s of %s fails in order %d: %v\nagain: go run ./chaos -tests %s -run '^%s$' -order %d\n",
-					text, name, pkg, order, err, pkg, name, order)
-				break // the same test in more orders says little more
 			}
+			c.say("%s", name)
+			return nil
+		})
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if ran == 0 {
-			return fmt.Errorf("%s has no test in virtual time that matches %q", pkg, c.flags.run)
-		}
-		fmt.Fprintf(c.out, "%-46s %d runs of tests in %v, %d tests failed\n",
-			"tests of "+filepath.Base(dir), ran, time.Since(begin).Round(time.Second), len(c.wrong)-wrong)
+		fmt.Fprintf(c.out, "%-46s %d in %d orders, in %v; %d failed\n",
+			"tests of "+filepath.Base(dir), len(names), c.flags.orders, time.Since(begin).Round(time.Second), len(c.wrong)-wrong)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -162,12 +163,8 @@ func (f *flags) everything() bool {
 
 // adjust returns the scenario with the duration and the number of clients that the command line gives.
 func (f *flags) adjust(s scenarios.Scenario) scenarios.Scenario {
-	if f.duration > 0 {
-		s.Storm = f.duration
-	}
-	if f.clients > 0 {
-		s.Clients = f.clients
-	}
+	s.Storm = cmp.Or(f.duration, s.Storm)
+	s.Clients = cmp.Or(f.clients, s.Clients)
 	s.Lock = f.lock
 	return s
 }

@@ -109,8 +109,7 @@ func (c *command) jobs() []scenarios.Job {
 func (c *command) options() scenarios.Options {
 	return scenarios.Options{
 		Masters: c.flags.masters, Command: c.client, Seed: c.flags.seed, Dir: c.dir, Say: c.say,
-		Playing: c.playing, Order: c.flags.order, Orders: c.flags.orders,
-		ReplayOne: c.flags.replaySchedule,
+		Playing: c.playing, Order: c.flags.order, Orders: c.flags.orders, ReplayOne: c.flags.replaySchedule,
 	}
 }
 

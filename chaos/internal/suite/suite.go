@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -92,11 +93,8 @@ type command struct {
 
 func (c *command) run(ctx context.Context) (err error) {
 	f := c.flags
-	folder := f.out
-	if folder == "" {
-		folder = filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
-	}
-	if c.dir, err = prepare(folder); err != nil {
+	byDefault := filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
+	if c.dir, err = prepare(cmp.Or(f.out, byDefault)); err != nil {
 		return err
 	}
 	verdicts, err := os.Create(filepath.Join(c.dir, verdictsFile))

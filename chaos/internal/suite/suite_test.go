@@ -314,3 +314,25 @@ func TestAPanicInAReplayIsAViolation(t *testing.T) {
 	assert.Contains(t, out, "panic")
 	assert.Contains(t, out, "not as it should be:\nseed 1, order 1\nagain: ")
 }
+
+func TestATestThatFailsInAnOrderFailsInItAgain(t *testing.T) {
+	t.Parallel()
+	exact.Start(t)
+	tests := func(args ...string) (int, string) {
+		status, out, errs := run(append([]string{"-tests", "./testdata/orders", "-out", t.TempDir()}, args...)...)
+		require.NotEqual(t, noRun, status, errs)
+		return status, out
+	}
+	status, out := tests("-orders", "20")
+	assert.Equal(t, violated, status, out)
+	assert.Contains(t, out, "this order is a bad one")
+	assert.Contains(t, out, "2 in 20 orders")
+	assert.Contains(t, out, "; 1 failed")
+	again := regexp.MustCompile(`again: go run ./chaos .* -run '(.*)' -order (\d+)`).FindStringSubmatch(out)
+	require.NotNil(t, again, out)
+	assert.NotEqual(t, "1", again[2], "some orders are good")
+	status, out = tests("-run", again[1], "-order", again[2])
+	assert.Equal(t, violated, status, out)
+	status, out = tests("-run", "^TestPasses$", "-order", again[2])
+	assert.Equal(t, good, status, out)
+}
