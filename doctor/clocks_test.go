@@ -1,6 +1,8 @@
 package doctor_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -320,5 +322,18 @@ func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	} {
 		report := judge(0, doctor.Seen{Name: "h:1", Info: sound, Trips: c.trips})
 		assert.Equal(t, c.title, strings.Join(titles(report), ", "), "%v", c.trips)
+	}
+}
+
+// Slow round trips blur both a gain and the usual one.
+func TestSlowRoundTripsAreNoSteps(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		trips := make([]time.Duration, 3+rand.IntN(100))
+		for i := range trips {
+			trips[i] = time.Duration(math.Exp(4*rand.NormFloat64()) * float64(time.Millisecond))
+		}
+		rate := 0.04*rand.Float64() - 0.02
+		require.Empty(t, doctor.Steps(rate, trips, rand.Float64), "%f %v", rate, trips)
 	}
 }

@@ -200,7 +200,7 @@ func TestManyLocks(t *testing.T) {
 	set(t, c, 10_000, "other", "x", 0)
 	report = examineFor(t, 3*time.Second, []string{server.URL()})
 	found = one(t, report, skipped)
-	assert.Regexp(t, `1\d{4} keys were looked at`, found.Why)
+	assert.Regexp(t, `^\d{4,} keys were looked at`, found.Why)
 }
 
 // SCAN may do so while Redis moves its keys into a larger table.

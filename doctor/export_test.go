@@ -62,6 +62,23 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 	return e.report()
 }
 
+// Steps returns the steps that a clock of a rate seems to make, without any, if the round trips take so long one after
+// the other, and the server reads its clock after some part of each, from 0 to 1.
+func Steps(rate float64, trips []time.Duration, part func() float64) []time.Duration {
+	m := &master{}
+	asked := time.Unix(0, 0)
+	for _, trip := range trips {
+		read := asked.Sub(time.Unix(0, 0)).Seconds() + part()*trip.Seconds()
+		m.samples = append(m.samples, sample{
+			at: asked.Add(trip / 2), roundTrip: trip,
+			server: time.Unix(0, 0).Add(time.Duration(read * (1 + rate) * float64(time.Second))),
+		})
+		asked = asked.Add(trip)
+	}
+	steps, _ := m.steps()
+	return steps
+}
+
 // Endless returns the locks without a TTL of which the finding tells if SCAN returned keys of these names.
 func Endless(names ...string) []string {
 	var k keys

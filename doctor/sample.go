@@ -173,17 +173,19 @@ func (m *master) gains() []gain {
 func (g gain) rate() float64 { return float64(g.by) / float64(max(1, g.within)) }
 
 // steps separates the steps of the server's clock from its drift, whose rate is in seconds gained per second. A gain is
-// a step if it is far from what the median rate would have made.
+// a step if it is certain that the median rate would have made another one.
 func (m *master) steps() (steps []time.Duration, rate float64) {
 	all := m.gains()
 	if len(all) == 0 {
 		return nil, 0
 	}
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b gain) int { return cmp.Compare(a.rate(), b.rate()) })
-	median := sorted[len(sorted)/2].rate()
+	median := sorted[len(sorted)/2]
 	var by, within, uncertain time.Duration
 	for _, g := range all {
-		if usual := time.Duration(median * float64(g.within)); (g.by - usual).Abs() > g.uncertainty+minStep {
+		times := float64(g.within) / float64(max(1, median.within))
+		usual, blur := time.Duration(times*float64(median.by)), time.Duration(times*float64(median.uncertainty))
+		if (g.by - usual).Abs() > g.uncertainty+blur+minStep {
 			steps = append(steps, g.by)
 			continue
 		}
