@@ -148,9 +148,11 @@ func (c *command) tests(ctx context.Context) error {
 		var mu sync.Mutex // for c.wrong and c.out
 		_ = repeat.AtMost(runtime.GOMAXPROCS(0), len(names), func(i int) error {
 			name := names[i]
-			for order := c.flags.order; order < c.flags.order+uint64(c.flags.orders) && ctx.Err() == nil; order++ {
-				text, err := p.Test(root, strings.TrimPrefix(dir, root), "^"+name+"$", order)
-				if err != nil {
+			for order := c.flags.order; order < c.flags.order+uint64(c.flags.orders); order++ {
+				if ctx.Err() != nil {
+					return nil
+				}
+				if text, err := p.Test(root, strings.TrimPrefix(dir, root), "^"+name+"$", order); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					c.wrong = append(c.wrong, fmt.Sprintf("%s of %s, order %d", name, pkg, order))
@@ -163,7 +165,7 @@ func (c *command) tests(ctx context.Context) error {
 			return nil
 		})
 		if err := ctx.Err(); err != nil {
-			return err
+			return fmt.Errorf("not every test was run: %w", err)
 		}
 		fmt.Fprintf(c.out, "%-46s %d in %d orders, in %v; %d failed\n",
 			"tests of "+filepath.Base(dir), len(names), c.flags.orders, time.Since(begin).Round(time.Second), len(c.wrong)-wrong)

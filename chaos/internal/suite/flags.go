@@ -21,11 +21,7 @@ import (
 
 // Default numbers of schedules: of the simulation's own, of one scenario, whose schedules take longer, and of a run of
 // everything.
-const (
-	manySchedules = 1000
-	someSchedules = 100
-	allSchedules  = 700
-)
+const manySchedules, someSchedules, allSchedules = 1000, 100, 700
 
 // flags are the settings of the command line.
 type flags struct {
