@@ -273,8 +273,8 @@ func TestAMessageOfOneMasterDoesNotWakeAWaiter(t *testing.T) {
 	})
 }
 
-// Attempts whose answers are late fail and publish their releases. Waiters that such a message woke would wake each other
-// without end.
+// Attempts whose answers are late fail, and publish their releases. If such a message woke a waiter, the waiters would
+// wake each other without end.
 func TestWaitersWhoseAttemptsFailDoNotWakeEachOther(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		w.foreign("x", time.Second)
