@@ -74,7 +74,7 @@ sim: ## the real stack in virtual time, natively, under random faults (SCHEDULES
 exact: ## the same, so that a seed and an order repeat everything (SCHEDULES=5000 SEED=random ORDERS=1)
 	go run ./chaos -exact -schedules $(SCHEDULES) -orders $(ORDERS) $(if $(SEED),-seed $(SEED))
 
-orders: ## every test in virtual time in many orders, exactly (ORDERS=50; 2 minutes an order)
+orders: ## every test in virtual time in many orders, exactly (ORDERS=50; a minute an order)
 	go run ./chaos -tests .,./internal/stacktest,./quorum,./internal/wire,./internal/link,./election,./keyed,./internal/keepalive -orders $(if $(filter file,$(origin ORDERS)),50,$(ORDERS))
 
 # A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
