@@ -41,12 +41,17 @@ func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
 			}
 		})
 	}
-	busy := func() bool {
+	count := func() int {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(executed) > 100
+		return len(executed)
 	}
-	require.Eventually(t, busy, patience, time.Millisecond)
+	busy := func() { // so many that some begin now
+		t.Helper()
+		before := count()
+		require.Eventually(t, func() bool { return count() > before+100 }, patience, time.Millisecond)
+	}
+	busy()
 	type span struct{ from, to time.Time }
 	var freezes []span
 	for range 10 {
@@ -57,6 +62,7 @@ func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
 		freezes = append(freezes, span{from, time.Now()})
 		m.Thaw()
 	}
+	busy()
 	cancel()
 	clients.Wait()
 
