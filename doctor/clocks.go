@@ -29,7 +29,7 @@ var clockRules = []rule{
 	},
 	{
 		id: ClockStepped, title: "the clock stepped", severity: Danger,
-		when: "`TIME` jumped by more than 10 ms against this host's monotonic clock",
+		when: "`TIME` jumped 10 ms more than round trips explain, by this host's monotonic clock",
 		why:  "A step forward ends the TTLs of locks early, so the master may grant a lock that is held.",
 		fix:  fixClock,
 		check: each(func(_ *exam, m *master) string {

@@ -325,15 +325,21 @@ func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	}
 }
 
-// Slow round trips blur both a gain and the usual one.
+// A slow round trip makes a gain uncertain, and also the median gain that it is compared with.
 func TestSlowRoundTripsAreNoSteps(t *testing.T) {
 	t.Parallel()
-	for range 2000 {
-		trips := make([]time.Duration, 3+rand.IntN(100))
+	for seed := range uint64(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		trips := make([]time.Duration, 3+rnd.IntN(98))
+		sum := time.Duration(0)
 		for i := range trips {
-			trips[i] = time.Duration(math.Exp(4*rand.NormFloat64()) * float64(time.Millisecond))
+			trips[i] = time.Duration(math.Exp(4*rnd.NormFloat64()) * float64(time.Millisecond))
+			sum += trips[i]
 		}
-		rate := 0.04*rand.Float64() - 0.02
-		require.Empty(t, doctor.Steps(rate, trips, rand.Float64), "%f %v", rate, trips)
+		rate := 0.04*rnd.Float64() - 0.02
+		require.Empty(t, doctor.Steps(rate, 0, trips, rnd.Float64), "seed %d", seed)
+		if len(trips) > 50 { // so that the median is another gain
+			require.NotEmpty(t, doctor.Steps(rate, 5*sum, trips, rnd.Float64), "seed %d", seed)
+		}
 	}
 }

@@ -62,18 +62,19 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 	return e.report()
 }
 
-// Steps returns the steps that a clock of a rate seems to make, without any, if the round trips take so long one after
-// the other, and the server reads its clock after some part of each, from 0 to 1.
-func Steps(rate float64, trips []time.Duration, part func() float64) []time.Duration {
-	m := &master{}
-	asked := time.Unix(0, 0)
-	for _, trip := range trips {
-		read := asked.Sub(time.Unix(0, 0)).Seconds() + part()*trip.Seconds()
-		m.samples = append(m.samples, sample{
-			at: asked.Add(trip / 2), roundTrip: trip,
-			server: time.Unix(0, 0).Add(time.Duration(read * (1 + rate) * float64(time.Second))),
-		})
-		asked = asked.Add(trip)
+// Steps returns the steps found in samples of a clock that has a constant rate, and makes a step before the sample in
+// the middle. The round trips follow one another. During each, the server reads its clock after the share part().
+func Steps(rate float64, step time.Duration, trips []time.Duration, part func() float64) []time.Duration {
+	m, start := &master{}, time.Unix(0, 0)
+	asked := time.Duration(0)
+	for i, trip := range trips {
+		read := float64(asked) + part()*float64(trip)
+		s := sample{at: start.Add(asked + trip/2), roundTrip: trip, server: start.Add(time.Duration(read * (1 + rate)))}
+		if i >= len(trips)/2 {
+			s.server = s.server.Add(step)
+		}
+		m.samples = append(m.samples, s)
+		asked += trip
 	}
 	steps, _ := m.steps()
 	return steps

@@ -18,6 +18,7 @@ const (
 	samplesPerSpan  = 100
 	groupsPerSpan   = 10                    // of samples, of which the quickest shows the clock
 	minStep         = 10 * time.Millisecond // a smaller step cannot be distinguished from a slow reply
+	fastest         = 1.02                  // a server's clock; an uncertainty is in this host's time
 	driftSuspicious = 0.5                   // of the budget
 )
 
@@ -173,7 +174,7 @@ func (m *master) gains() []gain {
 func (g gain) rate() float64 { return float64(g.by) / float64(max(1, g.within)) }
 
 // steps separates the steps of the server's clock from its drift, whose rate is in seconds gained per second. A gain is
-// a step if it is certain that the median rate would have made another one.
+// a step if it differs from the gain at the median rate by minStep more than the round trips of both explain.
 func (m *master) steps() (steps []time.Duration, rate float64) {
 	all := m.gains()
 	if len(all) == 0 {
@@ -183,9 +184,10 @@ func (m *master) steps() (steps []time.Duration, rate float64) {
 	median := sorted[len(sorted)/2]
 	var by, within, uncertain time.Duration
 	for _, g := range all {
-		times := float64(g.within) / float64(max(1, median.within))
-		usual, blur := time.Duration(times*float64(median.by)), time.Duration(times*float64(median.uncertainty))
-		if (g.by - usual).Abs() > g.uncertainty+blur+minStep {
+		scale := float64(g.within) / float64(max(1, median.within))
+		usual := time.Duration(scale * float64(median.by))
+		uncertainty := float64(g.uncertainty) + scale*float64(median.uncertainty)
+		if (g.by - usual).Abs() > time.Duration(fastest*uncertainty)+minStep {
 			steps = append(steps, g.by)
 			continue
 		}

@@ -19,6 +19,7 @@ func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
 	var executed []time.Time
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
+	t.Cleanup(clients.Wait)
 	for range 8 {
 		c := connect(t, m)
 		clients.Go(func() {
@@ -46,7 +47,7 @@ func TestNothingIsExecutedDuringAFreeze(t *testing.T) {
 		defer mu.Unlock()
 		return len(executed)
 	}
-	busy := func() { // so many that some begin now
+	busy := func() { // waits for more commands than are under way, so that some begin after the call
 		t.Helper()
 		before := count()
 		require.Eventually(t, func() bool { return count() > before+100 }, patience, time.Millisecond)

@@ -258,7 +258,8 @@ func TestAWaiterAsksOneMasterFirst(t *testing.T) {
 	})
 }
 
-// A probe ends the effect of earlier messages, so that a waiter wakes for those of a majority only.
+// The start of a subscription counts as a message of its master, until a probe. After it, only the messages of a
+// majority wake the waiter.
 func TestAMessageOfOneMasterDoesNotWakeAWaiter(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		w.foreign("x", time.Hour)
@@ -273,19 +274,24 @@ func TestAMessageOfOneMasterDoesNotWakeAWaiter(t *testing.T) {
 	})
 }
 
-// Attempts whose answers are late fail, and publish their releases. If such a message woke a waiter, the waiters would
+// An attempt whose answers are late fails, and publishes release messages. If these woke waiters, the waiters would
 // wake each other without end.
 func TestWaitersWhoseAttemptsFailDoNotWakeEachOther(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		w.foreign("x", time.Second)
-		for _, host := range []string{"a", "b"} {
-			l := w.locker(t, host, patient, redlock.WithTTL(time.Minute))
-			go func() { _, _ = l.Lock(t.Context(), "x") }()
-		}
+		ctx, cancel := context.WithCancel(t.Context())
+		a := locking(ctx, w.locker(t, "a", patient, redlock.WithTTL(time.Minute)), "x")
+		b := locking(ctx, w.locker(t, "b", patient, redlock.WithTTL(time.Minute)), "x")
 		time.Sleep(500 * time.Millisecond)
 		w.delay(timeout)
 		w.forget()
 		time.Sleep(time.Hour / 2)
+		waiting(t, a)
+		waiting(t, b)
+		assert.NotEmpty(t, w.sets())
 		assert.Less(t, len(w.sets()), 20)
+		cancel()
+		<-a
+		<-b
 	})
 }

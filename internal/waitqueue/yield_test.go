@@ -62,7 +62,7 @@ func TestACountWithoutOthersBeginsNoCooldown(t *testing.T) {
 	assert.Equal(t, cooldown{}, q.cooldown)
 	h.Published(1, start)
 	assert.Equal(t, cooldown{others: 1, until: start.Add(minCooldown)}, q.cooldown)
-	q.subscription = silent{} // which has not begun at the masters
+	q.subscription = silent{} // which the masters do not count yet
 	h.Published(0, start)
 	assert.Zero(t, q.cooldown.others)
 }

@@ -145,29 +145,31 @@ func (c *command) tests(ctx context.Context) error {
 			return err
 		}
 		begin, wrong := time.Now(), len(c.wrong)
-		var mu sync.Mutex // for c.wrong and c.out
+		var mu sync.Mutex // for c
 		_ = repeat.AtMost(runtime.GOMAXPROCS(0), len(names), func(i int) error {
-			name := names[i]
-			for order := c.flags.order; order < c.flags.order+uint64(c.flags.orders); order++ {
+			order, text, err := uint64(0), "", error(nil)
+			for n := 0; n < c.flags.orders && err == nil; n++ { // more orders of a test that failed add little
 				if ctx.Err() != nil {
 					return nil
 				}
-				if text, err := p.Test(root, strings.TrimPrefix(dir, root), "^"+name+"$", order); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					c.wrong = append(c.wrong, fmt.Sprintf("%s of %s, order %d", name, pkg, order))
-					fmt.Fprintf(c.out, "%s\n%s of %s fails in order %d: %v\nagain: go run ./chaos -tests %s -run '^%s$' -order %d\n",
-						text, name, pkg, order, err, pkg, name, order)
-					break // the same test in more orders says little more
-				}
+				order = c.flags.order + uint64(n)
+				text, err = p.Test(root, strings.TrimPrefix(dir, root), "^"+names[i]+"$", order)
 			}
-			c.say("%s", name)
+			mu.Lock()
+			defer mu.Unlock()
+			c.say("%s: done", names[i])
+			if err != nil {
+				c.wrong = append(c.wrong, fmt.Sprintf("%s of %s, order %d", names[i], pkg, order))
+				fmt.Fprintf(c.out, "%s\n%s of %s fails in order %d: %v\nagain: go run ./chaos -tests %s -run '^%s$' -order %d\n",
+					text, names[i], pkg, order, err, pkg, names[i], order)
+			}
 			return nil
 		})
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("not every test was run: %w", err)
 		}
-		fmt.Fprintf(c.out, "%-46s %d in %d orders, in %v; %d failed\n",
+		slices.Sort(c.wrong[wrong:])
+		fmt.Fprintf(c.out, "%-46s %d tests, each in up to %d orders, in %v; %d failed\n",
 			"tests of "+filepath.Base(dir), len(names), c.flags.orders, time.Since(begin).Round(time.Second), len(c.wrong)-wrong)
 	}
 	return nil

@@ -19,9 +19,12 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// Default numbers of schedules: of the simulation's own, of one scenario, whose schedules take longer, and of a run of
-// everything.
-const manySchedules, someSchedules, allSchedules = 1000, 100, 700
+// Default numbers of schedules.
+const (
+	manySchedules = 1000 // of the simulation's own
+	someSchedules = 100  // of one scenario, which take longer
+	allSchedules  = 700  // of a run of everything
+)
 
 // flags are the settings of the command line.
 type flags struct {

@@ -74,19 +74,13 @@ func (c *command) allJobs() []scenarios.Job {
 	return jobs
 }
 
-// The number of schedules of each scenario in the profile, and of one that must show that something breaks.
-const (
-	virtualEach   = 5
-	virtualBroken = 10
-)
-
 // virtualJobs returns all scenarios in virtual time.
 func (c *command) virtualJobs() []scenarios.Job {
 	var jobs []scenarios.Job
 	for _, s := range scenarios.All() {
-		n := virtualEach
+		n := 5
 		if slices.Contains(slices.Collect(maps.Values(s.Promises)), scenarios.Broken) {
-			n = virtualBroken
+			n = 10 // it must show that something breaks
 		}
 		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: scenarios.Simulation, Schedules: n})
 	}

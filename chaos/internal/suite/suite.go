@@ -93,8 +93,8 @@ type command struct {
 
 func (c *command) run(ctx context.Context) (err error) {
 	f := c.flags
-	byDefault := filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
-	if c.dir, err = prepare(cmp.Or(f.out, byDefault)); err != nil {
+	defaultFolder := filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
+	if c.dir, err = prepare(cmp.Or(f.out, defaultFolder)); err != nil {
 		return err
 	}
 	verdicts, err := os.Create(filepath.Join(c.dir, verdictsFile))

@@ -1,4 +1,4 @@
-// Package orders has a test that fails in some orders of an exact run.
+// Package orders has a test that fails in some orders of an exact run. Which these are depends on the version of Go.
 package orders
 
 import (
