@@ -228,6 +228,7 @@ func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		waiting(t, out)
 		acquires = 0
+		w.distance("b", 2*time.Millisecond) // all masters have released the permit when b asks
 		unlock(t, permits[2])
 		got := granted(t, out, 20*time.Millisecond)
 		synctest.Wait()
