@@ -18,7 +18,7 @@ const (
 	samplesPerSpan  = 100
 	groupsPerSpan   = 10                    // of samples, of which the quickest shows the clock
 	minStep         = 10 * time.Millisecond // a smaller step cannot be distinguished from a slow reply
-	fastest         = 1.02                  // a server's clock; an uncertainty is in this host's time
+	fastest         = 1.02                  // how fast a server's clock may be; an uncertainty is in host time
 	driftSuspicious = 0.5                   // of the budget
 )
 
