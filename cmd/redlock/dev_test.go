@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,9 +50,7 @@ func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
 // A hangup does not end it under nohup.
 func TestDevUnderNohup(t *testing.T) {
 	t.Parallel()
-	p := launchWith(t, nil, func(c *exec.Cmd) {
-		c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `trap '' HUP; exec "$0" "$@"`, binary}, c.Args[1:]...)
-	}, "dev", "--nodes", "1")
+	p := launchWith(t, nil, after("trap '' HUP"), "dev", "--nodes", "1")
 	p.says("export REDLOCK_MASTERS=")
 	p.signal(syscall.SIGHUP)
 	url, _, _ := strings.Cut(p.stdout.String(), "\n")

@@ -75,55 +75,63 @@ func listen(name string) {
 	}
 }
 
+// The ways in which a script starts a listener, by its name.
+var ways = map[string]string{
+	"bg":      `%s "$L" & `,
+	"session": `%s setsid "$L" & `,
+	"daemon":  `(%s setsid "$L" &); `,
+	"direct":  `%s exec "$L"`,
+}
+
 // listeners are the listeners of one run.
 type listeners struct {
-	*process // nil on a terminal
-	t        *testing.T
-	file     string
+	*process     // nil on a terminal
+	t            *testing.T
+	names        []string
+	file         string
+	begin, start string // of a script: its beginning, and what starts the listeners
 }
 
-// listenersFor returns the listeners of a script, and the beginning of the script, after which "$L" starts one.
-func listenersFor(t *testing.T) (l *listeners, script string) {
+// newListeners returns listeners that the test starts with a script. They are killed with the test.
+func newListeners(t *testing.T, names ...string) *listeners {
 	t.Helper()
-	l = &listeners{t: t, file: filepath.Join(t.TempDir(), "received")}
-	return l, "export " + listenerFile + "=" + l.file + " L=" + testBinary + "; "
-}
-
-// The ways in which a script starts a listener.
-const (
-	background = `%s "$L" & `
-	ownSession = `%s setsid "$L" & `
-	daemon     = `(%s setsid "$L" &); `
-	direct     = `%s exec "$L"`
-)
-
-// as is the part of a script that starts a listener called name.
-func as(way, name string) string { return fmt.Sprintf(way, listenerEnv+"="+name) }
-
-// startListeners runs a script under a lock, in which "$L" starts a listener, and waits until those named listen.
-func startListeners(
-	t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), flags []string, script string, names ...string,
-) *listeners {
-	t.Helper()
-	l, begin := listenersFor(t)
-	l.process = launchWith(t, masters, change, append(append([]string{"run"}, flags...), "name", "--", "bash", "-c",
-		begin+script)...)
+	l := &listeners{t: t, names: names, file: filepath.Join(t.TempDir(), "received")}
+	l.begin = "export " + listenerFile + "=" + l.file + " L=" + testBinary + "; "
+	for _, name := range names {
+		l.start += fmt.Sprintf(ways[strings.TrimRight(name, "!*")], listenerEnv+"="+name)
+	}
 	t.Cleanup(func() {
 		for _, pid := range l.pids() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	l.listen(names...)
 	return l
 }
 
-// listen waits until those named listen.
-func (l *listeners) listen(names ...string) {
+// run starts redlock with args, separated by spaces, and under the lock a shell that prints the pid of its parent and
+// starts the listeners.
+func (l *listeners) run(masters []*redlocktest.Master, change func(*exec.Cmd), args string) {
 	l.t.Helper()
-	require.Eventually(l.t, func() bool {
-		pids := l.pids()
-		return !slices.ContainsFunc(names, func(n string) bool { return pids[n] == 0 })
-	}, patience, 5*time.Millisecond, "not all of %q listen", names)
+	l.process = launchWith(l.t, masters, change, append(strings.Fields(args), "name", "--", "bash", "-c",
+		l.begin+`echo "$PPID"; `+l.start)...)
+}
+
+// startListeners runs listeners, and waits until they listen.
+func startListeners(
+	t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), args string, names ...string,
+) *listeners {
+	t.Helper()
+	l := newListeners(t, names...)
+	l.run(masters, change, args)
+	l.listen()
+	return l
+}
+
+// listen waits until all listeners listen.
+func (l *listeners) listen() {
+	l.t.Helper()
+	require.Eventually(l.t, func() bool { return len(l.pids()) == len(l.names) }, patience, 5*time.Millisecond,
+		"not all of %q listen", l.names)
 }
 
 func (l *listeners) written() string {
@@ -144,20 +152,22 @@ func (l *listeners) received(name string, s syscall.Signal) int {
 	return strings.Count(l.written(), fmt.Sprintf("%s received %v.\n", name, s))
 }
 
-// hear waits until each of the listeners has received a signal.
-func (l *listeners) hear(s syscall.Signal, names ...string) {
+// hear waits until each listener has received a signal.
+func (l *listeners) hear(s syscall.Signal) {
 	l.t.Helper()
-	for _, name := range names {
+	for _, name := range l.names {
 		heard := func() bool { return l.received(name, s) > 0 }
 		require.Eventually(l.t, heard, patience, time.Millisecond, "%s: %d %v", name, s, s)
 	}
 }
 
-// once checks that each of the listeners has received a signal once.
-func (l *listeners) once(s syscall.Signal, names ...string) {
+// once checks that each listener, but those named, has received a signal once.
+func (l *listeners) once(s syscall.Signal, except ...string) {
 	l.t.Helper()
-	for _, name := range names {
-		assert.Equal(l.t, 1, l.received(name, s), "%s: %d %v", name, s, s)
+	for _, name := range l.names {
+		if !slices.Contains(except, name) {
+			assert.Equal(l.t, 1, l.received(name, s), "%s: %d %v", name, s, s)
+		}
 	}
 }
 

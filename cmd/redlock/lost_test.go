@@ -5,8 +5,6 @@ package main_test
 import (
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,15 +40,14 @@ func TestALostLockEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	testmain.Each(t, map[string]bool{"running": false, "suspended": true}, func(t *testing.T, suspended bool) {
 		masters := redlocktest.Start(t, 5)
-		l := startListeners(t, masters, nil, []string{"--ttl", "5s", "--grace", "1h"},
-			as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
+		l := startListeners(t, masters, nil, "run --ttl 5s --grace 1h", "bg!", "direct!")
 		if suspended {
 			require.NoError(t, syscall.Kill(-l.pids()["direct!"], syscall.SIGSTOP))
 		}
 		stopAll(masters[:3])
 		assert.Equal(t, 70, l.wait(), "redlock does not wait for the whole grace period")
 		assert.Empty(t, l.living())
-		l.once(syscall.SIGTERM, "bg!", "direct!")
+		l.once(syscall.SIGTERM)
 		assert.Regexp(t, `"name".*lost`, l.stderr.String())
 	})
 }
@@ -80,72 +77,22 @@ func TestALossNoticedByUnlockIsReported(t *testing.T) {
 	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*; sh ended with status 0\n$`, p.stderr.String())
 }
 
-// serve is a command that prints its term and runs until it gets a SIGTERM.
-const (
-	announce = `echo "term $REDLOCK_FENCE."; `
-	serve    = `trap 'echo TERM; exit 0' TERM; ` + announce + `while :; do sleep 0.02; done`
-)
-
-// terms waits until the commands of a process have printed n terms.
-func (p *process) terms(n int) (all []uint64) {
-	p.t.Helper()
-	require.Eventually(p.t, func() bool {
-		all = nil
-		for _, m := range regexp.MustCompile(`term (\d+)\.`).FindAllStringSubmatch(p.stdout.String(), -1) {
-			term, err := strconv.ParseUint(m[1], 10, 64)
-			assert.NoError(p.t, err)
-			all = append(all, term)
-		}
-		return len(all) >= n
-	}, 2*patience, 5*time.Millisecond, "stderr: %v", &p.stderr)
-	return all
-}
-
-// lose has another client take the name from its holder.
-func lose(masters []*redlocktest.Master, ttl time.Duration) {
-	for _, m := range masters {
-		m.Hold("name", ttl)
-	}
-}
-
 func TestLeadCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	p := launch(t, masters, "lead", "--ttl", "5s", "name", "--", "sh", "-c", serve)
-	p.terms(1)
-	lose(masters, 6*time.Second) // above the TTL
-	terms := p.terms(2)
-	assert.Less(t, terms[0], terms[1])
-	assert.Equal(t, 1, strings.Count(p.stdout.String(), "TERM"), "the first command was stopped")
+	p := launch(t, masters, "lead", "--ttl", "5s", "name", "--", "sh", "-c",
+		`trap 'echo TERM; exit 0' TERM; echo "$REDLOCK_FENCE"; while :; do sleep 0.02; done`)
+	first := p.printed()
+	for _, m := range masters {
+		m.Hold("name", 6*time.Second) // another client takes it for longer than the TTL
+	}
+	require.Eventually(t, func() bool { return strings.Count(p.stdout.String(), "\n") == 3 }, 2*patience, time.Millisecond)
+	said := strings.Fields(p.stdout.String())
+	assert.Equal(t, "TERM", said[1], "the first command was stopped")
+	assert.Less(t, first, number(t, said[2]))
 	assert.Contains(t, p.stderr.String(), "stopping the command")
 	assert.Contains(t, p.stderr.String(), "campaigning again")
 	p.signal(syscall.SIGTERM)
 	assert.Equal(t, 0, p.wait(), "the second command handles it")
 	assert.True(t, free(t, masters, "name"), "it has resigned")
-}
-
-// The command does not end at SIGTERM, so the loss comes while it runs.
-func TestASignalAndALossEndLead(t *testing.T) {
-	t.Parallel()
-	testmain.Each(t, map[string]bool{
-		"first the loss":   false,
-		"first the signal": true,
-	}, func(t *testing.T, signalFirst bool) {
-		masters := redlocktest.Start(t, 3)
-		p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "3s", "name", "--", "sh", "-c",
-			`trap "echo TERM" TERM; `+announce+`while :; do sleep 0.02; done`)
-		p.terms(1)
-		if signalFirst {
-			p.signal(syscall.SIGTERM)
-			p.says("TERM")
-		}
-		lose(masters, 6*time.Second) // above the TTL
-		p.await("stopping", &p.stderr)
-		if !signalFirst {
-			p.signal(syscall.SIGTERM)
-		}
-		assert.Equal(t, 70, p.wait())
-		assert.Len(t, p.terms(1), 1)
-		assert.NotContains(t, p.stderr.String(), "campaigning again")
-	})
 }

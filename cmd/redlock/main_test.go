@@ -3,7 +3,6 @@ package main_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -108,22 +107,21 @@ func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.C
 	require.NoError(t, p.cmd.Start())
 	go func() {
 		defer close(p.ended)
-		err := p.cmd.Wait()
-		var exit *exec.ExitError
-		switch {
-		case err == nil || errors.Is(err, exec.ErrWaitDelay):
-			p.code = p.cmd.ProcessState.ExitCode()
-		case errors.As(err, &exit):
-			p.code = exit.ExitCode() // -1 if a signal ended redlock itself
-		default:
-			p.code = -2
-		}
+		_ = p.cmd.Wait()
+		p.code = p.cmd.ProcessState.ExitCode() // -1 if a signal ended redlock itself
 	}()
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 	})
 	return p
+}
+
+// after has a shell run a script before it becomes redlock.
+func after(script string) func(*exec.Cmd) {
+	return func(c *exec.Cmd) {
+		c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", script + `; exec "$0" "$@"`, binary}, c.Args[1:]...)
+	}
 }
 
 // unhurried adds a long --node-timeout to the arguments of a redlock that asks the masters, unless they have one or a
@@ -168,12 +166,8 @@ func (p *process) says(text string) {
 // await waits until one of its outputs holds text.
 func (p *process) await(text string, in *output) {
 	p.t.Helper()
-	ok := func() bool { return strings.Contains(in.String(), text) }
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("it does not say %q\nstdout: %s\nstderr: %s", text, p.stdout.String(), p.stderr.String())
-		}
-	}
+	require.Eventually(p.t, func() bool { return strings.Contains(in.String(), text) }, patience, 2*time.Millisecond,
+		"it does not say %q\nstdout: %v\nstderr: %v", text, &p.stdout, &p.stderr)
 }
 
 // result is how a redlock ended.
@@ -182,12 +176,15 @@ type result struct {
 	stdout, stderr string
 }
 
+func (p *process) result() result {
+	p.t.Helper()
+	return result{p.wait(), p.stdout.String(), p.stderr.String()}
+}
+
 // redlock runs redlock to its end.
 func redlock(t *testing.T, masters []*redlocktest.Master, args ...string) result {
 	t.Helper()
-	p := launch(t, masters, args...)
-	code := p.wait()
-	return result{code, p.stdout.String(), p.stderr.String()}
+	return launch(t, masters, args...).result()
 }
 
 // fails checks that redlock has ended with a status, has printed nothing, and has said each of the texts on stderr.

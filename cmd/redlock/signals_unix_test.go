@@ -39,22 +39,25 @@ func forwarded() (all []syscall.Signal) {
 	return all
 }
 
+// Once also if the signal was sent to the group of redlock, as kill %1 does in a shell.
 func TestEverySignalReachesTheGroupOnce(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	names := []string{"bg*", "direct*"}
-	l := startListeners(t, masters, withoutTerminal, nil, as(background, names[0])+as(direct, names[1]), names...)
-	for _, s := range forwarded() {
-		l.signal(s)
-		l.hear(s, names...)
-	}
-	l.signal(syscall.SIGTERM)
-	assert.Equal(t, 0, l.wait(), "the command's own")
-	for _, s := range forwarded() {
-		l.once(s, names...)
-	}
-	assert.Empty(t, l.stderr.String())
-	assert.True(t, free(t, masters, "name"), "unlocked")
+	testmain.Each(t, map[string]int{"to redlock": 1, "to its group": -1}, func(t *testing.T, sign int) {
+		masters := redlocktest.Start(t, 3)
+		l := startListeners(t, masters, withoutTerminal, "run", "bg*", "direct*")
+		signals := append(forwarded(), syscall.SIGTERM)
+		for _, s := range signals {
+			require.NoError(t, syscall.Kill(sign*l.cmd.Process.Pid, s))
+			l.hear(s)
+		}
+		assert.Equal(t, 0, l.wait(), "the command's own")
+		l.end()
+		for _, s := range signals {
+			l.once(s)
+		}
+		assert.Empty(t, l.stderr.String())
+		assert.True(t, free(t, masters, "name"), "unlocked")
+	})
 }
 
 // A signal that would end a program ends the wait for the lock. The others do not.
@@ -98,17 +101,15 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 		"plain": {"", false},
 	}, func(t *testing.T, tc testCase) {
 		masters := redlocktest.Start(t, 3)
-		l, begin := listenersFor(t)
-		s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", begin+"cd "+t.TempDir()+"; "+tc.nohup+
-			"redlock run --ttl 5s name -- bash -c '"+as(background, "bg")+as(direct, "direct!")+"'")
-		require.Eventually(t, func() bool { return len(l.pids()) == 2 }, patience, time.Millisecond)
-		t.Cleanup(func() { _ = syscall.Kill(l.pids()["bg"], syscall.SIGKILL) })
+		l := newListeners(t, "bg", "direct!")
+		s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", l.begin+"cd "+t.TempDir()+"; "+tc.nohup+
+			"redlock run --ttl 5s name -- bash -c '"+l.start+"'")
+		l.listen()
 		require.NoError(t, s.tty.Close())
 		<-s.ended
 		_ = s.cmd.Process.Signal(syscall.SIGHUP) // as a session's leader does
 		if !tc.goOn {
-			l.hear(syscall.SIGHUP, "direct!")
-			_ = syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)
+			l.hear(syscall.SIGHUP)
 			return
 		}
 		time.Sleep(6 * time.Second) // more than the TTL
@@ -124,12 +125,9 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 // A command that a background process of a script starts inherits the ignored SIGINT and SIGHUP.
 func TestTheCommandIgnoresTheSignalsThatRedlockIgnores(t *testing.T) {
 	t.Parallel()
-	p := launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) {
-		c.Args = append([]string{"sh", "-c", `trap '' HUP INT; exec "$0" "$@"`, binary}, c.Args[1:]...)
-		c.Path = "/bin/sh"
-	}, "run", "name", "--", "sh", "-c", "kill -HUP $$; kill -INT $$; echo alive")
-	assert.Equal(t, 0, p.wait())
-	assert.Equal(t, "alive\n", p.stdout.String())
+	p := launchWith(t, redlocktest.Start(t, 3), after("trap '' HUP INT"), "run", "name", "--", "sh", "-c",
+		"kill -HUP $$; kill -INT $$; echo alive")
+	assert.Equal(t, result{0, "alive\n", ""}, p.result())
 }
 
 func number(t *testing.T, text string) int {
@@ -146,51 +144,38 @@ func (p *process) printed() int {
 	return number(p.t, p.stdout.String())
 }
 
-// Many programs exit at a second SIGTERM without cleaning up.
-func TestTheCommandReceivesSIGTERMOnce(t *testing.T) {
-	t.Parallel()
-	testmain.Each(t, map[string]bool{
-		"redlock is signaled":         false,
-		"redlock's group is signaled": true,
-	}, func(t *testing.T, group bool) {
-		l := startListeners(t, redlocktest.Start(t, 3), ownGroup, []string{"--max-hold", "1m"},
-			as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
-		pid := l.cmd.Process.Pid
-		if group {
-			pid = -pid
-		}
-		require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
-		assert.Equal(t, 0, l.wait())
-		l.end()
-		l.once(syscall.SIGTERM, "bg!", "direct!")
-	})
-}
-
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// The listeners do not end at SIGTERM here, so they would receive a second one.
+// Many programs exit at a second SIGTERM without cleaning up. The listeners do not end at the first one, so that they
+// would receive a second. A loss and a signal also end lead.
 func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 	t.Parallel()
-	testmain.Each(t, map[string]bool{
-		"first the loss":   false,
-		"first the signal": true,
-	}, func(t *testing.T, signalFirst bool) {
-		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "2s"},
-			as(background, "bg")+as(direct, "direct"), "bg", "direct")
-		if signalFirst {
+	type testCase struct {
+		command     string
+		signalFirst bool
+	}
+	testmain.Each(t, map[string]testCase{
+		"run, first the loss":    {"run", false},
+		"run, first the signal":  {"run", true},
+		"lead, first the loss":   {"lead", false},
+		"lead, first the signal": {"lead", true},
+	}, func(t *testing.T, tc testCase) {
+		l := startListeners(t, redlocktest.Start(t, 3), nil, tc.command+" --max-hold 5s --grace 2s", "bg", "direct")
+		if tc.signalFirst {
 			l.signal(syscall.SIGTERM)
 		}
-		l.hear(syscall.SIGTERM, "bg", "direct")
-		if !signalFirst {
+		l.hear(syscall.SIGTERM)
+		if !tc.signalFirst {
 			l.signal(syscall.SIGTERM)
 			l.signal(syscall.SIGINT)
 		}
 		assert.Equal(t, 70, l.wait())
 		assert.Empty(t, l.living())
 		assert.Contains(t, l.stderr.String(), "signal 9", "how the command ended")
-		l.once(syscall.SIGTERM, "bg", "direct")
-		if !signalFirst {
-			l.once(syscall.SIGINT, "direct") // another signal is passed on
+		assert.NotContains(t, l.stderr.String(), "campaigning again")
+		l.once(syscall.SIGTERM)
+		if !tc.signalFirst {
+			l.once(syscall.SIGINT, "bg") // another signal is passed on
 		}
 	})
 }
@@ -198,7 +183,7 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 // A user who signals twice may mean it: the second signal is forwarded, too.
 func TestTwoSignalsAreBothForwarded(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(direct, "direct"), "direct")
+	l := startListeners(t, redlocktest.Start(t, 3), nil, "run", "direct")
 	for n := 1; n <= 2; n++ {
 		l.signal(syscall.SIGTERM)
 		require.Eventually(t, func() bool { return l.received("direct", syscall.SIGTERM) == n }, patience, time.Millisecond)
@@ -220,40 +205,40 @@ func TestASignalOfTheTerminalIsReceivedOnce(t *testing.T) {
 		"resized":                     {"", "", syscall.SIGWINCH},
 		"resized, another stdin":      {"</dev/null", "", syscall.SIGWINCH},
 	}, func(t *testing.T, tc testCase) {
-		l, begin := listenersFor(t)
+		l := newListeners(t, "direct*")
 		s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c",
-			begin+"exec redlock run name -- sh -c '"+as(direct, "direct*")+"' "+tc.stdin)
-		require.Eventually(t, func() bool { return l.pids()["direct*"] > 0 }, patience, time.Millisecond)
+			l.begin+"exec redlock run name -- sh -c '"+l.start+"' "+tc.stdin)
+		l.listen()
 		if tc.keys != "" {
 			s.types(tc.keys)
 		} else {
 			require.NoError(t, pty.Setsize(s.tty, &pty.Winsize{Rows: 25, Cols: columns}))
 		}
-		l.hear(tc.signal, "direct*")
+		l.hear(tc.signal)
 		require.NoError(t, syscall.Kill(l.pids()["direct*"], syscall.SIGTERM)) // follows a second one, if there is one
 		assert.Equal(t, 0, s.status())
-		l.once(tc.signal, "direct*")
+		l.once(tc.signal)
 	})
 }
 
 // The shell resumes redlock, which resumes the command once.
 func TestFgResumesTheCommandOnce(t *testing.T) {
 	t.Parallel()
-	l, begin := listenersFor(t)
+	l := newListeners(t, "bg*")
 	s := jobShell(t, redlocktest.Start(t, 3))
 	// The listener catches SIGTSTP; the shell that started it stops, and with it redlock.
-	s.types(begin + "redlock run --ttl 1m name -- sh -c '" + as(background, "bg*") +
-		` read x; echo "got $x"; kill $!; wait $!'` + "\n")
-	require.Eventually(t, func() bool { return l.pids()["bg*"] > 0 }, patience, time.Millisecond)
+	s.types(l.begin + "redlock run --ttl 1m name -- sh -c '" + l.start +
+		`read x; echo "got $x"; kill $!; wait $!'` + "\n")
+	l.listen()
 	s.types("\x1a")
 	s.expect(`Stopped`)
 	s.types("echo the shell is ba''ck\n")
 	s.expect(`the shell is back\r\n`)
 	s.types("fg\n")
-	l.hear(syscall.SIGCONT, "bg*")
+	l.hear(syscall.SIGCONT)
 	s.types("one\n")
 	s.expect(`got one\r\n\$ `)
-	l.once(syscall.SIGCONT, "bg*")
+	l.once(syscall.SIGCONT)
 	s.types("exit\n")
 	s.status()
 }

@@ -52,8 +52,8 @@ func TestTheCommandEndsIfRedlockIsStoppedAtTheStart(t *testing.T) {
 	for n := range 4 { // a stop may come after the first report
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
-			l := startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "2s", "--slots", "4"},
-				as(direct, "direct"))
+			l := newListeners(t, "direct")
+			l.run(masters, nil, "run --ttl 2s --grace 2s --slots 4")
 			supervisor := l.supervisor()
 			l.signal(syscall.SIGSTOP)
 			assert.Eventually(t, func() bool { return !alive(supervisor) }, patience, 5*time.Millisecond)
@@ -71,7 +71,8 @@ func stoppedBeforeTheStart(t *testing.T) (l *listeners, supervisor int) {
 	t.Helper()
 	for range 10 {
 		masters := redlocktest.Start(t, 3)
-		l = startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "2s"}, as(direct, "direct"))
+		l = newListeners(t, "direct")
+		l.run(masters, nil, "run --ttl 2s --grace 2s")
 		supervisor = l.supervisor()
 		l.signal(syscall.SIGSTOP)
 		require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP))
@@ -102,7 +103,7 @@ func TestTheCommandIsNotStartedAfterTheEndOfTheLock(t *testing.T) {
 func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 	t.Parallel()
 	started := func(l *listeners) (supervisor int) {
-		l.listen("bg", "daemon", "direct")
+		l.listen()
 		return l.printed()
 	}
 	testmain.Each(t, map[string]func(l *listeners){
@@ -117,8 +118,8 @@ func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 			}
 		},
 	}, func(t *testing.T, stop func(l *listeners)) {
-		l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "500ms"},
-			`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
+		l := newListeners(t, "bg", "daemon", "direct")
+		l.run(redlocktest.Start(t, 3), nil, "run --max-hold 5s --grace 500ms")
 		stop(l)
 		assert.Equal(t, 70, l.wait())
 		assert.Empty(t, l.living())
@@ -129,29 +130,27 @@ func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
 // A supervisor that is stopped does not see the command end. The lock must not stay taken.
 func TestAStoppedSupervisorDoesNotKeepTheLock(t *testing.T) {
 	t.Parallel()
-	for name, stop := range map[string]func(p *process){
-		"at the start":    func(p *process) { _ = syscall.Kill(p.supervisor(), syscall.SIGSTOP) },
-		"once":            func(p *process) { _ = syscall.Kill(p.printed(), syscall.SIGSTOP) },
-		"again and again": func(p *process) { go keepStopped(p.printed()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			masters := redlocktest.Start(t, 3)
-			r, w, err := os.Pipe()
-			require.NoError(t, err)
-			// A TTL longer than a supervisor stays stopped: else it may find that the lock has ended.
-			p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", "10s", "name", "--", "sh", "-c",
-				`echo "$PPID"; read x; exit 7`)
-			require.NoError(t, r.Close())
-			stop(p)
-			require.NoError(t, w.Close()) // the command ends
-			code := p.wait()
-			if name != "again and again" {
-				assert.Equal(t, 7, code, "the command's own")
-			}
-			assert.True(t, free(t, masters, "name"), "unlocked")
-		})
+	type testCase struct {
+		stop  func(p *process)
+		codes []int // 7 is the command's own
 	}
+	testmain.Each(t, map[string]testCase{
+		"at the start":    {func(p *process) { _ = syscall.Kill(p.supervisor(), syscall.SIGSTOP) }, []int{7}},
+		"once":            {func(p *process) { _ = syscall.Kill(p.printed(), syscall.SIGSTOP) }, []int{7}},
+		"again and again": {func(p *process) { go keepStopped(p.printed()) }, []int{7, 128 + 9}},
+	}, func(t *testing.T, tc testCase) {
+		masters := redlocktest.Start(t, 3)
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		// A TTL longer than a supervisor stays stopped: else it may find that the lock has ended.
+		p := launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, "run", "--ttl", "10s", "name", "--", "sh", "-c",
+			`echo "$PPID"; read x; exit 7`)
+		require.NoError(t, r.Close())
+		tc.stop(p)
+		require.NoError(t, w.Close()) // the command ends
+		assert.Contains(t, tc.codes, p.wait())
+		assert.True(t, free(t, masters, "name"), "unlocked")
+	})
 }
 
 // SIGTSTP stops a redlock that waits, with or without a terminal.

@@ -21,8 +21,6 @@ import (
 // in the background and those that left its group and session.
 func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 	t.Parallel()
-	script := `echo "$PPID"; ` + as(background, "bg") + as(ownSession, "session") + as(daemon, "daemon") +
-		as(direct, "direct")
 	type testCase struct {
 		change func(*exec.Cmd)
 		stop   func(redlock, supervisor int) error // before the kill
@@ -39,8 +37,7 @@ func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 			stop: func(_, supervisor int) error { return syscall.Kill(supervisor, syscall.SIGSTOP) },
 		},
 	}, func(t *testing.T, tc testCase) {
-		l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "2s"}, script,
-			"bg", "session", "daemon", "direct")
+		l := startListeners(t, redlocktest.Start(t, 3), tc.change, "run --grace 2s", "bg", "session", "daemon", "direct")
 		pid := l.cmd.Process.Pid
 		if tc.stop != nil {
 			require.NoError(t, tc.stop(pid, l.printed()))
@@ -50,7 +47,7 @@ func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 		}
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		l.end()
-		l.once(syscall.SIGTERM, "bg", "daemon", "direct")
+		l.once(syscall.SIGTERM, "session")
 		assert.Zero(t, l.received("session", syscall.SIGTERM), "its parent lives and may forward the signal")
 	})
 }
@@ -59,33 +56,24 @@ func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 // end.
 func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 	t.Parallel()
-	names := []string{"session!", "daemon!", "direct!"}
-	script := as(ownSession, names[0]) + as(daemon, names[1]) + as(direct, names[2])
-	for name, flags := range map[string][]string{
-		"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "5s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			l := startListeners(t, redlocktest.Start(t, 3), nil, flags, script, names...)
-			if name == "killed" {
-				l.signal(syscall.SIGKILL)
-				l.end()
-			} else {
-				assert.Equal(t, 70, l.wait())
-				assert.Empty(t, l.living(), "redlock waits for them")
-			}
-			l.once(syscall.SIGTERM, names...)
-		})
-	}
+	testmain.Each(t, map[string]string{"killed": "", "lost": " --max-hold 5s"}, func(t *testing.T, flag string) {
+		l := startListeners(t, redlocktest.Start(t, 3), nil, "run --grace 1m"+flag, "session!", "daemon!", "direct!")
+		if flag == "" {
+			l.signal(syscall.SIGKILL)
+			l.end()
+		} else {
+			assert.Equal(t, 70, l.wait())
+			assert.Empty(t, l.living(), "redlock waits for them")
+		}
+		l.once(syscall.SIGTERM)
+	})
 }
 
 // The supervisor between redlock and the command can be killed as well. Then redlock ends what the command started.
 func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--grace", "2s"},
-		`echo "$PPID"; `+as(background, "bg")+as(ownSession, "session")+as(daemon, "daemon")+as(direct, "direct!"),
-		"bg", "session", "daemon", "direct!")
+	l := startListeners(t, masters, nil, "run --grace 2s", "bg", "session", "daemon", "direct!")
 	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 	assert.Equal(t, 128+9, l.wait(), "the command could not finish, although it exits with 0 at SIGTERM")
 	assert.Empty(t, l.living())
@@ -98,54 +86,36 @@ func TestProcessesFromBeforeRedlockAreSpared(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")
 	require.NoError(t, os.WriteFile(plain, []byte("true\n"), 0o700))
-	type testCase struct {
-		command []string
-		killed  bool // the supervisor
-		code    int
-	}
-	testmain.Each(t, map[string]testCase{
-		"the command cannot be executed": {[]string{plain}, false, 126},
-		"the supervisor is killed":       {[]string{"bash", "-c", `echo "$PPID"; ` + as(direct, "direct!")}, true, 128 + 9},
-	}, func(t *testing.T, tc testCase) {
-		l, begin := listenersFor(t)
-		l.process = launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) {
-			c.Path, c.Args = "/bin/sh", append([]string{
-				"sh", "-c", begin + as(background, "agent") +
-					`until [ -s "$LISTENER_FILE" ]; do sleep 0.01; done; exec "$0" "$@"`, binary,
-			}, c.Args[1:]...)
-		}, append([]string{"run", "--grace", "1m", "name", "--"}, tc.command...)...)
-		t.Cleanup(func() { _ = syscall.Kill(l.pids()["agent"], syscall.SIGKILL) })
-		if tc.killed {
-			l.listen("direct!") // so the supervisor has reported that it started the command
+	testmain.Each(t, map[string]bool{
+		"the command cannot be executed": false,
+		"the supervisor is killed":       true,
+	}, func(t *testing.T, killed bool) {
+		agent, l := newListeners(t, "bg"), newListeners(t, "direct!")
+		command, code := []string{plain}, 126
+		if killed {
+			command, code = []string{"bash", "-c", l.begin + `echo "$PPID"; ` + l.start}, 128+9
+		}
+		running := `until [ -s "$LISTENER_FILE" ]; do sleep 0.01; done`
+		l.process = launchWith(t, redlocktest.Start(t, 3), after(agent.begin+agent.start+running),
+			append([]string{"run", "--grace", "1m", "name", "--"}, command...)...)
+		if killed {
+			l.listen() // so the supervisor has reported that it started the command
 			require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 		}
-		assert.Equal(t, tc.code, l.wait(), l.stderr.String())
-		assert.Equal(t, []string{"agent"}, l.living())
-		assert.Zero(t, l.received("agent", syscall.SIGTERM))
+		assert.Equal(t, code, l.wait(), l.stderr.String())
+		assert.Empty(t, l.living())
+		assert.Len(t, agent.living(), 1)
+		assert.Zero(t, agent.received("bg", syscall.SIGTERM))
 	})
 }
 
-// A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, does not notice that it lost the lock.
-func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
-	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--ttl", "6s", "--grace", "2s"},
-		as(background, "bg")+as(daemon, "daemon")+as(direct, "direct!"), "bg", "daemon", "direct!")
-	time.Sleep(6500 * time.Millisecond) // it is extended
-	assert.Len(t, l.living(), 3)
-	l.signal(syscall.SIGSTOP)
-	l.end()
-	l.once(syscall.SIGTERM, "bg", "daemon", "direct!")
-	l.signal(syscall.SIGCONT)
-	assert.Equal(t, 70, l.wait())
-	assert.Contains(t, l.stderr.String(), "lost")
-}
-
-// The supervisor does not know of an extension right before redlock was stopped, so it ends the command of a lock that
-// is still held. Such a command could not finish either.
+// A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, does not notice that it lost the lock. The
+// supervisor does not know of an extension right before that, so it may end the command of a lock that is still held.
+// Such a command could not finish either.
 func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
-	l := startListeners(t, masters, nil, []string{"--ttl", "6s"}, as(direct, "direct!"), "direct!")
+	l := startListeners(t, masters, nil, "run --ttl 6s", "bg!", "daemon!", "direct!")
 	left := left(t, masters[0], "name")
 	before := left()
 	require.Eventually(t, func() bool {
@@ -156,7 +126,8 @@ func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
 	}, patience, time.Millisecond)
 	time.Sleep(50 * time.Millisecond) // redlock reads the reply, and most likely reports nothing yet
 	l.signal(syscall.SIGSTOP)
-	require.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, time.Millisecond)
+	l.end()
+	l.once(syscall.SIGTERM)
 	l.signal(syscall.SIGCONT)
 	assert.Equal(t, 70, l.wait())
 	assert.Regexp(t, "the lock could have been lost|the lock was lost", l.stderr.String())
@@ -167,11 +138,13 @@ func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
 func TestARunWithinAKilledRunReceivesSIGTERMOnce(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--pass-masters"},
-		`"`+binary+`" run inner -- bash -c '`+as(background, "bg!")+as(direct, "direct!")+`'; exit 7`, "bg!", "direct!")
+	l := newListeners(t, "bg!", "direct!")
+	l.process = launch(t, masters, "run", "--pass-masters", "name", "--", "bash", "-c",
+		l.begin+binary+" run inner -- bash -c '"+l.start+"'; exit 7")
+	l.listen()
 	l.signal(syscall.SIGKILL)
 	l.end()
-	l.once(syscall.SIGTERM, "bg!", "direct!")
+	l.once(syscall.SIGTERM)
 	assert.Eventually(
 		t, func() bool { return free(t, masters, "inner") }, patience, 5*time.Millisecond, "the inner one unlocked",
 	)
@@ -180,10 +153,11 @@ func TestARunWithinAKilledRunReceivesSIGTERMOnce(t *testing.T) {
 // Processes that the command leaves in the background when it ends are not covered by the lock.
 func TestBackgroundProcessesOutliveTheCommand(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(background, "bg")+as(daemon, "daemon")+
+	l := newListeners(t, "bg", "daemon")
+	l.process = launch(t, redlocktest.Start(t, 3), "run", "name", "--", "bash", "-c", l.begin+l.start+
 		`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
 	assert.Equal(t, 3, l.wait())
-	assert.ElementsMatch(t, []string{"bg", "daemon"}, l.living())
+	assert.Len(t, l.living(), 2)
 }
 
 // The command gets the descriptors that redlock inherited, under the same numbers.
@@ -218,9 +192,9 @@ func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 			r, w, err := os.Pipe()
 			require.NoError(t, err)
 			defer r.Close()
-			_, begin := listenersFor(t)
+			l := newListeners(t, "bg", "daemon", "direct")
 			p := launchWith(t, masters, func(c *exec.Cmd) { c.ExtraFiles = []*os.File{w} }, "run", "--grace", "100ms", t.Name(),
-				"--", "bash", "-c", begin+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
+				"--", "bash", "-c", l.begin+l.start)
 			require.NoError(t, w.Close())
 			time.Sleep(time.Duration(n) * 4 * time.Millisecond) // a random moment of its work
 			p.signal(syscall.SIGKILL)
@@ -234,7 +208,7 @@ func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 // The last resort: if redlock and its supervisor are killed together, the kernel sends the command SIGTERM.
 func TestTheCommandEndsIfRedlockAndItsSupervisorAreKilled(t *testing.T) {
 	t.Parallel()
-	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
+	l := startListeners(t, redlocktest.Start(t, 3), nil, "run", "direct!")
 	l.signal(syscall.SIGSTOP) // or it would do it
 	require.NoError(t, syscall.Kill(l.printed(), syscall.SIGKILL))
 	l.signal(syscall.SIGKILL)
