@@ -259,32 +259,3 @@ func TestNamesThatBeginWithADash(t *testing.T) {
 		assert.Contains(t, got.stdout+got.stderr, tc.says)
 	})
 }
-
-func TestMastersFiles(t *testing.T) {
-	t.Parallel()
-	up := redlocktest.URLs(redlocktest.Start(t, 3))
-	const mark, all = "\ufeff", "3 of 3 may vote"
-	type testCase struct {
-		text string
-		code int
-		says string
-	}
-	testmain.Each(t, map[string]testCase{
-		"a byte order mark":           {mark + up[0] + "\r\n" + up[1] + "\r\n" + up[2] + "\r\n", 0, all},
-		"joined files":                {mark + up[0] + "\n" + mark + up[1] + "," + mark + up[2] + "\n" + mark, 0, all},
-		"a mark before a comment":     {mark + "# masters\n" + up[0] + "," + up[1] + "," + up[2], 0, all},
-		"comments behind":             {up[0] + " # eu\n" + up[1] + "\t#" + up[0] + "\n" + up[2] + " #", 0, all},
-		"comments and blank lines":    {"# first\n\n  # second\r\n" + strings.Join(up, "\r\n") + "\r\n", 0, all},
-		"a comment after a comma":     {up[0] + ", # eu\n" + up[1] + ",\n" + up[2], 0, all},
-		"a commented URL":             {up[0] + "\n #" + up[1] + "\n# " + up[2], 0, "1 of 1 may vote"},
-		"nothing but comments":        {mark + "# " + up[0] + "\n", 64, "has no URL"},
-		"UTF-16":                      {"\xff\xfer\x00e\x00", 64, "is UTF-16: save it as UTF-8"},
-		"UTF-16, the other way round": {"\xfe\xff\x00r\x00e", 64, "is UTF-16: save it as UTF-8"},
-	}, func(t *testing.T, tc testCase) {
-		file := filepath.Join(t.TempDir(), "masters")
-		require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
-		got := redlock(t, nil, "status", "--masters-file", file)
-		assert.Equal(t, tc.code, got.code, got.stderr)
-		assert.Contains(t, got.stdout+got.stderr, tc.says)
-	})
-}

@@ -227,18 +227,6 @@ func TestWatchRefreshesTheMasters(t *testing.T) {
 	assert.Equal(t, 0, s.status())
 }
 
-func TestWatchRefreshesLocks(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	_, end := hold(t, masters, "name")
-	s := onTerminal(t, masters, binary, "status", "--watch", "name")
-	s.expect(`name: held by `)
-	end()
-	s.expect(`name: free`)
-	s.types("\x03")
-	assert.Equal(t, 0, s.status())
-}
-
 func TestWatchEndsWithAWrongUsage(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, redlocktest.Start(t, 3), binary, "status", "--watch", "redlock:fence:x")

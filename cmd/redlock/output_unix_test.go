@@ -109,11 +109,11 @@ func TestAStoppedTerminalCanBeInterrupted(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	stopped := func(args ...string) *screen {
 		s := onTerminal(t, masters, append([]string{binary}, args...)...)
-		s.expect(`.`) // it has begun to draw
+		s.expect(`name: held by`)
 		s.types("\x13")
 		return s
 	}
-	watch, wait := stopped("status", "--watch"), stopped("run", "name", "--", "touch", ran)
+	watch, wait := stopped("status", "--watch", "name"), stopped("run", "name", "--", "touch", ran)
 	time.Sleep(2500 * time.Millisecond) // they draw again
 	_ = watch.cmd.Process.Signal(syscall.SIGINT)
 	assert.Equal(t, 0, watch.status())
@@ -121,4 +121,42 @@ func TestAStoppedTerminalCanBeInterrupted(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(ran); return err == nil }, patience, 10*time.Millisecond)
 	wait.types("\x11")
 	assert.Equal(t, 0, wait.status())
+}
+
+// A script must not take an empty file for an answer.
+func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
+	t.Parallel()
+	readOnly, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer readOnly.Close()
+	masters := redlocktest.Start(t, 3)
+	for _, args := range [][]string{
+		{"status"},
+		{"status", "--json", "name"},
+		{"doctor", "--watch", "--json", "--without-restart-guard"}, // of which it warns
+	} {
+		got := launchWith(t, masters, func(c *exec.Cmd) { c.Stdout = readOnly }, args...).result()
+		got.fails(t, 74, "redlock: the output could not be written: ")
+	}
+}
+
+// The reader of stderr has ended, as with "2>&1 | head".
+func TestALossIsReportedByTheStatusIfStderrIsClosed(t *testing.T) {
+	t.Parallel()
+	type testCase struct {
+		flag, command string
+		want          int
+	}
+	testmain.Each(t, map[string]testCase{
+		"lost":    {"--max-hold=300ms", "sleep 30", 70},
+		"verbose": {"-v", "exit 7", 7},
+	}, func(t *testing.T, tc testCase) {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		p := launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.Stderr = w }, "run", tc.flag, "name", "--",
+			"sh", "-c", tc.command)
+		require.NoError(t, w.Close())
+		assert.Equal(t, tc.want, p.wait())
+	})
 }
