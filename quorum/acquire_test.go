@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -216,7 +217,7 @@ func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 			err := decided(t, out).err
 			var d *quorum.DeniedError
 			assert.Equal(t, v.Verdict == wire.Granted, err == nil, "%v", v.Verdict)
-			assert.Equal(t, v.Verdict == wire.Denied, assertAs(err, &d), "%v", v.Verdict)
+			assert.Equal(t, v.Verdict == wire.Denied, errors.As(err, &d), "%v", v.Verdict)
 		})
 	}
 }

@@ -133,7 +133,7 @@ func TestWhichFailuresArePermanent(t *testing.T) {
 				_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
 				var permanent *quorum.PermanentError
-				assert.Equal(t, r.permanent, assertAs(err, &permanent), "round %d", i)
+				assert.Equal(t, r.permanent, errors.As(err, &permanent), "round %d", i)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
 			}
 			o := decided(t, out)
 			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
-			assert.Equal(t, round == 1, assertAs(o.err, &permanent), "round %d", round)
+			assert.Equal(t, round == 1, errors.As(o.err, &permanent), "round %d", round)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -283,8 +282,3 @@ func permutations(n int, f func(order []int)) {
 	}
 	rec(0)
 }
-
-func name(i int) string { return fmt.Sprintf("node-%d", i) }
-
-// assertAs is errors.As, for assertions on its result.
-func assertAs(err error, target any) bool { return errors.As(err, target) }

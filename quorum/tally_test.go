@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -156,7 +157,7 @@ func TestTallyWinsWithDuplicatesIfEnoughServersAreLeft(t *testing.T) {
 		seen := make(map[string]bool)
 		state := ""
 		for _, index := range order {
-			id := name(min(index, 2)) // indexes 2, 3 and 4 are one server
+			id := fmt.Sprint(min(index, 2)) // indexes 2, 3 and 4 are one server
 			v := granted()
 			if seen[id] {
 				v = denied() // by its own key
