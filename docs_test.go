@@ -253,7 +253,7 @@ var shown = map[string][]string{
 	"docs/fencing.md": {"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua"},
 	"docs/masters.md": {"internal/stacktest/fleet_test.go"},
 	"docs/locks.md": slices.Concat(
-		[]string{"example_kinds_test.go", "example_context_test.go"},
+		[]string{"example_kinds_test.go", "example_lock_test.go"},
 		slices.Repeat([]string{"example_kinds_test.go"}, 5),
 		[]string{"election/example_test.go", "election/example_test.go", "keyed/example_test.go"},
 	),

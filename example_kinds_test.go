@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The code of docs/locks.md; readme_test.go compares them.
+// The code of docs/locks.md; docs_test.go compares them.
 
 func exclusive(ctx context.Context, locker *redlock.Locker, work func(context.Context) error) error {
 	err := locker.Do(ctx, "nightly-report", work) // waits, locks, works, unlocks
