@@ -71,20 +71,6 @@ func TestCloseWaitsForOpenCalls(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForADurableRelease(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		r.m.Freeze()
-		r.ask(release("a", "me"), durably).result()
-		time.AfterFunc(3*time.Second, r.m.Thaw)
-		began := time.Now()
-		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
-		assert.Equal(t, 3*time.Second, time.Since(began))
-		assert.True(t, r.gone())
-	})
-}
-
 // The driver of a suspect master rests between two tries.
 func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -1,14 +1,23 @@
 package wire_test
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/wire"
 )
 
@@ -56,6 +65,7 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 				fault.end(r)
 				r.eventually(1100*time.Millisecond, "the release got through", r.gone)
 				rel.result()
+				requireGranted(t, r.ask(echo()))
 				began := time.Now()
 				assert.Zero(t, r.node.Close(began.Add(time.Minute)), "every release is confirmed")
 				assert.Less(t, time.Since(began), lasting+2*time.Second)
@@ -64,108 +74,246 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 	}
 }
 
-func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
-	type tc struct {
-		fault func(r *rig)
-		ask   func(*wire.Call)
-	}
-	inBubbles(t, map[string]tc{
-		"refused, the key known to be there":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, expiresAfter(ttl)},
-		"cut off, the key known to be there":   {func(r *rig) { r.m.BlackHole() }, expiresAfter(ttl)},
-		"readonly, the key known to be there":  {replying("READONLY You can't write", "EVALSHA"), expiresAfter(ttl)},
-		"readonly, the acquire's fate unknown": {replying("READONLY You can't write", "EVALSHA"), durably},
-	}, func(t *testing.T, r *rig, c tc) {
-		r.warm()
-		c.fault(r)
-		r.ask(release("a", "me"), c.ask)
-		time.Sleep(ttl - time.Second)
-		synctest.Wait()
-		sent := r.m.Count("EVALSHA")
-		time.Sleep(30 * time.Second) // the attempt in progress may take that long
-		dials, later := r.m.Dials(), r.m.Count("EVALSHA")
-		assert.LessOrEqual(t, later-sent, 3)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, dials, r.m.Dials(), "the release is no longer repeated")
-		assert.Equal(t, later, r.m.Count("EVALSHA"))
-		began := time.Now()
-		assert.Zero(t, r.node.Close(began.Add(time.Hour)))
-		assert.Zero(t, time.Since(began), "nothing waits")
-	})
+// firstAsked sets when the first operation that a release undoes was asked.
+func firstAsked(at time.Time) func(*wire.Call) {
+	return func(c *wire.Call) { c.FirstAsked = at }
 }
 
-// The acquire is in a buffer of the old connection, and the release overtakes it on a new one. So it is repeated.
-func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
-	inEach(t, inHole, named(
-		time.Millisecond, 50*time.Millisecond, 300*time.Millisecond,
-	), func(t *testing.T, r *rig, late time.Duration) {
+func withKeyTTL(d time.Duration) func(*wire.Call) {
+	return func(c *wire.Call) { c.KeyTTL = d }
+}
+
+// A proxy delivers a request no later after the healing than the outage lasted. The acquire is undone within the time
+// by which it was late. The TTL is an hour, so no key expires.
+func TestAnAcquireThatAProxyDeliversLateIsUndone(t *testing.T) {
+	inBubbles(t, named(
+		700*time.Millisecond, time.Second, 1500*time.Millisecond, 3500*time.Millisecond, 7*time.Second,
+		13*time.Second, 26*time.Second,
+	), func(t *testing.T, r *rig, lasting time.Duration) {
+		r.m.Proxy()
 		r.warm()
-		old := r.first()
-		old.hold(late)
-		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		rel := r.ask(release("a", "me"), durably, within(5*time.Second))
-		r.eventually(time.Second, "the release is answered", func() bool { return len(r.executed()) > 0 })
-		assert.Equal(t, wire.Denied, rel.result().Verdict, "it arrived first and found no key")
-		<-old.delivered
+		r.m.BlackHole()
+		a := r.ask(wire.Command("acquire", nil, "set", "a", "me", "nx", "px", time.Hour.Milliseconds()))
+		require.Equal(t, wire.Unknown, a.result().Verdict)
+		r.ask(release("a", "me"), durably, withKeyTTL(time.Hour), firstAsked(a.call.Asked))
+		time.Sleep(lasting - timeout)
+		r.m.Link.Heal()
+		healed := time.Now()
+
+		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, "me", r.m.Get("a"), "the acquire arrived")
-		r.eventually(600*time.Millisecond, "the ghost is gone", r.gone)
-		time.Sleep(5 * time.Second)
-		releases := len(r.sent("a")) - 1
-		assert.LessOrEqual(t, releases, 4, "after half a second, after a second, and when nothing more can arrive")
+		all := r.executed()
+		require.NotEmpty(t, all)
+		require.Equal(t, "evalsha", all[0].Args[0], "the release came first")
+		var came, gone time.Time // the acquire
+		for _, e := range all {
+			switch {
+			case e.Args[0] == "set":
+				require.Equal(t, "+OK\r\n", e.Reply)
+				require.Zero(t, came, "a second time")
+				came = e.At
+			case e.Reply == ":1\r\n":
+				gone = e.At
+			}
+		}
+		require.NotZero(t, came, "the control: there was an acquire to undo")
+		require.NotZero(t, gone, "it was never taken back")
+		late := came.Sub(healed)
+		assert.Greater(t, late, lasting/3, "it arrived late")
+		assert.LessOrEqual(t, gone.Sub(came), max(late, 500*time.Millisecond))
+
+		last := all[len(all)-1].At
+		assert.LessOrEqual(t, last.Sub(healed), lasting+4*time.Second, "no repetition follows")
+		assert.LessOrEqual(t, len(all), 9, "at doubling ages")
 		assert.Zero(t, r.node.Close(time.Now()))
 	})
 }
 
-// The same for a release that was submitted after the new connection was made.
-func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
-	inHole(t, func(t *testing.T, r *rig) {
+// hangUpAt makes the master hang up at every release of the names. came returns how many releases of a name arrived.
+func (r *rig) hangUpAt(names ...string) (came func(name string) int) {
+	var mu sync.Mutex
+	count := make(map[string]int)
+	r.m.HangUp(func(args []string) bool {
+		if args[0] != "evalsha" && args[0] != "eval" || len(args) < 4 {
+			return false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		count[args[3]]++
+		return slices.Contains(names, args[3])
+	})
+	return func(name string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count[name]
+	}
+}
+
+// A release at which the server hangs up is repeated until its key has expired. It breaks the connection of other calls
+// only once.
+func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
-		r.first().hold(800 * time.Millisecond)
-		require.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.eventually(time.Second, "the new connection is there", func() bool { return r.first().isClosed() })
-		require.Equal(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
-		time.Sleep(400 * time.Millisecond)
-		require.Equal(t, wire.Denied, r.ask(release("a", "me"), durably).result().Verdict)
-		time.Sleep(time.Second)
-		assert.Equal(t, []string{"b"}, r.m.Keys())
+		came := r.hangUpAt("poison")
+		const lasting = 10 * time.Second
+		r.ask(release("poison", "me"), expiresAfter(lasting))
+		asked, failed := 0, 0
+		for end := time.Now().Add(2 * lasting); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			asked++
+			if v := r.ask(acquire(token(asked), "me")).result(); v.Verdict != wire.Granted {
+				failed++
+			}
+		}
+		assert.LessOrEqual(t, failed, 1, "of %d acquires of other names", asked)
+		tries := came("poison")
+		assert.Greater(t, tries, 3, "it is repeated")
+		assert.Less(t, tries, 15, "with backoff")
+		time.Sleep(time.Minute)
+		assert.Equal(t, tries, came("poison"), "it is given up when its key has expired")
+		assert.Empty(t, r.healthReports(), "the master is well")
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+		assert.Zero(t, time.Since(began), "nothing waits")
 	})
 }
 
-// The master executes a release, and the reply is lost with the connection. The repetition finds no key or another
-// holder's, which is a success: the caller must not take it for the loss of its lock.
-func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
-	type tc struct {
-		lost  bool // the reply to the first sending
-		then  func(r *rig)
-		want  wire.Verdict
-		after string // the key's value at the end
-	}
-	toAnother := func(r *rig) { r.m.Set("a", "another", ttl) }
-	inBubbles(t, map[string]tc{
-		"it finds nothing":                     {true, func(*rig) {}, wire.Granted, ""},
-		"it finds another's":                   {true, toAnother, wire.Granted, "another"},
-		"it was not sent before":               {false, func(r *rig) { r.m.Wipe() }, wire.Denied, ""},
-		"not sent before, and finds another's": {false, toAnother, wire.Denied, "another"},
-	}, func(t *testing.T, r *rig, c tc) {
-		r.warm()
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		if c.lost {
-			r.m.Cut(simnet.FromMaster)
-		} else {
-			r.m.Refuse()
-			r.m.Reset()
-			require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict, "nothing goes out")
+// Healthy releases in the batch of a poisonous one do not wait for it, at any position in the batch.
+func TestAReleaseThatBreaksItsConnectionDoesNotDelayOthers(t *testing.T) {
+	const n = 500
+	inBubbles(t, named(0, 1, n/2, n-1), func(t *testing.T, r *rig, at int) {
+		r.warmAt(trip)
+		r.hangUpAt("poison")
+		dials := r.m.Dials()
+		r.occupy()
+		var all []*ticket
+		for i := range n {
+			name := fmt.Sprint("name-", i)
+			if i == at {
+				name = "poison"
+			}
+			r.m.Set(name, "me", ttl)
+			all = append(all, r.ask(release(name, "me"), expiresAfter(ttl), within(20*trip)))
 		}
-		rel := r.ask(release("a", "me"), durably, within(5*time.Second))
-		synctest.Wait()
-		require.Equal(t, c.lost, r.gone())
-		require.False(t, rel.voted())
-		c.then(r)
-		r.m.Reset()
-		r.m.Heal()
-		v := rel.result()
-		assert.Equal(t, c.want, v.Verdict, "%v", v.Err)
-		assert.Equal(t, c.after, r.m.Get("a"))
+		for i, tk := range all {
+			if i == at {
+				assert.Equal(t, wire.Unknown, tk.result().Verdict)
+			} else {
+				require.Equal(t, wire.Granted, tk.result().Verdict, "release %d", i)
+			}
+		}
+		assert.LessOrEqual(t, r.m.Dials()-dials, 8)
+		assert.Equal(t, []string{"poison"}, r.m.Keys())
 	})
+}
+
+// A proxy that hangs up at every script gets a few connections per second, however many releases wait, and all releases
+// soon after it has ceased to.
+func TestAProxyThatHangsUpAtEveryReleaseGetsFewConnections(t *testing.T) {
+	const n = 4000
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warmAt(trip)
+		r.m.HangUp(func(args []string) bool { return args[0] == "evalsha" })
+		for i := range n {
+			r.m.Set(token(i), "me", time.Hour)
+			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
+		}
+		dials := r.m.Dials()
+		time.Sleep(20 * time.Second)
+		assert.LessOrEqual(t, r.m.Dials()-dials, 60)
+		require.Len(t, r.m.Keys(), n)
+		r.m.HangUp(func([]string) bool { return false })
+		r.eventually(3*time.Second, "the releases got through", r.gone)
+		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
+	})
+}
+
+// A release whose key may not exist is not repeated without end: the server is up, so the TTL of the key is running.
+func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		came := r.hangUpAt("poison")
+		r.ask(release("poison", "me"), durably)
+		time.Sleep(2*time.Minute + time.Second + ttl)
+		tries := came("poison")
+		assert.Greater(t, tries, 10)
+		time.Sleep(time.Hour)
+		assert.LessOrEqual(t, came("poison")-tries, 2)
+	})
+}
+
+// hangUp is a connection whose peer hangs up at a release of "poison". The bytes do not reach it.
+type hangUp struct{ net.Conn }
+
+func (h hangUp) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("poison")) && bytes.Contains(p, []byte("eval")) {
+		_ = h.Conn.Close()
+		return 0, net.ErrClosed
+	}
+	return h.Conn.Write(p)
+}
+
+func hangUpAtPoison(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := tcp(ctx, network, addr)
+	return hangUp{conn}, err
+}
+
+// A real server refuses requests with an argument above proto-max-bulk-len, and hangs up. The SET of a name of that
+// length passes, its release, with a channel that is longer than the name, does not.
+func TestAReleaseThatARealServerHangsUpAt(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	r, _, c := realRig(t, "--proto-max-bulk-len", fmt.Sprint(limit))
+	breakOnce(t, r, c, strings.Repeat("n", limit))
+}
+
+// The same over a wrapped client, which does not report where in a batch its connection broke.
+func TestAReleaseThatAProxyHangsUpAtOverAWrappedClient(t *testing.T) {
+	t.Parallel()
+	s := redisproc.ForTest(t, 1)[0]
+	wrapped := redis.NewClient(&redis.Options{
+		Addr: s.Addr(), MaxRetries: -1, PipelinePoolSize: -1, Dialer: hangUpAtPoison,
+	})
+	breakOnce(t, newWrappedRig(t, wrapped), client(t, s), "poison")
+}
+
+// breakOnce releases a name at whose release the server hangs up, among callers of other names, and counts their failed
+// calls.
+func breakOnce(t *testing.T, r *rig, c *redis.Client, poison string) {
+	t.Helper()
+	began := time.Now()
+	require.Equal(t, wire.Granted, r.ask(acquire(poison, "me"), within(patient)).result().Verdict)
+	const callers, lasting = 4, 3 * time.Second
+	counts := make([][2]int, callers)
+	var all sync.WaitGroup
+	end := time.Now().Add(lasting)
+	for i := range callers {
+		all.Go(func() {
+			for j := 0; time.Now().Before(end); j++ {
+				name := fmt.Sprintf("%d/%d", i, j)
+				a := r.ask(acquire(name, "me"), within(patient))
+				v := a.result()
+				counts[i][0]++
+				if v.Verdict != wire.Granted {
+					counts[i][1]++
+				}
+				r.ask(release(name, "me"), expiresAfter(ttl), firstAsked(a.call.Asked), within(patient)).result()
+			}
+		})
+	}
+	time.Sleep(lasting / 10)
+	r.ask(
+		releaseScript.Op("release", nil, []string{poison}, "me", "redlock:"+poison), expiresAfter(ttl), firstAsked(began),
+	)
+	all.Wait()
+	asked, failed := 0, 0
+	for _, n := range counts {
+		asked, failed = asked+n[0], failed+n[1]
+	}
+	t.Logf("%d of %d acquires of other names failed", failed, asked)
+	assert.Greater(t, asked, 100)
+	assert.LessOrEqual(t, failed, 3*callers, "of %d acquires of other names", asked)
+	time.Sleep(2 * time.Second) // until nothing can arrive late
+	keys := c.Keys(t.Context(), "*").Val()
+	assert.Equal(t, []string{poison}, keys, "nothing else is left")
+	assert.Equal(t, 1, r.node.Close(clock.System.Now()), "it is not confirmed")
 }

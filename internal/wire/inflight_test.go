@@ -90,6 +90,7 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 			&node.RestartError{Left: 51 * time.Second},
 		},
 		"a new server, where its vote is guarded": {func(c *Call) { c.Window = time.Minute }, true, nil},
+		"a new server, without a window":          {func(c *Call) { c.RequireTrusted = true }, true, nil},
 	} {
 		var f inflight
 		var written atomic.Bool

@@ -46,23 +46,6 @@ func (r *rig) subscribe(channel string) *listener {
 	return l
 }
 
-func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(time.Millisecond, 0)
-		l := r.listen(channel)
-		assert.Zero(t, l.notified.Load(), "Listen returns before the subscription")
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
-		assert.Equal(t, 1, r.m.Subscribers(channel))
-		for i := range 5 {
-			r.publish(channel)
-			r.eventually(10*time.Millisecond, "a message", func() bool { return l.notified.Load() == int64(i+2) })
-		}
-		r.publish("another channel")
-		time.Sleep(100 * time.Millisecond)
-		assert.EqualValues(t, 6, l.notified.Load())
-	})
-}
-
 // One channel is dropped and subscribed again, repeatedly, over a connection that another channel keeps open.
 func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

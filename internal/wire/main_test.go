@@ -232,6 +232,23 @@ func (tk *ticket) result() wire.Vote {
 	return tk.vote
 }
 
+// requireGranted requires that every call is granted.
+func requireGranted(t *testing.T, all ...*ticket) {
+	t.Helper()
+	for _, tk := range all {
+		v := tk.result()
+		require.Equal(t, wire.Granted, v.Verdict, "call %d, %s: %v", tk.call.Index, tk.call.Op.Name, v.Err)
+	}
+}
+
+// assertUnsent asserts that a call failed because of err, and was certainly not sent.
+func assertUnsent(t *testing.T, v wire.Vote, err error) {
+	t.Helper()
+	assert.Equal(t, wire.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	require.ErrorIs(t, v.Err, err)
+}
+
 // voted reports whether the vote has arrived.
 func (tk *ticket) voted() bool { return tk.votes.Load() > 0 }
 
@@ -250,7 +267,7 @@ func (r *rig) warm() {
 // rests may send the first of several calls alone. There must be a delay on the wire.
 func (r *rig) occupy() {
 	r.t.Helper()
-	ahead := r.ask(wire.Command("echo", anything, "echo", "ahead"), within(10*time.Second))
+	ahead := r.ask(echo(), within(10*time.Second))
 	synctest.Wait()
 	require.False(r.t, ahead.voted(), "there is no delay")
 }
@@ -327,5 +344,7 @@ func token(i int) string { return fmt.Sprintf("token-%d", i) }
 // count is an operation of few bytes, so that a batch of it is one write.
 func count() *wire.Op { return wire.Command("count", wire.ReadNumber, "incr", "n") }
 
-// anything grants whatever the reply is.
-func anything(any) wire.Vote { return wire.Vote{Verdict: wire.Granted} }
+// echo is an operation without a key. Every reply grants it.
+func echo() *wire.Op {
+	return wire.Command("echo", func(any) wire.Vote { return wire.Vote{Verdict: wire.Granted} }, "echo", "x")
+}

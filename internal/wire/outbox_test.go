@@ -251,6 +251,9 @@ func TestLateCallsAreSentWhenTheyAreDue(t *testing.T) {
 	assert.Equal(t, at(3), o.dueMain())
 	assert.Equal(t, calls[:1], o.takeMain(at(10)))
 	assert.Zero(t, o.dueMain())
+	o.owe(owedLate, at(20), at(10), calls[0])
+	o.refuse(errOOM, at(10), calls[1])
+	assert.Equal(t, at(10).Add(repeatAfter), o.dueMain(), "a refused one does not wait for a late one")
 }
 
 // A call that breaks its connections is found, whatever the size of its batch, and is then sent alone with backoff. All

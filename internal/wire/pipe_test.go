@@ -3,8 +3,6 @@ package wire_test
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,60 +123,6 @@ func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
 	})
 }
 
-func TestACanceledCallIsNotSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warmAt(trip)
-		var canceled atomic.Bool
-		onTheWire := r.ask(acquire("first", token(0)), canceledBy(&canceled))
-		synctest.Wait()
-		waits := r.ask(acquire("second", token(1)), canceledBy(&canceled))
-		time.Sleep(trip / 4)
-		canceled.Store(true)
-		assert.Equal(t, wire.Granted, onTheWire.result().Verdict, "too late for this one")
-		v := waits.result()
-		assertUnsent(t, v, node.ErrDropped)
-		assert.Equal(t, trip, v.Took, "when its turn came")
-		time.Sleep(time.Second)
-		assert.Equal(t, []string{"first"}, r.m.Keys())
-		assert.Equal(t, []int{1}, r.batches())
-	})
-}
-
-func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
-	type tc struct {
-		begin, end func(r *rig)
-	}
-	inBubbles(t, map[string]tc{
-		"while connecting": {
-			begin: func(r *rig) { r.m.BlackHole() },
-			end:   func(r *rig) { r.m.Link.Heal() },
-		},
-		"while connecting to a frozen master": {
-			begin: func(r *rig) { r.m.Freeze() },
-			end:   func(r *rig) { r.m.Thaw() },
-		},
-		"behind a batch": {
-			begin: func(r *rig) {
-				r.warm()
-				r.m.Delay(2*timeout, 0)
-				r.ask(acquire("first", token(0)), within(time.Second))
-				synctest.Wait()
-			},
-			end: func(*rig) {},
-		},
-	}, func(t *testing.T, r *rig, c tc) {
-		c.begin(r)
-		v := r.ask(acquire("late", token(1))).result()
-		assertUnsent(t, v, node.ErrTimeout)
-		assert.Equal(t, timeout, v.Took)
-		c.end(r)
-		r.eventually(5*time.Second, "the node works", func() bool {
-			return r.ask(acquire("next", token(2)), within(time.Second)).result().Verdict.Answered()
-		})
-		assert.NotContains(t, r.m.Keys(), "late")
-	})
-}
-
 func TestTheQueueAndABatchAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -203,62 +147,56 @@ func TestTheQueueAndABatchAreBounded(t *testing.T) {
 	})
 }
 
-func TestManyCallersAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(time.Millisecond, time.Millisecond)
-		var callers sync.WaitGroup
-		for i := range 64 {
-			callers.Go(func() {
-				name := fmt.Sprint("name-", i)
-				for j := range 10 {
-					assert.Equal(t, wire.Granted, r.ask(acquire(name, token(j))).result().Verdict)
-					assert.Equal(t, wire.Denied, r.ask(acquire(name, "another")).result().Verdict)
-					assert.Equal(t, wire.Granted, r.ask(release(name, token(j))).result().Verdict)
-				}
-			})
-		}
-		callers.Wait()
-		assert.True(t, r.gone())
-		assert.Less(t, len(r.batches()), 200, "1920 calls")
-	})
-}
-
-func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		// It was near when its round trip was timed, so that one batch at a time is sent.
-		r.warm()
-		r.m.Delay(far/2, 0)
-		first := r.ask(acquire("first", token(0)))
-		time.Sleep(10 * time.Millisecond)
-		second := r.ask(acquire("second", token(1)))
-		assert.Equal(t, wire.Granted, first.result().Verdict)
-		assert.Equal(t, wire.Unknown, second.result().Verdict, "it was sent when the first reply arrived, and is in flight")
-		synctest.Wait()
-		assert.False(t, r.node.Suspect())
-		assert.Empty(t, r.healthReports())
-	})
-}
-
 func TestANodeIsBoundOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		require.ErrorIs(t, r.node.Bind(r.group.Go, func(error) {}), node.ErrBound)
 	})
 }
 
-// The timeout of a connection attempt grows until one succeeds, and the vote does not wait for it.
-func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(900*time.Millisecond, 0) // connect, handshake: 3.6 s, more than the first attempt may take
-		for range 200 {
-			v := r.ask(acquire("a", "me")).result()
-			assert.Equal(t, wire.Failed, v.Verdict)
-			assert.LessOrEqual(t, v.Took, timeout)
-			if r.m.Count("INFO") > 2 {
-				break
-			}
-			time.Sleep(100 * time.Millisecond)
+const (
+	// far is a round trip on which batches overlap.
+	far = 80 * time.Millisecond
+	gap = far / 8
+)
+
+// times returns when batches arrived, counted from the first.
+func (r *rig) times() (all []time.Duration) {
+	var first, last time.Time
+	for _, e := range r.executed() {
+		if first.IsZero() {
+			first = e.At
 		}
-		time.Sleep(2 * time.Second)
-		requireGranted(t, r.ask(acquire("b", "me"), within(2*time.Second)))
+		if !e.At.Equal(last) {
+			all = append(all, e.At.Sub(first))
+		}
+		last = e.At
+	}
+	return all
+}
+
+// acquireMany acquires n names, with a pause after each.
+func (r *rig) acquireMany(n int, pause time.Duration) (all []*ticket) {
+	r.t.Helper()
+	for i := range n {
+		all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+		time.Sleep(pause)
+	}
+	return all
+}
+
+func TestBatchesToAFarMasterAreSpaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warmAt(far)
+		for _, tk := range r.acquireMany(200, far/200) {
+			v := tk.result()
+			require.Equal(t, wire.Granted, v.Verdict)
+			assert.LessOrEqual(t, v.Took, far+gap, "it waits for the next batch, not for a reply")
+		}
+		var want []time.Duration
+		for i := range 9 {
+			want = append(want, time.Duration(i)*gap)
+		}
+		assert.Equal(t, want, r.times())
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
 	})
 }

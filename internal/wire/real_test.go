@@ -62,40 +62,9 @@ func client(t *testing.T, s *redisproc.Server) *redis.Client {
 	return c
 }
 
-// connections returns the ids of all connections of the server except the asking one.
-func connections(t *testing.T, c *redis.Client) (ids []string) {
-	t.Helper()
-	me := c.Conn()
-	defer me.Close()
-	own, err := me.ClientID(t.Context()).Result()
-	require.NoError(t, err)
-	list, err := me.ClientList(t.Context()).Result()
-	require.NoError(t, err)
-	for line := range strings.Lines(list) {
-		var id int64
-		if _, err := fmt.Sscanf(line, "id=%d", &id); err == nil && id != own {
-			ids = append(ids, fmt.Sprint(id))
-		}
-	}
-	return ids
-}
-
 func tcp(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, network, addr)
-}
-
-// The node notices that the server closed an idle connection, and sends the next call over a new one.
-func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
-	t.Parallel()
-	r, _, c := realRig(t)
-	for i := range 3 {
-		requireGranted(t, r.ask(acquire(token(i), "me"), within(patient)))
-		require.NoError(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
-		require.Eventually(t, func() bool { return len(connections(t, c)) == 0 }, patient, time.Millisecond)
-		time.Sleep(1100 * time.Millisecond) // a connection counts as idle after a second
-	}
-	assert.Empty(t, r.healthReports())
 }
 
 // The server executes the requests in its buffer when it thaws, even if their connection has ended meanwhile.
@@ -119,21 +88,6 @@ func TestNoGhostRemainsOnAFrozenServer(t *testing.T) {
 		assert.Zero(t, r.node.Close(time.Now().Add(patient)), "the release was confirmed, and repeated if necessary")
 		assert.Equal(t, []string{"warm"}, client(t, s).Keys(t.Context(), "*").Val())
 	})
-}
-
-func TestARestartedServerIsNoticed(t *testing.T) {
-	t.Parallel()
-	r, s, _ := realRig(t)
-	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
-	require.NoError(t, s.Start(t.Context()))
-	var v wire.Vote
-	require.Eventually(t, func() bool {
-		v = r.ask(acquire("a", "me"), window(time.Minute), within(patient)).result()
-		return v.RunID() != ""
-	}, patient, 10*time.Millisecond)
-	assert.Equal(t, wire.Unknown, v.Verdict)
-	assert.LessOrEqual(t, windowLeft(t, v), time.Minute+time.Second)
-	assert.Greater(t, windowLeft(t, v), time.Minute-patient)
 }
 
 // A server that loads its dataset answers INFO, reports the role master, and refuses everything else.
@@ -247,19 +201,4 @@ func TestCloseUnderTraffic(t *testing.T) {
 		callers.Wait()
 		require.NoError(t, r.group.Wait())
 	}
-}
-
-func TestCloseLeavesNoConnection(t *testing.T) {
-	t.Parallel()
-	r, _, c := realRig(t)
-	notified := make(chan struct{}, 10)
-	r.node.Listen("channel", func(string) { notified <- struct{}{} })
-	<-notified
-	require.Equal(t, wire.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
-	require.NoError(t, c.Publish(t.Context(), "channel", "").Err())
-	<-notified
-	require.GreaterOrEqual(t, len(connections(t, c)), 2, "one to ask, one to listen")
-	r.node.Close(time.Now().Add(patient))
-	require.NoError(t, r.group.Wait())
-	assert.Eventually(t, func() bool { return len(connections(t, c)) == 0 }, patient, 10*time.Millisecond)
 }

@@ -1,7 +1,9 @@
 package wire_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
@@ -103,27 +107,6 @@ func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 	})
 }
 
-// The first acquire at least a second after the last recheck finds that the right is back, and is sent.
-func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.Delay(trip/2, 0)
-		r.m.Reply(noScripts, "EVALSHA")
-		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
-		for range 3 {
-			time.Sleep(time.Second)
-			v := r.ask(undoable("a")).result()
-			assertBarred(t, v, "evalsha")
-			assert.Equal(t, trip, v.Took, "the node checks again whether the master still refuses")
-			assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
-		}
-		time.Sleep(time.Second)
-		r.m.Recover()
-		requireGranted(t, r.ask(undoable("a")), r.ask(undoable("b")), r.ask(undoable("c")))
-		assert.Equal(t, "over", r.refused()[1])
-		assert.Len(t, r.executed(), 3)
-	})
-}
-
 // If a right is taken away while a connection is open, the node finds out at the first release.
 func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
 	type tc struct {
@@ -182,19 +165,6 @@ func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 	})
 }
 
-// A refused release that is executed later shows that locks can be released again, even if nobody asks for one.
-func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		require.Equal(t, wire.Granted, r.ask(undoable("a")).result().Verdict)
-		r.m.Reply("ERR The user executing the script can't run this command or subcommand", "EVALSHA")
-		r.ask(release("a", "me"), expiresAfter(time.Hour))
-		r.eventually(time.Second, "the right is missing", func() bool { return r.node.Stats().Barred != nil })
-		r.m.Recover()
-		r.eventually(10*time.Second, "the right is back", func() bool { return r.node.Stats().Barred == nil })
-		assert.True(t, r.gone())
-	})
-}
-
 // An attempt to connect that times out at the check says nothing about the proxy or the rights.
 func TestASlowRightCheckBarsNothing(t *testing.T) {
 	inEmptyBubbles(t, map[string]string{
@@ -228,26 +198,88 @@ func TestASlowRightCheckBarsNothing(t *testing.T) {
 	})
 }
 
-// The refused releases follow the one that the master accepts, even if that one went over the spare connection.
-func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
+// vault has the credentials that the node is given.
+type vault struct {
+	user     string
+	password atomic.Value // a string
+	asked    atomic.Int64
+}
+
+func newVault(user, password string) *vault {
+	v := &vault{user: user}
+	v.password.Store(password)
+	return v
+}
+
+func (v *vault) get(context.Context) (user, password string, err error) {
+	v.asked.Add(1)
+	return v.user, v.password.Load().(string), nil
+}
+
+// The connections for requests, spare connections and subscriptions all authenticate.
+func TestEveryConnectionAsksForCredentials(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		w.Master(0).RequirePassword("one")
+		v := newVault("", "one")
+		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(w.Dial), node.WithCredentials(v.get))
 		r.warm()
-		for i := range 10 {
-			r.m.Set(token(i), "me", time.Hour)
-		}
-		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
-		for i := range 10 {
-			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
-		}
-		synctest.Wait()
-		r.m.Recover()
-		r.m.HangUp(func(args []string) bool { return args[0] == "evalsha" })
-		time.Sleep(600 * time.Millisecond) // one is sent again, and breaks its connections
-		v := r.ask(acquire("other", "them")).result()
-		require.Equal(t, wire.Granted, v.Verdict, "there is a shared connection")
-		r.m.Del("other", "", "")
-		time.Sleep(2 * timeout) // no deadline wakes the node meanwhile
-		r.m.HangUp(nil)
-		r.eventually(2*time.Second, "all got through", r.gone)
+		assert.EqualValues(t, 1+comparing, v.asked.Load())
+		l := r.subscribe(channel)
+		assert.EqualValues(t, 2+comparing, v.asked.Load())
+
+		r.hangUpAt("poison") // such a release gets a connection of its own
+		r.ask(release("poison", "me"), expiresAfter(3*time.Second))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		assert.Greater(t, v.asked.Load(), int64(3))
+
+		r.m.Crash()
+		require.NotEqual(t, wire.Granted, r.ask(acquire("b", "me")).result().Verdict)
+		v.password.Store("two")
+		r.m.RequirePassword("two")
+		r.m.Restart()
+		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("c", "me")).result().Verdict == wire.Granted })
+		r.eventually(time.Minute, "a new subscription", func() bool { return r.m.Subscribers(channel) == 1 })
+		l.stop()
+		assert.LessOrEqual(t, int(v.asked.Load()), r.m.Dials(), "refused connections need no credentials")
 	})
+}
+
+// A real server whose user gets another password, and whose connections are closed, has the new password soon.
+func TestARotatedPasswordOfARealServer(t *testing.T) {
+	t.Parallel()
+	s := redisproc.ForTest(t, 1)[0]
+	admin := client(t, s)
+	setUser := func(rules ...any) {
+		user := []any{"ACL", "SETUSER", "locks", "on", "~*", "&*", "+@all"}
+		require.NoError(t, admin.Do(t.Context(), append(user, rules...)...).Err())
+	}
+	setUser(">one")
+	v := newVault("locks", "one")
+	r := newRealRig(t, s.URL(), node.WithCredentials(v.get))
+	granted := func() bool { return r.acquireNew().Verdict == wire.Granted }
+	require.True(t, granted())
+	l := r.listen(channel)
+	require.Eventually(t, func() bool { return l.notified.Load() == 1 }, patient, time.Millisecond)
+
+	setUser("resetpass", ">two")
+	require.True(t, granted(), "an open connection stays authenticated")
+	require.NoError(t, admin.Do(t.Context(), "CLIENT", "KILL", "USER", "locks").Err())
+	var refused error
+	require.Eventually(t, func() bool {
+		refused = r.ask(acquire("a", "me"), within(patient)).result().Err
+		return node.Permanent(refused)
+	}, patient, time.Millisecond, "a new one is not")
+	require.ErrorContains(t, refused, "WRONGPASS")
+	assert.NotContains(t, refused.Error(), "one")
+
+	v.password.Store("two")
+	require.Eventually(t, granted, patient, time.Millisecond)
+	require.Eventually(t, func() bool { return l.notified.Load() == 2 }, patient, time.Millisecond)
+	list, err := admin.ClientList(t.Context()).Result()
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(list, " user=locks"), list)
+	l.stop()
 }

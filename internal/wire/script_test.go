@@ -1,10 +1,10 @@
 package wire_test
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/wire"
-	"github.com/redlock-go/redlock/node"
 )
 
 func TestAKnownScriptIsSentAsItsDigest(t *testing.T) {
@@ -53,50 +52,6 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 			assert.Empty(t, r.m.Get("mine"))
 			assert.Greater(t, r.m.TTL("extended"), time.Second)
 			assert.Equal(t, "another", r.m.Get("another's"))
-		}
-	})
-}
-
-// A second sending would follow the release and set the key again.
-func TestACanceledExtendIsNotSentAgainAsText(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warmAt(trip)
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		require.NotContains(t, r.m.Counts(), "EVAL extend")
-		evals := r.m.Count("EVAL")
-		var over atomic.Bool
-		ext := r.ask(extend("a", "me"), canceledBy(&over))
-		synctest.Wait() // it is on the wire, and the master does not know its script
-		over.Store(true)
-		rel := r.ask(release("a", "me"), durably)
-		assert.Equal(t, wire.Granted, rel.result().Verdict)
-		v := ext.result()
-		assert.Equal(t, wire.Failed, v.Verdict)
-		require.ErrorIs(t, v.Err, node.ErrDropped)
-		time.Sleep(time.Second)
-		assert.True(t, r.gone())
-		assert.Equal(t, evals, r.m.Count("EVAL"))
-	})
-}
-
-// The same for a caller that got Unknown before the reply arrived.
-func TestAnExpiredExtendIsNotSentAgainAsText(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		r.m.Freeze()
-		var over atomic.Bool
-		require.Equal(t, wire.Unknown, r.ask(extend("a", "me"), canceledBy(&over)).result().Verdict)
-		over.Store(true)
-		r.ask(release("a", "me"), durably)
-		time.Sleep(time.Second)
-		r.m.Thaw()
-		time.Sleep(time.Second)
-		assert.True(t, r.gone())
-		for _, e := range r.executed() {
-			if e.Args[0] == "eval" {
-				assert.Len(t, e.Args, 5, "a release has one argument, an extend two")
-			}
 		}
 	})
 }
@@ -143,5 +98,89 @@ func FuzzScript(f *testing.F) {
 		require.Equal(t, "evalsha", byHash[0])
 		require.Equal(t, []any{"2", key, key, string(value), fmt.Sprint(n)}, byHash[2:])
 		require.Equal(t, [][]any{append([]any{"eval", text}, byHash[2:]...)}, resp.Commands(wire.EncodedText(op)))
+	})
+}
+
+func TestVerdictStrings(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[wire.Verdict]string{
+		wire.Granted: "granted", wire.Denied: "denied", wire.Failed: "failed", wire.Unknown: "unknown", 9: "unknown",
+	} {
+		assert.Equal(t, want, v.String())
+		assert.Equal(t, v == wire.Granted || v == wire.Denied, v.Answered())
+	}
+	assert.Equal(t, wire.Unknown, wire.Vote{}.Verdict, "nothing follows from the zero vote")
+}
+
+// assertVote checks what holds for every vote on a reply: only Unknown has an error, and the verdict is never Failed.
+func assertVote(t *testing.T, v wire.Vote) {
+	t.Helper()
+	assert.NotEqual(t, wire.Failed, v.Verdict)
+	assert.Equal(t, v.Verdict == wire.Unknown, v.Err != nil)
+	assert.False(t, v.Unsent)
+	if v.Err != nil {
+		assert.Less(t, len(v.Err.Error()), 1024)
+	}
+}
+
+// fuzzReplies fuzzes a reader of replies.
+func fuzzReplies(f *testing.F, check func(t *testing.T, reply any)) {
+	f.Helper()
+	for _, reply := range []string{
+		":1\r\n", ":0\r\n", ":-1\r\n", ":-2\r\n",
+		":9007199254740991\r\n", ":9007199254740992\r\n", ":-9223372036854775808\r\n",
+		"+OK\r\n", "+ok\r\n", "$2\r\nOK\r\n", "$-1\r\n", "*-1\r\n", "*1\r\n:1\r\n", "-ERR no\r\n",
+		"$11\r\nrole:master\r\n", "$34\r\nrole:slave\r\nuptime_in_seconds:-1\r\n\r\n",
+	} {
+		f.Add([]byte(reply))
+	}
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		if reply, _, err := resp.Read(bufio.NewReader(bytes.NewReader(sent)), resp.MaxReply); err == nil {
+			check(t, reply)
+		}
+	})
+}
+
+func FuzzReadNumber(f *testing.F) {
+	fuzzReplies(f, func(t *testing.T, reply any) {
+		t.Helper()
+		v := wire.ReadNumber(reply)
+		assertVote(t, v)
+		n, ok := reply.(int64)
+		exact := ok && n < 1<<53 && n > -1<<53
+		assert.Equal(t, exact, v.Verdict.Answered())
+		assert.Equal(t, exact && n > 0, v.Verdict == wire.Granted)
+		assert.Equal(t, exact && n == -1, v.Healed)
+		assert.Equal(t, exact && n < -1, v.Wait > 0)
+		if v.Verdict == wire.Granted {
+			assert.Equal(t, n, v.Number)
+		}
+	})
+}
+
+func FuzzReadSet(f *testing.F) {
+	fuzzReplies(f, func(t *testing.T, reply any) {
+		t.Helper()
+		v := wire.ReadSet(reply)
+		assertVote(t, v)
+		assert.Equal(t, reply == any("OK"), v.Verdict == wire.Granted)
+		assert.Equal(t, reply == nil, v.Verdict == wire.Denied)
+	})
+}
+
+func FuzzReadStatus(f *testing.F) {
+	f.Add("role:master\r\nuptime_in_seconds:9223372036854775807\r\nloading:1\r\n")
+	f.Add("role:master\r\nuptime_in_seconds:99999999999999999999\r\n") // more than an int64 holds
+	f.Add("role:\r\n")
+	f.Add("uptime_in_seconds:x:y\nrole:slave\nredis_version:7\nvalkey_version:8")
+	f.Fuzz(func(t *testing.T, info string) {
+		v := wire.ReadStatus(info)
+		assertVote(t, v)
+		if v.Verdict == wire.Granted {
+			status := v.Data.(wire.Status)
+			assert.NotEmpty(t, status.Role)
+			assert.GreaterOrEqual(t, status.Uptime, time.Duration(0))
+			assert.Contains(t, info, "role:"+status.Role)
+		}
 	})
 }

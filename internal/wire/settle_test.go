@@ -105,6 +105,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var s state
+			wasRepeated := c.call.repeated
 			out, n := settled(&s, []*Call{c.call}, nil, c.reply)
 			assert.Equal(t, 1, n)
 			if c.want == nil {
@@ -116,7 +117,8 @@ func TestSettlementOfOneReply(t *testing.T) {
 				assert.Equal(t, *c.want, got)
 			}
 			assert.Equal(t, c.retry, len(out.retry) == 1)
-			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.repeated)
+			assert.Equal(t, c.unanswered, len(out.unanswered) == 1)
+			assert.Equal(t, wasRepeated || c.unanswered, c.call.repeated, "it may have been executed")
 			assert.Equal(t, c.ended, out.ended)
 			assert.Equal(t, c.reply.Result == link.Answered && !c.unanswered && !c.strange, out.answered)
 			assert.Equal(t, c.reply.Result == link.InDoubt || c.unanswered, out.lost)
@@ -206,8 +208,22 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	later := anyCall(durable, func(c *Call) { c.FirstAsked = at(10) })
 	_, _ = settled(&s, []*Call{later}, nil, link.Reply{Value: int64(1)})
 	assert.Zero(t, s.outbox.dueMain(), "it cannot have overtaken anything")
+	undone := anyCall(durable)
+	_, _ = settled(&s, []*Call{undone}, nil, link.Reply{Value: int64(1)})
+	require.Equal(t, []*Call{undone}, s.outbox.takeMain(at(11)), "an extension may restore what it removed")
 	_, _ = settled(&s, []*Call{anyCall()}, nil, link.Reply{Value: "OK"})
 	assert.Zero(t, s.outbox.dueMain(), "it is no release")
+}
+
+// The connection of a suspect master was silent, too, so it may deliver its calls late.
+func TestASuspectThatAnswersMayDeliverLateAgain(t *testing.T) {
+	t.Parallel()
+	p := newCore(fakeLink{})
+	p.state.late, p.state.calls.written = drainingFrom(4), []*Call{anyCall()}
+	p.state.health.fail(errBroken, at(9))
+	p.settle(p.conn.link, []link.Reply{{Value: "OK"}}, nil, nil, at(10))
+	assert.Equal(t, lateDraining, p.state.late.state)
+	assert.Equal(t, at(10), p.state.late.answeredAt)
 }
 
 // A master that refuses a release has received every earlier request, so the TTLs of the keys are running.

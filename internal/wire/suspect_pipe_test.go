@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"context"
+	"errors"
 	"net"
 	"syscall"
 	"testing"
@@ -10,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/testnet"
 	"github.com/redlock-go/redlock/internal/wire"
 	"github.com/redlock-go/redlock/node"
 )
@@ -110,41 +111,6 @@ func TestAConnectionThatReplacesASilentOneIsCheckedBeforeItsFirstCall(t *testing
 	})
 }
 
-// Releases that expire one after the other must not postpone the next try of the spare.
-func TestExpiringReleasesDoNotPostponeTheSpare(t *testing.T) {
-	inHole(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.first().swallow()
-		r.ask(acquire("first", "me"))
-		for range 15 {
-			r.ask(release("first", "me"), durably)
-			time.Sleep(7 * time.Millisecond)
-		}
-		require.True(t, r.node.Suspect())
-		began := time.Now()
-		for r.node.Suspect() && time.Since(began) < 2*time.Second {
-			r.ask(release("first", "me"), durably)
-			time.Sleep(7 * time.Millisecond)
-		}
-		assert.Less(t, time.Since(began), 500*time.Millisecond)
-	})
-}
-
-func TestAMasterIsReachedAgainAfterABlackHole(t *testing.T) {
-	inBubbles(t, named(time.Second, 10*time.Second, 45*time.Second), func(t *testing.T, r *rig, lasting time.Duration) {
-		r.warm()
-		r.m.BlackHole()
-		assert.Equal(t, wire.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-		r.ask(release("first", "me"), durably)
-		time.Sleep(lasting)
-		assertNotAsked(t, r.ask(acquire("second", "me")).result(), node.ErrTimeout)
-		r.m.Link.Heal()
-		r.answers(600*time.Millisecond, "third")
-		r.eventually(600*time.Millisecond, "the release got through", func() bool { return r.m.Get("first") == "" })
-		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
-	})
-}
-
 func TestARefusedPortFailsAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, 0)
@@ -156,22 +122,6 @@ func TestARefusedPortFailsAtOnce(t *testing.T) {
 		assertNotAsked(t, r.ask(acquire("a", "me")).result(), syscall.ECONNREFUSED)
 		assert.Equal(t, 1, r.m.Dials())
 		assert.Equal(t, []string{"suspect"}, r.healthReports())
-	})
-}
-
-func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
-	inBubbles(t, named(
-		0, 100*time.Millisecond, 5*time.Second, time.Minute,
-	), func(t *testing.T, r *rig, down time.Duration) {
-		r.warm()
-		r.m.Crash()
-		for end := time.Now().Add(down); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			assert.NotEqual(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		}
-		r.m.Restart()
-		r.eventually(510*time.Millisecond, "the node works", func() bool {
-			return r.ask(acquire("a", "me")).result().Verdict == wire.Granted
-		})
 	})
 }
 
@@ -194,22 +144,6 @@ func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 	})
 }
 
-func TestOneCallTriesASuspectAndOthersDoNotWait(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.m.BlackHole()
-		r.ask(acquire("first", "me")).result()
-		time.Sleep(5 * time.Second) // the attempt is over
-		canary := r.ask(acquire("second", "me"))
-		for range 20 {
-			v := r.ask(acquire("third", "me")).result()
-			assert.Zero(t, v.Took)
-			require.ErrorAs(t, v.Err, new(*node.SuspectError))
-		}
-		assert.False(t, canary.voted())
-		assert.Equal(t, timeout, canary.result().Took)
-	})
-}
-
 func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warmAt(trip)
@@ -225,21 +159,6 @@ func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
 		assert.Equal(t, wire.Granted, v.Verdict)
 		assert.Equal(t, 3*trip, v.Took, "connect, the handshake, and the call")
 		assert.Empty(t, r.healthReports())
-	})
-}
-
-// The server accepts connections and identifies itself, but hangs up on every operation.
-func TestAServerThatAlwaysHangsUpIsTriedWithBackoff(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := &testnet.Scripted{Answer: func(args []string) (string, bool) { return "", true }}
-		r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.Dial))
-		assert.Equal(t, wire.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.ask(release("a", "me"), durably).result()
-		time.Sleep(10 * time.Second)
-		assert.Less(t, srv.Dials.Load(), int64(40))
-		assert.True(t, r.node.Suspect())
-		assert.Equal(t, []string{"suspect"}, r.healthReports())
 	})
 }
 
@@ -262,5 +181,106 @@ func TestQueuedCallsFailWhenAMasterBecomesSuspect(t *testing.T) {
 		r.m.Thaw()
 		assert.True(t, undo.result().Answered())
 		assert.True(t, r.gone())
+	})
+}
+
+// opaque is the connection of a tunnel: its socket cannot be checked, and it supports no deadlines.
+type opaque struct{ net.Conn }
+
+var errNoDeadline = errors.New("deadlines are not supported")
+
+func (opaque) SetDeadline(time.Time) error { return errNoDeadline }
+
+func (opaque) SetReadDeadline(time.Time) error { return errNoDeadline }
+
+func (opaque) SetWriteDeadline(time.Time) error { return errNoDeadline }
+
+// tunnel dials connections that are opaque.
+func tunnel(dial node.Dialer) node.Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return opaque{c}, nil
+	}
+}
+
+// inTunnel is inBubble through a tunnel.
+func inTunnel(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	inBubbleOver(t, tunnel, f)
+}
+
+func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, 0)
+		r.warm()
+		for i := range 3 {
+			time.Sleep(2 * time.Second)
+			r.m.Reset()
+			time.Sleep(2 * time.Second)
+			a, b := r.ask(acquire(token(i), "me")), r.ask(release(token(i), "me"), durably)
+			requireGranted(t, a, b)
+		}
+		assert.Empty(t, r.healthReports(), "the master is not suspect")
+		assert.Equal(t, 4+comparing, r.m.ConnsEver())
+		time.Sleep(time.Minute)
+		assert.Equal(t, 4, r.m.Count("EVALSHA"), "no release is repeated, since no call was in doubt")
+	})
+}
+
+func TestABusyTunnelIsNotVerified(t *testing.T) {
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.warm()
+		assert.Zero(t, r.m.Count("PING"), "the connection is new")
+		for i := range 10 {
+			time.Sleep(900 * time.Millisecond)
+			require.Equal(t, wire.Granted, r.ask(acquire(token(i), "me")).result().Verdict)
+		}
+		assert.Zero(t, r.m.Count("PING"))
+		time.Sleep(1100 * time.Millisecond)
+		require.Equal(t, wire.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		assert.Equal(t, 1, r.m.Count("PING"))
+		assert.Equal(t, 1+comparing, r.m.ConnsEver())
+	})
+}
+
+// A PING without a reply delays calls no longer than their deadlines. They are certainly not executed.
+func TestAnIdleConnectionThatIsSilentIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]world{"a tunnel": inTunnel, "a wrapped client": inBubbleWrapped} {
+		t.Run(name, func(t *testing.T) {
+			inEach(t, in, map[string]func(r *rig){
+				"cut off": func(r *rig) { r.m.BlackHole() },
+				"frozen":  func(r *rig) { r.m.Freeze() },
+			}, func(t *testing.T, r *rig, fault func(r *rig)) {
+				r.warm()
+				time.Sleep(5 * time.Second)
+				fault(r)
+				assertUnsent(t, r.ask(acquire("a", "me")).result(), node.ErrTimeout)
+				assert.True(t, r.node.Suspect())
+				time.Sleep(10 * time.Second)
+				assert.True(t, r.node.Suspect())
+				r.m.Heal()
+				r.answers(3*time.Second, "b")
+				time.Sleep(ttl / 2)
+				assert.Equal(t, []string{"b"}, r.m.Keys())
+			})
+		})
+	}
+}
+
+// The server may also have closed a connection that was never used.
+func TestAnUnusedTunnelIsVerified(t *testing.T) {
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.m.Delay(timeout, 0) // the connection is there when the call is over
+		assert.Equal(t, wire.Failed, r.ask(acquire("a", "me")).result().Verdict)
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 1+comparing, r.m.ConnsEver())
+		r.m.Delay(0, 0)
+		r.m.Reset()
+		time.Sleep(time.Second)
+		requireGranted(t, r.ask(acquire("b", "me")))
 	})
 }

@@ -140,16 +140,6 @@ func refuse(m *simnet.Master) {
 	m.Reset()
 }
 
-// startCluster starts a Cluster of three servers.
-func startCluster(t *testing.T) []*redisproc.Server {
-	t.Helper()
-	redisproc.Need(t)
-	servers, err := redisproc.StartCluster(t.Context(), 3)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
-	return servers
-}
-
 // nameOf returns a name whose slot belongs to the server.
 func nameOf(t *testing.T, c *redis.ClusterClient, s *redisproc.Server) string {
 	t.Helper()
@@ -167,7 +157,10 @@ func nameOf(t *testing.T, c *redis.ClusterClient, s *redisproc.Server) string {
 
 func TestAWholeClusterAsOneMaster(t *testing.T) {
 	t.Parallel()
-	servers := startCluster(t)
+	redisproc.Need(t)
+	servers, err := redisproc.StartCluster(t.Context(), 3)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
 	addrs := make([]string, len(servers))
 	for i, s := range servers {
 		addrs[i] = s.Addr()
