@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/contrib/gocron"
 	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -264,3 +265,5 @@ func TestEveryTermHasItsOwnContext(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { testmain.Run(m) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	gooselock "github.com/redlock-go/redlock/contrib/goose"
+	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -140,3 +141,5 @@ func TestSessionsArePaired(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { testmain.Run(m) }
