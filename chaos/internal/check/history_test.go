@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -58,4 +59,14 @@ func proves(checker string) bool {
 // on returns a checker that needs more than the history.
 func on(terms check.Terms, judge func([]history.Event, check.Terms) check.Verdict) judge {
 	return func(events []history.Event) check.Verdict { return judge(events, terms) }
+}
+
+func TestEveryVerdictHasTheNameOfItsChecker(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	for _, c := range check.Catalog() {
+		assert.Equal(t, c.Name, c.Judge(nil, check.Terms{}).Checker)
+		assert.Contains(t, string(readme), "\n| "+c.Name+" | ", "chaos/README.md lists every checker")
+	}
 }

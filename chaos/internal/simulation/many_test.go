@@ -8,22 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
-
-func ExampleBatch() {
-	sum, err := simulation.Batch{
-		From: 10, N: 4, Draw: simulation.Draw,
-		Play: func(s simulation.Schedule, _ uint64) *simulation.Result {
-			return simulation.InBubble(s, simulation.Product(broken.Lock{}))
-		},
-		Say: func(string, ...any) {},
-	}.Run(context.Background())
-	fmt.Println(sum.Schedules, len(sum.Found), sum.Holds > 20, err)
-	// Output: 4 0 true <nil>
-}
 
 func TestABatchStopsWithItsContext(t *testing.T) {
 	t.Parallel()
@@ -43,22 +30,6 @@ func worse(s simulation.Schedule, order uint64) *simulation.Result {
 	return r
 }
 
-// Shrink plays each proposal once in each of a few orders. What it leaves out, and what remains, follow from what is
-// played.
-func TestAFindingIsShrunk(t *testing.T) {
-	t.Parallel()
-	s := simulation.Draw(1)
-	require.GreaterOrEqual(t, len(s.Clients), 2)
-	small, order, last := simulation.Shrink(t.Context(), s, 3, worse, simulation.ByLoad)
-	assert.Equal(t, uint64(4), order)
-	assert.Len(t, small.Clients, 2)
-	assert.Empty(t, small.Plan)
-	assert.Len(t, small.Names, 1)
-	assert.Equal(t, small, last.Schedule)
-	again, _, _ := simulation.Shrink(t.Context(), s, 3, worse, simulation.ByLoad)
-	assert.Equal(t, small, again)
-}
-
 func TestABatchShrinksWhatItFinds(t *testing.T) {
 	t.Parallel()
 	sum, err := simulation.Batch{
@@ -70,6 +41,8 @@ func TestABatchShrinksWhatItFinds(t *testing.T) {
 	f := sum.Found[0]
 	assert.Equal(t, "seed 1 order 2", f.Replay)
 	assert.Len(t, f.Minimal.Clients, 2)
+	assert.Empty(t, f.Minimal.Plan)
+	assert.Len(t, f.Minimal.Names, 1)
 	assert.Contains(t, f.String(), "seed 1 in order 2, found by [load]")
 	assert.Equal(t, "1 1 \n1 2 \n", sum.Hashes)
 }

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -61,4 +64,20 @@ func TestSchedules(t *testing.T) {
 	t.Logf("%d schedules from seed %d in %v: %v of virtual time, %d holds, %d commands",
 		sum.Schedules, first, sum.Wall.Round(time.Millisecond), sum.Virtual.Round(time.Second), sum.Holds,
 		sum.Commands)
+}
+
+// What the simulation imports must compile for wasip1. Docker and the proxy do not.
+func TestTheSimulationImportsNeitherDockerNorAProxy(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}", ".")
+	cmd.Env = append(cmd.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	deps := strings.Fields(string(out))
+	assert.Contains(t, deps, "github.com/redlock-go/redlock/internal/simnet")
+	for _, d := range deps {
+		for _, not := range []string{"testcontainers", "docker", "moby", "toxiproxy", "redisbox"} {
+			assert.NotContains(t, d, not)
+		}
+	}
 }
