@@ -100,19 +100,20 @@ func goesOn(t *testing.T, f *clients.Fleet, client, life int) {
 	require.Eventually(t, func() bool { return lines(t, f, client, life) > before+20 }, soon, look)
 }
 
-// standsStill waits until client 0 writes nothing: a write under way when it was frozen may still land.
-func standsStill(t *testing.T, f *clients.Fleet) {
+// standsStill waits until a life of client 0 writes nothing: a write under way when it was frozen may still land.
+func standsStill(t *testing.T, f *clients.Fleet, life int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		before := lines(t, f, 0, 0)
+		before := lines(t, f, 0, life)
 		time.Sleep(300 * time.Millisecond)
-		return lines(t, f, 0, 0) == before
+		return lines(t, f, 0, life) == before
 	}, soon, look)
 }
 
-func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
+func TestAKilledClientStartsANewLifeAndAFrozenOneContinuesIt(t *testing.T) {
 	t.Parallel()
 	f, log := newFleet(t, 1, plainConfig(t))
+	require.NoError(t, f.CanFreeze())
 	require.NoError(t, f.StartAll(t.Context()))
 	goesOn(t, f, 0, 0)
 	require.NoError(t, f.Kill(t.Context(), 0))
@@ -124,24 +125,17 @@ func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 	require.NoError(t, f.Healthy(0))
 	goesOn(t, f, 0, 1)
 	assert.Equal(t, left, lines(t, f, 0, 0), "the first life is over")
-	assert.Empty(t, log.all(), "a kill is no failure of the harness")
-}
 
-func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
-	t.Parallel()
-	f, _ := newFleet(t, 1, plainConfig(t))
-	require.NoError(t, f.CanFreeze())
-	require.NoError(t, f.StartAll(t.Context()))
-	goesOn(t, f, 0, 0)
 	require.NoError(t, f.Freeze(t.Context(), 0))
-	standsStill(t, f)
+	standsStill(t, f, 1)
 	require.NoError(t, f.Thaw(t.Context(), 0))
-	goesOn(t, f, 0, 0)
+	goesOn(t, f, 0, 1)
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(read(t, f), func(e history.Event) bool {
-			return e.Kind == history.Stalled && e.Client == traffic.Name(0) && e.Stall > 200*time.Millisecond
+			return e.Kind == history.Stalled && e.Client == traffic.Name(0) && e.Life == 1 && e.Stall > 200*time.Millisecond
 		})
 	}, soon, look, "it has noticed")
+	assert.Empty(t, log.all(), "neither is a failure of the harness")
 }
 
 func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {
