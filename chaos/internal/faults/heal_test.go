@@ -82,30 +82,3 @@ func (s *site) interrupt(f faults.Traits, begun int) {
 	assert.Contains(s.t, s.keys(), f.Name)
 	require.NoError(s.t, c.FlushAll(s.t.Context()).Err())
 }
-
-// The nemesis carries out what is planned, and at the end every master serves.
-func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
-	t.Parallel()
-	for i, mode := range modes {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			const masters = 5
-			s := open(t, backend.Processes, options{Masters: masters, loses: aof.Tail})
-			terms := faults.Terms{
-				Mode: mode, Duration: 10 * time.Second, Masters: masters, Window: 500 * time.Millisecond,
-				TTL: 500 * time.Millisecond,
-			}
-			for _, f := range s.nemesis.Faults {
-				if f.Available == nil {
-					terms.Faults = append(terms.Faults, f.Name)
-				}
-			}
-			steps := faults.Plan(uint64(i), terms)
-			require.NoError(t, s.nemesis.Run(t.Context(), steps), "%v", steps)
-			for m := range masters {
-				require.NoError(t, s.nemesis.Healthy(t.Context(), faults.Masters, m))
-			}
-			s.set(s.client(), "lock")
-		})
-	}
-}

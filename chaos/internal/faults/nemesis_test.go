@@ -30,11 +30,10 @@ type world struct {
 	most   int
 	log    []string
 	slow   time.Duration // what every operation takes
-	stuck  int           // a master that never becomes healthy again; -1: none
 	events []history.Event
 }
 
-func newWorld() *world { return &world{begin: time.Now(), down: map[int]bool{}, stuck: -1} }
+func newWorld() *world { return &world{begin: time.Now(), down: map[int]bool{}} }
 
 func (w *world) set(what string, down bool) func(context.Context, int) error {
 	return func(_ context.Context, m int) error {
@@ -71,7 +70,7 @@ func (w *world) Lose(context.Context, int, aof.Loss) error { return nil }
 func (w *world) healthy(_ context.Context, _ faults.Side, m int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.down[m] || m == w.stuck {
+	if w.down[m] {
 		return errors.New("no answer")
 	}
 	return nil
@@ -123,49 +122,37 @@ func TestASlowMachineNeverHasMoreMastersDownThanPlanned(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedNemesisHealsWhatItInjected(t *testing.T) {
+func TestWhatEndsARunEarly(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		err := w.nemesis().Run(ctx, []faults.Step{kill(time.Second, time.Hour, 0, 3)})
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, map[int]bool{0: false, 3: false}, w.down)
-	})
-}
-
-func TestAFaultIsNotInjectedIntoASickTarget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.stuck = 2
-		err := w.nemesis().Run(t.Context(), []faults.Step{kill(time.Second, time.Second, 2)})
-		require.ErrorContains(t, err, "masters 2 does not work")
-		assert.Empty(t, w.events)
-	})
-}
-
-func TestATargetThatStaysSickAfterItsHealIsReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		n := w.nemesis()
-		n.Healthy = func(ctx context.Context, on faults.Side, m int) error {
-			if time.Since(w.begin) > 1500*time.Millisecond {
-				return errors.New("no answer")
-			}
-			return nil
-		}
-		err := n.Run(t.Context(), []faults.Step{kill(time.Second, time.Second, 2)})
-		require.ErrorContains(t, err, "does not work 1s after it was healed")
-	})
-}
-
-func TestAnUnknownFaultIsAnError(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		err := newWorld().nemesis().Run(t.Context(), []faults.Step{{At: 1, For: 1, Fault: "flood"}})
-		require.ErrorContains(t, err, `no fault is called "flood"`)
-	})
+	for name, tt := range map[string]struct {
+		fault string
+		sick  time.Duration // from when on the target is
+		says  string
+		log   []string
+	}{
+		"a sick target": {faults.KillMaster, 0, "masters 2 does not work", nil},
+		"a target that stays sick after its heal": {
+			faults.KillMaster, 1500 * time.Millisecond, "does not work 1s after it was healed",
+			[]string{"1s kill 2", "2s start 2"},
+		},
+		"an unknown fault": {"flood", time.Hour, `no fault is called "flood"`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				n := w.nemesis()
+				n.Healthy = func(context.Context, faults.Side, int) error {
+					if time.Since(w.begin) >= tt.sick {
+						return errors.New("no answer")
+					}
+					return nil
+				}
+				step := kill(time.Second, time.Second, 2)
+				step.Fault = tt.fault
+				require.ErrorContains(t, n.Run(t.Context(), []faults.Step{step}), tt.says)
+				assert.Equal(t, tt.log, w.log)
+			})
+		})
+	}
 }
