@@ -51,7 +51,6 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 
 func TestAnUnknownKindIsAlone(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, kinds.Of("lock of tomorrow").Name)
 	assert.Equal(t, kinds.Alone, kinds.Of("lock of tomorrow").Shares)
 	assert.Equal(t, kinds.Mutex, kinds.Of("").Name)
 }

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
 	"github.com/redlock-go/redlock/chaos/internal/testmain"
+	"github.com/redlock-go/redlock/internal/testnet"
 )
 
 func TestMain(m *testing.M) { testmain.Run(m) }
@@ -23,42 +23,30 @@ const soon = 20 * time.Second // longer than anything here takes on a busy machi
 
 // echo is a server that sends back what it gets, and counts its connections.
 type echo struct {
-	listener net.Listener
-	open     atomic.Int32
+	addr string
+	open atomic.Int32
 }
 
 func newEcho(t *testing.T) *echo {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	e := &echo{listener: l}
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			e.open.Add(1)
-			go func() {
-				defer e.open.Add(-1)
-				defer c.Close()
-				_, _ = io.Copy(c, c)
-			}()
-		}
-	}()
+	e := &echo{}
+	e.addr = testnet.Serve(t, func(c net.Conn) {
+		e.open.Add(1)
+		defer e.open.Add(-1)
+		_, _ = io.Copy(c, c)
+	})
 	return e
 }
 
-func (e *echo) proxied(t *testing.T) *proxy.Proxy {
+func (e *echo) proxied(t *testing.T) *Proxy {
 	t.Helper()
-	p, err := proxy.New(e.listener.Addr().String())
+	p, err := New(e.addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
 	return p
 }
 
-func dial(t *testing.T, p *proxy.Proxy) net.Conn {
+func dial(t *testing.T, p *Proxy) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addr())
 	require.NoError(t, err)
@@ -189,7 +177,7 @@ func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 }
 
 // withoutPort returns a proxy that is cut, and a listener that has its port.
-func withoutPort(t *testing.T) (*proxy.Proxy, net.Listener) {
+func withoutPort(t *testing.T) (*Proxy, net.Listener) {
 	t.Helper()
 	p := newEcho(t).proxied(t)
 	require.NoError(t, p.Set(faults.Cut))
@@ -216,4 +204,18 @@ func TestAProxyThatLostItsPortIsNeverFine(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.Error(t, p.Set(faults.Fine), "it does not listen")
 	require.Error(t, p.Set(faults.Slow))
+}
+
+func TestAChangeThatGetsStuckIsAnErrorAndNotTheEnd(t *testing.T) {
+	t.Parallel()
+	p, err := New("127.0.0.1:1")
+	require.NoError(t, err)
+	p.patience = 10 * time.Millisecond
+	held := p.proxy.Toxics
+	held.Lock()
+	defer held.Unlock()
+	require.ErrorContains(t, p.Set(faults.Slow), `from "fine" to "slow"`)
+	require.ErrorContains(t, p.Set(faults.Fine), "play the scenario again", "it is not to be trusted any more")
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close())
 }

@@ -31,19 +31,3 @@ func TestSomeRunAtATimeAndAllErrorsAreReturned(t *testing.T) {
 		assert.Equal(t, 3*time.Second, time.Since(begin))
 	})
 }
-
-func TestNoCallsAreNoError(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, repeat.AtOnce(0, func(int) error { return errors.New("called") }))
-}
-
-func TestWhatIsRepeatedEndsWithStop(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		stop := make(chan struct{})
-		n := 0
-		time.AfterFunc(3500*time.Millisecond, func() { close(stop) })
-		repeat.Every(time.Second, stop, func() { n++ })
-		assert.Equal(t, 3, n)
-	})
-}

@@ -2,13 +2,7 @@ package scenarios_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,6 +19,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testcert"
 )
 
 // acceptance is the shortest acceptance test, of masters at these URLs.
@@ -82,11 +77,10 @@ func TestTheAcceptanceTestOfOneMasterWithTLSAndAPassword(t *testing.T) {
 	port, err := freeport.Reserve()
 	require.NoError(t, err)
 	t.Cleanup(port.Release)
-	cert, key := certificate(t)
-	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(
-		port.Number(),
-	), "--tls-cert-file", cert, "--tls-key-file", key,
-		"--tls-auth-clients", "no")
+	authority := testcert.New(t)
+	cert, key, _ := authority.Files(authority.Valid())
+	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(port.Number()),
+		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
 	s, o := acceptance(t, []string{fmt.Sprintf("rediss://:hunter2@%s?skip_verify=true", port.Addr())})
 	out, err := scenarios.Play(t.Context(), s, o)
 	require.NoError(t, err)
@@ -149,23 +143,4 @@ func leak(t *testing.T, s *redisproc.Server) error {
 		time.Sleep(10 * time.Millisecond) // between two looks
 	}
 	return ctx.Err()
-}
-
-// certificate makes an untrusted certificate for 127.0.0.1.
-func certificate(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	require.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	write := func(name, kind string, content []byte) string {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600))
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", secret)
 }

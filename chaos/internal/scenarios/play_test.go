@@ -31,13 +31,20 @@ func options(t *testing.T) scenarios.Options {
 	}
 }
 
-func scenario(t *testing.T, name string) scenarios.Scenario {
+func named(t *testing.T, name string) scenarios.Scenario {
 	t.Helper()
 	found, err := scenarios.Find(name)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	found[0].Storm = scenarios.LeastStorm
 	return found[0]
+}
+
+// scenario returns the shortest scenario of that name.
+func scenario(t *testing.T, name string) scenarios.Scenario {
+	t.Helper()
+	s := named(t, name)
+	s.Storm = scenarios.LeastStorm
+	return s
 }
 
 func TestAScenarioLeavesItsVerdict(t *testing.T) {
@@ -73,10 +80,11 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 		return c
 	}
 	s := scenario(t, "only-flush-scripts")
-	out, err := scenarios.Suite{
-		Options: o, Parallelism: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {},
-	}.
-		Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
+	suite := scenarios.Suite{
+		Options: o, Parallelism: 1, ReplayOf: func(scenarios.Job, uint64) string { return "again" },
+		Done: func(scenarios.Job, scenarios.Outcome) {},
+	}
+	out, err := suite.Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
 	require.NoError(t, err)
 	assert.False(t, out[0].Good())
 	assert.Contains(t, fmt.Sprint(out[0].Wrong()), "ended by itself: signal: killed")
@@ -119,15 +127,6 @@ func TestAHarnessThatStoodStillHasFailed(t *testing.T) {
 	out, err := scenarios.Play(t.Context(), scenario(t, "only-flush-scripts"), options(t).Tolerating(time.Nanosecond))
 	require.NoError(t, err)
 	assert.Contains(t, fmt.Sprint(out.Wrong()), "harness: it stood still for ")
-}
-
-func replay(scenarios.Job, uint64) string { return "again" }
-
-func TestAScenarioWhoseFaultCannotBeHadIsSkipped(t *testing.T) {
-	t.Parallel()
-	out, err := scenarios.Play(t.Context(), scenario(t, "only-unplug"), options(t))
-	require.NoError(t, err)
-	assert.Contains(t, out.Skipped, "only containers have one of their own")
 }
 
 // A master that follows one whose clock is ahead has keys that live on. Only their client could release them.

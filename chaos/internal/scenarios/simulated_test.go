@@ -146,11 +146,3 @@ func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
 		})
 	}
 }
-
-func named(t *testing.T, name string) scenarios.Scenario {
-	t.Helper()
-	found, err := scenarios.Find(name)
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	return found[0]
-}
