@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/bench/internal/delay"
+	"github.com/redlock-go/redlock/internal/testnet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,26 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // echo is a server that sends back what it gets.
 func echo(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				defer c.Close()
-				_, _ = io.Copy(c, c)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		all.Wait()
-	})
-	return l.Addr().String()
+	return testnet.Serve(t, func(c net.Conn) { _, _ = io.Copy(c, c) })
 }
 
 func dial(t *testing.T, link delay.Link) (*delay.Proxy, net.Conn) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -23,37 +24,24 @@ func onTarget() *Report {
 	r := &Report{Pairs: 999, Failed: 1}
 	r.Setup.CPUs = 2
 	for _, t := range targets() {
-		in := t.in
-		if in == "" {
-			in = "any"
-		}
-		who := t.who
-		if who == "" {
-			who = peers.Redlock
-		}
+		in, who := t.measured()
 		switch {
 		case t.part == "":
 		case t.over == "":
 			r.add(t.part, in, who, t.name, t.limit)
-		case strings.HasPrefix(t.what, "64 callers: throughput"), t.who == peers.Redislock, t.who == peers.FreeMutexes,
-			strings.HasPrefix(t.what, "512 callers: throughput"):
-			r.add(t.part, in, t.over, t.name, 100)
-			r.add(t.part, in, who, t.name, 100*t.limit)
 		default:
-			if base := r.Find(t.part, in, t.over, t.name); base != nil {
-				r.add(t.part, in, who, t.name, base[0]*t.limit)
-				break
-			}
 			if mine := r.Find(t.part, in, who, t.name); mine != nil {
 				r.add(t.part, in, t.over, t.name, mine[0]/t.limit)
-				break
 			}
 			r.add(t.part, in, t.over, t.name, 100)
-			r.add(t.part, in, who, t.name, 100*t.limit)
+			r.add(t.part, in, who, t.name, r.Find(t.part, in, t.over, t.name)[0]*t.limit)
 		}
 	}
 	return r
 }
+
+// measured returns the case and the contestant of the figure that stands for a target here.
+func (t target) measured() (in, who string) { return cmp.Or(t.in, "any"), cmp.Or(t.who, peers.Redlock) }
 
 // add adds a figure of three equal rounds, unless it is there.
 func (r *Report) add(part, in, who, name string, v float64) {
@@ -93,13 +81,8 @@ func TestCheckNamesWhatFallsShort(t *testing.T) {
 		t.Run(target.what, func(t *testing.T) {
 			t.Parallel()
 			r := onTarget()
-			who, in, by := target.who, target.in, 0.99
-			if who == "" {
-				who = peers.Redlock
-			}
-			if in == "" {
-				in = "any"
-			}
+			in, who := target.measured()
+			by := 0.99
 			if target.atMost {
 				by = 1.01
 			}
