@@ -11,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,12 +27,6 @@ func TestWithoutALockMoreIsSoldThanThereIs(t *testing.T) {
 
 // patient gives masters that share a busy machine with other tests time to answer.
 var patient = []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20 * time.Second)}
-
-func TestUnderALockExactlyTheStockIsSold(t *testing.T) {
-	got, err := saleUnderLock(t.Context(), redlocktest.URLs(redlocktest.Start(t, 5)), patient...)
-	require.NoError(t, err)
-	assert.Equal(t, result{sold: stock, refused: buyers - stock}, got)
-}
 
 func TestTheStoryRuns(t *testing.T) {
 	t.Setenv("REDLOCK_MASTERS", "")

@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -125,27 +125,13 @@ type fleet struct {
 	binary  string
 	masters string
 	store   string
-	running map[string]*exec.Cmd
-
-	mu      sync.Mutex
 	address map[string]string
-}
-
-func (f *fleet) addressOf(name string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.address[name]
+	running map[string]*exec.Cmd
 }
 
 func (f *fleet) start(name string) {
 	f.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(f.t, err)
-	f.mu.Lock()
-	f.address[name] = l.Addr().String()
-	f.mu.Unlock()
-	require.NoError(f.t, l.Close())
-	cmd := exec.Command(f.binary, "-name", name, "-listen", f.addressOf(name), "-masters", f.masters, "-store", f.store,
+	cmd := exec.Command(f.binary, "-name", name, "-listen", f.address[name], "-masters", f.masters, "-store", f.store,
 		"-period", period.String(), "-keep", keep.String(), "-behind", clocks[name].String())
 	cmd.Stderr = os.Stderr
 	require.NoError(f.t, cmd.Start())
@@ -166,7 +152,7 @@ func (f *fleet) signal(name string, s os.Signal) time.Time {
 func (f *fleet) read(name string, done <-chan struct{}) {
 	client := http.Client{Timeout: patience}
 	for {
-		if resp, err := client.Get("http://" + f.addressOf(name) + "/report"); err == nil {
+		if resp, err := client.Get("http://" + f.address[name] + "/report"); err == nil {
 			_ = resp.Body.Close()
 		}
 		select {
@@ -179,7 +165,7 @@ func (f *fleet) read(name string, done <-chan struct{}) {
 
 // leader asks a replica who leads.
 func (f *fleet) leader(name string) (l election.Leader, ok bool) {
-	resp, err := http.Get("http://" + f.addressOf(name) + "/leader")
+	resp, err := http.Get("http://" + f.address[name] + "/leader")
 	if err != nil {
 		return l, false
 	}
@@ -195,18 +181,20 @@ func TestTheServiceSurvivesItsReplicas(t *testing.T) {
 	t.Cleanup(web.Close)
 	f := &fleet{
 		t: t, binary: filepath.Join(t.TempDir(), "replicas"), masters: strings.Join(redisproc.URLs(servers), ","),
-		store:   web.URL,
-		running: map[string]*exec.Cmd{}, address: map[string]string{},
+		store: web.URL, address: map[string]string{}, running: map[string]*exec.Cmd{},
 	}
 	out, err := exec.Command("go", "build", "-o", f.binary, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		f.start(name)
-	}
-
 	var readers sync.WaitGroup
 	done := make(chan struct{})
-	for _, name := range []string{"web-1", "web-2", "web-3"} {
+	for name := range clocks {
+		port, err := freeport.Reserve()
+		require.NoError(t, err)
+		t.Cleanup(port.Release)
+		f.address[name] = port.Addr()
+	}
+	for name := range clocks {
+		f.start(name)
 		for range 3 {
 			readers.Go(func() { f.read(name, done) })
 		}
