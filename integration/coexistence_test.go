@@ -78,13 +78,12 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 }
 
 // contend has two of our Lockers and a peer add to one number, rounds times each, and returns the first error.
-func contend(
-	t *testing.T, p peer, masters []*redisproc.Server, shared *number, rounds int, our, their string,
-) (callers int, err error) {
+func contend(t *testing.T, p peer, masters []*redisproc.Server, shared number, rounds int, our, their string) error {
 	t.Helper()
 	ctx := within(t, 2*patience)
-	errs := make(chan error, 3)
+	errs := make(chan error, 2)
 	var done sync.WaitGroup
+	defer done.Wait()
 	for range 2 {
 		locker := lockerOver(t, masters, redlock.WithTTL(long), redlock.WithRetry(5*time.Millisecond, 20*time.Millisecond))
 		done.Go(func() {
@@ -98,25 +97,30 @@ func contend(
 			}
 		})
 	}
-	done.Go(func() {
-		if err := p.count(ctx, their, shared, rounds); err != nil {
-			errs <- err
+	for range rounds {
+		_, taken := p.tryLock(t, their, long)
+		for ; !taken; _, taken = p.tryLock(t, their, long) {
+			require.NoError(t, ctx.Err())
+			time.Sleep(5 * time.Millisecond) // as the peers wait
 		}
-	})
+		if err := shared.add(ctx, "peer"); err != nil {
+			return err
+		}
+		require.True(t, p.unlock(t, their))
+		rest()
+	}
 	done.Wait()
 	close(errs)
-	return 3, <-errs
+	return <-errs
 }
 
 func TestPeersAndWeContend(t *testing.T) {
 	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		const rounds = 30
-		warm(t, p)
 		shared := newNumber(t)
-		callers, err := contend(t, p, masters, shared, rounds, "number", "number")
-		require.NoError(t, err)
+		require.NoError(t, contend(t, p, masters, shared, rounds, "number", "number"))
 		value, turns := shared.value(t)
-		assert.Equal(t, callers*rounds, value, "counts were lost")
+		assert.Equal(t, 3*rounds, value, "counts were lost")
 		assert.Greater(t, turns, 4, "they hardly met")
 		free(t, masters, "number")
 	})
@@ -125,18 +129,11 @@ func TestPeersAndWeContend(t *testing.T) {
 // The control of the test above: where they do not lock the same name, it sees them together.
 func TestPeersAndWeContendUnderDifferentNames(t *testing.T) {
 	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
-		warm(t, p)
-		_, err := contend(t, p, masters, newNumber(t), 100, "number", "another")
-		require.ErrorIs(t, err, errOverlap)
+		_, taken := p.tryLock(t, "warm", long) // to start takes some of them a while
+		require.True(t, taken)
+		require.True(t, p.unlock(t, "warm"))
+		require.ErrorIs(t, contend(t, p, masters, newNumber(t), 100, "number", "another"), errOverlap)
 	})
-}
-
-// warm has a peer start, which takes some of them a while.
-func warm(t *testing.T, p peer) {
-	t.Helper()
-	_, taken := p.tryLock(t, "warm", long)
-	require.True(t, taken)
-	require.True(t, p.unlock(t, "warm"))
 }
 
 // What docs/masters.md says not to use, because it breaks in.

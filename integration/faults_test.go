@@ -58,7 +58,12 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 			use(t, ours, others, "during")
 			before := lock(t, ours, "before")
 			for _, m := range masters {
-				requireValue(t, settled, m, "before", before.Token())
+				eventually(t, settled, func() error {
+					if got, err := m.Do(t.Context(), "GET", "before"); err != nil || got != before.Token() {
+						return fmt.Errorf("%s has %v (%v)", m, got, err) //nolint:errorlint // it may be nil
+					}
+					return nil
+				})
 				ask(t, m, "CONFIG", "RESETSTAT")
 			}
 

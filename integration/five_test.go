@@ -143,15 +143,6 @@ func ask(t *testing.T, m *redisbox.Master, args ...any) any {
 	return reply
 }
 
-// value is what a master holds for a key; "" for nothing.
-func value(m *redisbox.Master, key string) string {
-	reply, err := m.Do(context.Background(), "GET", key)
-	if err != nil {
-		return ""
-	}
-	return reply.(string)
-}
-
 // eventually fails the test when check still returns an error after d. It calls it in the test's own goroutine.
 func eventually(t *testing.T, d time.Duration, check func() error) {
 	t.Helper()
@@ -189,17 +180,6 @@ func requireNoGhosts(t *testing.T, d time.Duration, masters ...*redisbox.Master)
 	for end := time.Now().Add(2 * outlast); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		requireEmpty(t, 0, masters...)
 	}
-}
-
-// requireValue waits until a master holds a value, and fails the test when that takes longer than d.
-func requireValue(t *testing.T, d time.Duration, m *redisbox.Master, key, want string) {
-	t.Helper()
-	eventually(t, d, func() error {
-		if got := value(m, key); got != want {
-			return fmt.Errorf("%s has %q for %s, not %q", m, got, key, want)
-		}
-		return nil
-	})
 }
 
 // holders returns how many masters hold a lock for one client; 0 when no majority does.

@@ -32,8 +32,6 @@ type peer interface {
 	extend(t *testing.T, name string) bool
 	// unlock gives back what tryLock took; false if it is no longer there.
 	unlock(t *testing.T, name string) bool
-	// count adds one to the shared number so many times, each time under the lock. It waits for the lock as the peer does.
-	count(ctx context.Context, name string, shared *number, rounds int) error
 }
 
 // peers are the clients that redlock is tested with, each with the masters that it can use.
@@ -92,8 +90,7 @@ func (p *redsyncPeer) tryLock(t *testing.T, name string, ttl time.Duration) (str
 	t.Helper()
 	m := p.mutex(name, redsync.WithExpiry(ttl), redsync.WithTimeoutFactor(factor(ttl)))
 	if err := m.TryLockContext(t.Context()); err != nil {
-		var taken *redsync.ErrTaken
-		require.ErrorAs(t, err, &taken)
+		require.NotErrorAs(t, err, new(*redsync.RedisError), "a master did not answer")
 		return "", false
 	}
 	p.held[name] = m
@@ -111,23 +108,6 @@ func (p *redsyncPeer) unlock(t *testing.T, name string) bool {
 	ok, _ := p.held[name].UnlockContext(t.Context())
 	delete(p.held, name)
 	return ok
-}
-
-func (p *redsyncPeer) count(ctx context.Context, name string, shared *number, rounds int) error {
-	for range rounds {
-		m := p.mutex(name, redsync.WithExpiry(long), redsync.WithTries(1_000_000), redsync.WithRetryDelay(5*time.Millisecond))
-		if err := m.LockContext(ctx); err != nil {
-			return fmt.Errorf("redsync: lock: %w", err)
-		}
-		if err := shared.add(ctx, "redsync"); err != nil {
-			return err
-		}
-		if ok, err := m.UnlockContext(ctx); !ok {
-			return fmt.Errorf("redsync: unlock: %w", err)
-		}
-		rest()
-	}
-	return nil
 }
 
 // factor makes redsync as patient with a master as our own Lockers are here, however short the TTL.
@@ -171,40 +151,18 @@ func (p *redislockPeer) unlock(t *testing.T, name string) bool {
 	return err == nil
 }
 
-func (p *redislockPeer) count(ctx context.Context, name string, shared *number, rounds int) error {
-	poll := &redislock.Options{RetryStrategy: redislock.LinearBackoff(5 * time.Millisecond)}
-	for range rounds {
-		l, err := p.locker.Obtain(ctx, name, long, poll)
-		if err != nil {
-			return fmt.Errorf("redislock: obtain: %w", err)
-		}
-		if err := shared.add(ctx, "redislock"); err != nil {
-			return err
-		}
-		if err := l.Release(ctx); err != nil {
-			return fmt.Errorf("redislock: release: %w", err)
-		}
-		rest()
-	}
-	return nil
-}
-
 // number is a counter in a place that takes no care of itself. Two who add to it at once are seen, and may lose a
 // count.
-type number struct {
-	redis *redis.Client
-	url   string
-}
+type number struct{ redis *redis.Client }
 
-func newNumber(t *testing.T) *number {
+func newNumber(t *testing.T) number {
 	t.Helper()
-	s := redisproc.ForTest(t, 1)[0]
-	return &number{client(t, s), s.URL()}
+	return number{client(t, redisproc.ForTest(t, 1)[0])}
 }
 
 var errOverlap = errors.New("two at once")
 
-func (n *number) add(ctx context.Context, who string) error {
+func (n number) add(ctx context.Context, who string) error {
 	alone, err := n.redis.SetNX(ctx, "inside", who, 0).Result()
 	if err != nil {
 		return err
@@ -230,7 +188,7 @@ func (n *number) add(ctx context.Context, who string) error {
 func rest() { time.Sleep(rand.N(20 * time.Millisecond)) }
 
 // value is the number, and how often it went from one kind of client to another.
-func (n *number) value(t *testing.T) (value, turns int) {
+func (n number) value(t *testing.T) (value, turns int) {
 	t.Helper()
 	value, err := n.redis.Get(t.Context(), "number").Int()
 	require.NoError(t, err)
@@ -283,59 +241,35 @@ type pyRequest struct {
 	Do      string  `json:"do"`
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"` // 0: no timeout, as is redis-py's default
-	State   string  `json:"state"`
-	Rounds  int     `json:"rounds"`
 }
 
 type pyAnswer struct {
-	Done     bool
-	Value    string
-	Overlaps int
-	Error    string
+	Done  bool
+	Value string
+	Error string
 }
 
-func (p *redisPy) ask(request pyRequest) (answer pyAnswer, err error) {
-	if err := p.requests.Encode(request); err != nil {
-		return answer, err
-	}
-	if !p.answers.Scan() {
-		return answer, errors.Join(errors.New("redis-py: no answer"), p.answers.Err())
-	}
-	if err := json.Unmarshal(p.answers.Bytes(), &answer); err != nil {
-		return answer, err
-	}
-	if answer.Error != "" {
-		return answer, fmt.Errorf("redis-py: %s: %s", request.Do, answer.Error)
-	}
-	return answer, nil
+func (p *redisPy) ask(t *testing.T, request pyRequest) (answer pyAnswer) {
+	t.Helper()
+	require.NoError(t, p.requests.Encode(request))
+	require.True(t, p.answers.Scan(), "no answer: %v", p.answers.Err())
+	require.NoError(t, json.Unmarshal(p.answers.Bytes(), &answer))
+	require.Empty(t, answer.Error, request.Do)
+	return answer
 }
 
 func (p *redisPy) tryLock(t *testing.T, name string, ttl time.Duration) (string, bool) {
 	t.Helper()
-	answer, err := p.ask(pyRequest{Do: "acquire", Name: name, Seconds: ttl.Seconds()})
-	require.NoError(t, err)
+	answer := p.ask(t, pyRequest{Do: "acquire", Name: name, Seconds: ttl.Seconds()})
 	return answer.Value, answer.Done
 }
 
 func (p *redisPy) extend(t *testing.T, name string) bool {
 	t.Helper()
-	answer, err := p.ask(pyRequest{Do: "extend", Name: name})
-	require.NoError(t, err)
-	return answer.Done
+	return p.ask(t, pyRequest{Do: "extend", Name: name}).Done
 }
 
 func (p *redisPy) unlock(t *testing.T, name string) bool {
 	t.Helper()
-	answer, err := p.ask(pyRequest{Do: "release", Name: name})
-	require.NoError(t, err)
-	return answer.Done
-}
-
-// count is not ended by ctx: the rounds are few, and the locks that they wait for have TTLs.
-func (p *redisPy) count(_ context.Context, name string, shared *number, rounds int) error {
-	answer, err := p.ask(pyRequest{Do: "count", Name: name, Seconds: long.Seconds(), State: shared.url, Rounds: rounds})
-	if err == nil && answer.Overlaps > 0 {
-		err = fmt.Errorf("%w: redis-py came in while another was, %d times", errOverlap, answer.Overlaps)
-	}
-	return err
+	return p.ask(t, pyRequest{Do: "release", Name: name}).Done
 }

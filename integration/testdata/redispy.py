@@ -5,9 +5,7 @@ answer to it, both JSON. Ends with standard input.
 """
 
 import json
-import random
 import sys
-import time
 
 import redis
 
@@ -35,26 +33,9 @@ def release(client, locks, ask):
         return {"done": False}
 
 
-def count(client, locks, ask):
-    """Adds one to a number on another server, again and again, under the lock."""
-    state = redis.Redis.from_url(ask["state"])
-    overlaps = 0
-    for _ in range(ask["rounds"]):
-        with client.lock(ask["name"], timeout=ask["seconds"], sleep=0.005):
-            if not state.set("inside", "redis-py", nx=True):
-                overlaps += 1
-            state.rpush("order", "redis-py")
-            number = int(state.get("number") or 0)
-            time.sleep(0.002)
-            state.set("number", number + 1)
-            state.delete("inside")
-        time.sleep(random.random() * 0.02)
-    return {"done": True, "overlaps": overlaps}
-
-
 def main():
     client = redis.Redis.from_url(sys.argv[1])
-    does = {"acquire": acquire, "extend": extend, "release": release, "count": count}
+    does = {"acquire": acquire, "extend": extend, "release": release}
     locks = {}
     for line in sys.stdin:
         ask = json.loads(line)

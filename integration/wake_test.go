@@ -3,61 +3,15 @@ package integration_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
-
-func TestLifeOfALock(t *testing.T) {
-	masters := masters(t)
-	ours, others := open(t, masters, redlock.WithOwner("us")), open(t, masters)
-	ctx := within(t, patience)
-
-	rows, err := ours.Nodes(ctx)
-	require.NoError(t, err)
-	for i, row := range rows {
-		assert.Equal(t, masters[i].Addr(), row.Node)
-		assert.True(t, row.MayVote, "%+v", row)
-		assert.Equal(t, "master", row.Role)
-	}
-
-	l := lock(t, ours, "life", redlock.WithoutKeepalive())
-	first := l.Until()
-	assert.NoError(t, l.Err())
-	assert.True(t, strings.HasPrefix(l.Token(), "us:"), l.Token())
-	for _, m := range masters {
-		requireValue(t, settled, m, "life", l.Token()) // on the last two perhaps a moment after the majority
-	}
-	votes, token := holders(t, others, "life")
-	assert.Equal(t, 5, votes)
-	assert.Equal(t, l.Token(), token)
-
-	_, err = others.TryLock(ctx, "life")
-	var held *redlock.HeldError
-	require.ErrorAs(t, err, &held)
-	assert.Equal(t, "life", held.Name)
-
-	require.NoError(t, l.Extend(ctx))
-	assert.True(t, l.Until().After(first))
-
-	unlock(t, l)
-	assert.ErrorIs(t, l.Err(), redlock.ErrReleased)
-	assert.ErrorIs(t, l.Unlock(ctx), redlock.ErrReleased)
-	requireEmpty(t, settled, masters...)
-	votes, _ = holders(t, others, "life")
-	assert.Zero(t, votes)
-
-	next, err := others.TryLock(ctx, "life")
-	require.NoError(t, err)
-	unlock(t, next)
-}
 
 // wait has a second Locker wait for a name that is held, with a backoff and TTLs so long that only a release message
 // can end the wait, and returns when it listens on every master. got is closed when it has the lock.
