@@ -29,17 +29,18 @@ type fake struct {
 	twice atomic.Int64 // names that two callers held at once
 }
 
-func (f *fake) Acquire(_ context.Context, name string) (HeldLock, error) {
+func (f *fake) Acquire(ctx context.Context, name string) (HeldLock, error) {
 	n := f.pairs.Add(1)
 	if _, taken := f.held.LoadOrStore(name, true); taken {
 		f.twice.Add(1)
 	}
-	time.Sleep(f.lock + f.slow[n])
-	if f.fail != nil {
-		if err := f.fail(n); err != nil {
-			f.held.Delete(name)
-			return nil, err
-		}
+	err := Sleep(ctx, f.lock+f.slow[n])
+	if err == nil && f.fail != nil {
+		err = f.fail(n)
+	}
+	if err != nil {
+		f.held.Delete(name)
+		return nil, err
 	}
 	return fakeLock{f, name}, nil
 }
@@ -154,19 +155,12 @@ func TestLoadWaitsForSlowCallers(t *testing.T) {
 func TestLoadGivesUpOnAPairThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, err := Load{Callers: 2, Window: ms}.Run(t.Context(), hanging{})
+		begun := time.Now()
+		_, err := Load{Callers: 2, Window: ms}.Run(t.Context(), &fake{lock: time.Hour})
 		assert.ErrorContains(t, err, "longer than 30s")
+		assert.Less(t, time.Since(begun), time.Hour, "it is canceled")
 	})
 }
-
-type hanging struct{}
-
-func (hanging) Acquire(ctx context.Context, _ string) (HeldLock, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-func (hanging) Close() error { return nil }
 
 // Ten thousand waits of zero and one of a second: most by count are zero, but nearly all the time is that one.
 func TestHalfOfWaitingIsWeighedByTime(t *testing.T) {
