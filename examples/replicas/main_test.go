@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,15 +91,6 @@ func (s *store) write(w http.ResponseWriter, r *http.Request, fence uint64, acce
 	*accepted = append(*accepted, write{r.FormValue("replica"), fence, time.Now()})
 }
 
-func (s *store) last() write {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.accepted) == 0 {
-		return write{}
-	}
-	return s.accepted[len(s.accepted)-1]
-}
-
 func (s *store) counts() (nights, reports int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,17 +98,18 @@ func (s *store) counts() (nights, reports int) {
 }
 
 // after waits for the first write with a larger fence.
-func (s *store) after(t *testing.T, fence uint64) write {
+func (s *store) after(t *testing.T, fence uint64) (first write) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.last().fence > fence }, patience, time.Millisecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.accepted {
-		if w.fence > fence {
-			return w
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		i := slices.IndexFunc(s.accepted, func(w write) bool { return w.fence > fence })
+		if i >= 0 {
+			first = s.accepted[i]
 		}
-	}
-	panic("unreachable")
+		return i >= 0
+	}, patience, time.Millisecond)
+	return first
 }
 
 // fleet is the replicas of the service.

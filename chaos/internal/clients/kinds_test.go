@@ -102,14 +102,9 @@ func TestARoundTakesWhatTheGroupsTake(t *testing.T) {
 	require.NoError(t, f.Round(t.Context(), 2*soon, soon))
 	require.NoError(t, quit(t, f))
 	assert.Empty(t, log.all())
-	goneRound(t, read(t, f)[before:], f.Names(), groups)
-}
 
-// goneRound asserts that each client acquired once what each group acquires, in each way.
-func goneRound(t *testing.T, events []history.Event, clients []string, groups []traffic.Group) {
-	t.Helper()
 	var want, got []string
-	for _, c := range clients {
+	for _, c := range f.Names() {
 		for _, g := range groups {
 			names, modes := slices.Clone(g.Names), []string{g.Mode}
 			for i := range names {
@@ -133,7 +128,7 @@ func goneRound(t *testing.T, events []history.Event, clients []string, groups []
 			}
 		}
 	}
-	for _, e := range events {
+	for _, e := range read(t, f)[before:] {
 		if e.Kind == history.Acquired {
 			got = append(got, fmt.Sprint(e.Client, " ", e.Name, " ", e.Mode, " ", e.Fence > 0))
 		}

@@ -263,13 +263,8 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 
 func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 	t.Parallel()
-	f, err := parse(
-		[]string{
-			"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x",
-			"-seed", "4",
-		},
-		&bytes.Buffer{},
-	)
+	const masters = "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3"
+	f, err := parse([]string{"-masters", masters, "-duration", "1m", "-out", "x", "-seed", "4"}, &bytes.Buffer{})
 	require.NoError(t, err)
 	want := "go run ./chaos -duration 1m0s -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -seed 4"
 	assert.Equal(t, want, f.again(f.seed))
