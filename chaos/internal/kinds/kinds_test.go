@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-func TestEveryKindOfTheLibraryHasARow(t *testing.T) {
+func TestEveryKindOfTheLibraryHasARowAndAnUnknownOneIsAlone(t *testing.T) {
 	t.Parallel()
 	sharing := map[kind.Sharing]kinds.Sharing{
 		kind.Alone: kinds.Alone, kind.WithAll: kinds.WithAll, kind.WithOwner: kinds.WithOwner, kind.BySlot: kinds.BySlot,
@@ -21,6 +21,8 @@ func TestEveryKindOfTheLibraryHasARow(t *testing.T) {
 		require.Equal(t, k.Name, row.Name)
 		assert.Equal(t, sharing[k.Sharing], row.Shares, k.Name)
 	}
+	assert.Equal(t, kinds.Alone, kinds.Of("lock of tomorrow").Shares)
+	assert.Equal(t, kinds.Mutex, kinds.Of("").Name)
 }
 
 func TestEachRowAcquiresItsKind(t *testing.T) {
@@ -47,10 +49,4 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 			require.NoError(t, lock.Unlock(t.Context()))
 		}
 	}
-}
-
-func TestAnUnknownKindIsAlone(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, kinds.Alone, kinds.Of("lock of tomorrow").Shares)
-	assert.Equal(t, kinds.Mutex, kinds.Of("").Name)
 }

@@ -104,7 +104,7 @@ func TestARunHasASeedOfItsOwn(t *testing.T) {
 	assert.NotEqual(t, scenarios.SeedOf(7, "a"), scenarios.SeedOf(8, "a"))
 }
 
-func TestASuitePlaysAsManyAtATimeAsItAllows(t *testing.T) {
+func TestASuitePlaysAsManyAtATimeAsItAllowsAndReturnsAllErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -114,11 +114,13 @@ func TestASuitePlaysAsManyAtATimeAsItAllows(t *testing.T) {
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
 			time.Sleep(time.Minute)
-			return []check.Verdict{held}, nil
+			return nil, errors.New("no masters")
 		})
 		begin := time.Now()
 		_, err := s.Play(t.Context(), jobs("a", "b", "c", "d"))
-		require.NoError(t, err)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			require.ErrorContains(t, err, name+"-processes: no verdict: no masters")
+		}
 		assert.EqualValues(t, 2, most.Load())
 		assert.Equal(t, 2*time.Minute, time.Since(begin))
 		assert.Len(t, s.done, 4)
