@@ -114,7 +114,6 @@ func lock(t *testing.T, locker *redlock.Locker, name string, opts ...redlock.Loc
 	return l
 }
 
-// unlock gives back a lock that is held.
 func unlock(t *testing.T, l *redlock.Lock) {
 	t.Helper()
 	require.NoError(t, l.Unlock(t.Context()))
@@ -135,7 +134,6 @@ func all(t *testing.T, fault func(*redisbox.Master, context.Context) error, mast
 	}
 }
 
-// ask sends one command to a master.
 func ask(t *testing.T, m *redisbox.Master, args ...any) any {
 	t.Helper()
 	reply, err := m.Do(t.Context(), args...)

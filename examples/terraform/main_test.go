@@ -99,7 +99,6 @@ func TestAWriteAfterALossIsRefused(t *testing.T) {
 	assert.NotContains(t, files(t, dir), ".tmp", "what was not written whole is removed")
 }
 
-// files returns the names of the files in a directory.
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

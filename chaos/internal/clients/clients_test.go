@@ -201,7 +201,6 @@ func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
 	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "did not end well: signal: killed")
 }
 
-// processesOf are the processes that the fleet starts.
 func processesOf(f *clients.Fleet) <-chan *exec.Cmd {
 	started := make(chan *exec.Cmd, f.Size)
 	command := f.Command

@@ -85,7 +85,6 @@ func lostBy(events []history.Event, counts func(before, e history.Event) bool) m
 	return lost
 }
 
-// like is what an event looks like.
 type like = func(history.Event) bool
 
 func at(kind history.Kind, name string) like {

@@ -56,7 +56,6 @@ func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	}
 }
 
-// proposals returns the first proposals for a schedule.
 func proposals(s Schedule) (all []Schedule) {
 	for _, less := range simpler {
 		for i := 0; ; i++ {

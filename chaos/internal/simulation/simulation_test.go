@@ -66,7 +66,7 @@ func TestSchedules(t *testing.T) {
 		sum.Commands)
 }
 
-// What the simulation imports must compile for wasip1. Docker and the proxy do not.
+// The guest of exact runs, which is compiled for wasip1, is to import neither.
 func TestTheSimulationImportsNeitherDockerNorAProxy(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}", ".")

@@ -42,7 +42,6 @@ type fakeLock struct {
 	until time.Duration
 }
 
-// fakeLocker returns its one lock.
 type fakeLocker struct {
 	kinds.Locker
 	lock *fakeLock
