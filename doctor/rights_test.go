@@ -65,7 +65,6 @@ func TestEveryMissingRight(t *testing.T) {
 			name := "without-" + command
 			report := examine(t, []string{user(t, server, name, rights+" -"+command)})
 			found := one(t, report, title)
-			assert.Equal(t, doctor.Danger, found.Severity)
 			assert.True(t, strings.HasPrefix(found.Why, command+": NOPERM"), found.Why)
 			assert.Equal(t, []string{"ACL SETUSER " + name + " +" + command}, found.Commands)
 			assert.Contains(t, found.Fix, "; then ACL SAVE, or CONFIG REWRITE without an aclfile")
