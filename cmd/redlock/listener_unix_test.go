@@ -187,3 +187,17 @@ func (l *listeners) living() (names []string) {
 	}
 	return names
 }
+
+// alive reports whether a process runs. A zombie does not.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		_, noProc := os.Stat("/proc/self/stat")
+		return !os.IsNotExist(err) || noProc != nil
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}

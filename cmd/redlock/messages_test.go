@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -108,31 +107,6 @@ func TestPrintable(t *testing.T) {
 		assert.Equal(t, want, printable(text), "%q", text)
 	}
 	assert.Equal(t, `a\nb\x1b`, inline("a\nb\x1b"))
-}
-
-// Every text of a server or of another client is shown without control characters, in every place.
-func TestTablesShowNoControlCharacters(t *testing.T) {
-	t.Parallel()
-	const rude = "\x1b]0;rude\a\u009b2J\x7f\u202e"
-	holders := []redlock.Holder{{Token: rude, Votes: 2, Left: time.Second}}
-	var out bytes.Buffer
-	locksReport{Locks: []lockReport{
-		reportLock(redlock.Holding{Name: rude, Kind: rude, Holders: holders, Nodes: []redlock.NodeHolding{
-			{Node: "a:1", Kind: rude, Token: rude, Holders: holders},
-			{Node: "a:2", Kind: rude, Token: rude, Holders: holders, Fence: 7},
-		}}, nil),
-		reportLock(redlock.Holding{Name: rude}, redlock.ErrNoQuorum),
-		reportLock(redlock.Holding{Name: rude, Fence: 8, Others: 1}, nil),
-		reportLock(redlock.Holding{Name: rude}, nil),
-	}}.print(&out)
-	one := redlock.NodeStatus{Reachable: true, Role: rude, Version: rude, RunID: rude}
-	one.Node = rude
-	nodes := []redlock.NodeStatus{one, one, {NodeState: one.NodeState}}
-	nodes[0].MayVote, nodes[1].VoteIn = true, time.Second
-	reportMasters(nodes).print(&out, nodes)
-	for _, r := range out.String() {
-		assert.True(t, r == '\n' || unicode.IsPrint(r), "%q in:\n%q", r, out.String())
-	}
 }
 
 // Each number of a Holding is in its place.
