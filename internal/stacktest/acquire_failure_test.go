@@ -17,34 +17,27 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
+func replies(text string, commands ...string) func(*simnet.Master) {
+	return func(m *simnet.Master) { m.Reply(text, commands...) }
+}
+
 // What can be wrong with a master, and how its answers then begin.
 var troubles = []struct {
 	name      string
 	permanent bool // only an operator can fix it
 	text      string
-	make      func(w *world, i int)
+	make      func(m *simnet.Master)
 }{
-	{"a wrong password", true, "WRONGPASS", func(w *world, i int) { w.Master(i).RequirePassword("another") }},
-	{"no right to write", true, "NOPERM", func(w *world, i int) {
-		w.Master(i).Reply("NOPERM User default has no permissions to run the 'set' command", "SET")
-	}},
-	{"INFO refused", true, "WithoutRestartGuard", func(w *world, i int) {
-		w.Master(i).Reply("NOPERM User default has no permissions to run the 'info' command", "INFO")
-	}},
-	{"down", false, "refused", func(w *world, i int) { w.Master(i).Crash() }},
-	{"frozen", false, "no answer in time", func(w *world, i int) { w.Master(i).Freeze() }},
-	{"cut off", false, "no answer in time", func(w *world, i int) { w.Master(i).BlackHole() }},
-	{
-		"loading", false, "LOADING",
-		func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") },
-	},
-	{"a replica", false, "READONLY", func(w *world, i int) {
-		w.Master(i).Reply("READONLY You can't write against a read only replica.", "SET")
-	}},
-	{"out of memory", false, "OOM", func(w *world, i int) {
-		w.Master(i).Reply("OOM command not allowed when used memory > 'maxmemory'.", "SET")
-	}},
-	{"just restarted", false, "restarted within the restart window", func(w *world, i int) { w.Master(i).Restart() }},
+	{"a wrong password", true, "WRONGPASS", func(m *simnet.Master) { m.RequirePassword("another") }},
+	{"no right to write", true, "NOPERM", replies("NOPERM User default has no right to run the 'set' command", "SET")},
+	{"INFO refused", true, "WithoutRestartGuard", replies("NOPERM User default has no right to run 'info'", "INFO")},
+	{"down", false, "refused", (*simnet.Master).Crash},
+	{"frozen", false, "no answer in time", (*simnet.Master).Freeze},
+	{"cut off", false, "no answer in time", func(m *simnet.Master) { m.BlackHole() }},
+	{"loading", false, "LOADING", replies("LOADING Redis is loading the dataset in memory")},
+	{"a replica", false, "READONLY", replies("READONLY You can't write against a read only replica.", "SET")},
+	{"out of memory", false, "OOM", replies("OOM command not allowed when used memory > 'maxmemory'.", "SET")},
+	{"just restarted", false, "restarted within the restart window", (*simnet.Master).Restart},
 }
 
 // passwords are URLs that carry one.
@@ -63,9 +56,7 @@ func TestWhatIsWrongWithAMajority(t *testing.T) {
 		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
 			each(w.Masters(), func(m *simnet.Master) { m.RequirePassword("secret") })
 			l := w.over(t, "a", w.nodes(t, "a", w.passwords()...))
-			for i := range 3 {
-				tt.make(w, i)
-			}
+			each(w.some(0, 3), tt.make)
 			_, err := l.TryLock(t.Context(), "x")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			require.NotErrorIs(t, err, redlock.ErrHeld)
@@ -104,63 +95,69 @@ func TestWhatIsWrongWithAMajority(t *testing.T) {
 func TestWhatLockWasWaitingFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name  string
-		cause func(w *world)
-		want  error
-		text  string
+		name        string
+		cause       func(w *world)
+		want, other error
+		text        string
 	}{
-		{"another holds it", func(w *world) { w.foreign("x", time.Hour) }, redlock.ErrHeld, "held by another"},
+		{"another holds it", func(w *world) {
+			w.foreign("x", time.Hour)
+		}, redlock.ErrHeld, redlock.ErrNoQuorum, "held by another"},
 		{"another holds a majority, the rest is down", func(w *world) {
 			w.foreign("x", time.Hour, 2, 3, 4)
-			w.Master(0).Crash()
-			w.Master(1).Crash()
-		}, redlock.ErrHeld, "held by another"},
+			each(w.some(0, 2), (*simnet.Master).Crash)
+		}, redlock.ErrHeld, redlock.ErrNoQuorum, "held by another"},
 		{"three of five are down, another holds the rest", func(w *world) {
 			w.foreign("x", time.Hour, 3, 4)
 			each(w.some(0, 3), (*simnet.Master).Crash)
-		}, redlock.ErrNoQuorum, "refused"},
+		}, redlock.ErrNoQuorum, redlock.ErrHeld, "refused"},
 		{"three of five are frozen, another holds the rest", func(w *world) {
 			w.foreign("x", time.Hour, 3, 4)
 			each(w.some(0, 3), (*simnet.Master).Freeze)
-		}, redlock.ErrNoQuorum, "no answer in time"},
-		{"all are down", func(w *world) {
-			each(w.Masters(), (*simnet.Master).Crash)
-		}, redlock.ErrNoQuorum, "refused"},
+		}, redlock.ErrNoQuorum, redlock.ErrHeld, "no answer in time"},
 	} {
 		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
 			l := w.locker(t, "a")
 			tt.cause(w)
-			other := redlock.ErrHeld
-			if errors.Is(tt.want, redlock.ErrHeld) {
-				other = redlock.ErrNoQuorum
-			}
-
-			_, err := l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, tt.want)
-			require.NotErrorIs(t, err, other)
-
-			_, err = l.Lock(within(t, 3*time.Second), "x")
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, tt.want)
-			require.NotErrorIs(t, err, other)
-			assert.ErrorContains(t, err, tt.text)
-			assert.ErrorContains(t, err, "gave up after 3s")
+			_, tried := l.TryLock(t.Context(), "x")
+			_, late := l.Lock(within(t, 3*time.Second), "x")
+			require.ErrorIs(t, late, context.DeadlineExceeded)
+			assert.ErrorContains(t, late, tt.text)
+			assert.ErrorContains(t, late, "gave up after 3s")
 
 			ctx, cancel := context.WithCancel(t.Context())
-			out := locking(ctx, l, "x")
+			first := locking(ctx, l, "x")
 			time.Sleep(3 * time.Second)
 			second := locking(ctx, l, "x") // waits in the queue
 			time.Sleep(time.Second)
 			cancel()
-			for _, o := range []<-chan attempt{out, second} {
-				a := ended(t, o, time.Second)
-				require.ErrorIs(t, a.err, context.Canceled)
-				require.ErrorIs(t, a.err, tt.want)
+			canceled := []error{ended(t, first, time.Second).err, ended(t, second, time.Second).err}
+			for _, err := range canceled {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			for _, err := range append(canceled, tried, late) {
+				require.ErrorIs(t, err, tt.want)
+				require.NotErrorIs(t, err, tt.other)
 			}
 			w.Heal()
 			time.Sleep(2 * time.Second)
 		})
 	}
+}
+
+// everyCall makes every call that asks the masters. It returns the errors by call.
+func everyCall(ctx context.Context, l *redlock.Locker) map[string]error {
+	all := map[string]error{
+		"Release": l.Release(ctx, "x", "token"),
+		"Inspect": errorOf(l.Inspect(ctx, "x")),
+		"Nodes":   errorOf(l.Nodes(ctx)),
+	}
+	for _, k := range kinds {
+		all[k.name+", lock"] = errorOf(k.lock(ctx, l))
+		all[k.name+", try"] = errorOf(k.try(ctx, l))
+		all[k.name+", do"] = k.do(ctx, l, func(context.Context) error { panic("not to be run") })
+	}
+	return all
 }
 
 func TestAnEndedContextAsksNothing(t *testing.T) {
@@ -172,15 +169,9 @@ func TestAnEndedContextAsksNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, held.Extend(ctx), context.Canceled)
-		for _, k := range kinds {
-			require.ErrorIs(t, errorOf(k.lock(ctx, l)), context.Canceled, k.name)
-			require.ErrorIs(t, errorOf(k.try(ctx, l)), context.Canceled, k.name)
-			do := k.do(ctx, l, func(context.Context) error { panic("not to be run") })
-			require.ErrorIs(t, do, context.Canceled, k.name)
+		for what, err := range everyCall(ctx, l) {
+			require.ErrorIs(t, err, context.Canceled, what)
 		}
-		require.ErrorIs(t, l.Release(ctx, "x", "token"), context.Canceled)
-		require.ErrorIs(t, errorOf(l.Inspect(ctx, "x")), context.Canceled)
-		require.ErrorIs(t, errorOf(l.Nodes(ctx)), context.Canceled)
 		w.unasked(t)
 	})
 }
@@ -201,8 +192,7 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 			require.NoError(t, lk.Extend(t.Context()))
 			assert.Equal(t, lk.Token(), holder(t, b, name).Token)
 			unlock(t, lk)
-			w := granted(t, out, time.Second, "woken by the release of %.20q", name)
-			unlock(t, w)
+			unlock(t, granted(t, out, time.Second, "woken by the release of %.20q", name))
 		}
 		synctest.Wait()
 		assert.Zero(t, w.keys())
@@ -245,35 +235,6 @@ func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			time.Sleep(time.Second)
 			unlock(t, lock(t, l, "x"))
-		})
-	}
-}
-
-func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
-	t.Parallel()
-	for how, fault := range map[string]func(*simnet.Master){
-		"frozen": (*simnet.Master).Freeze, "cut off": func(m *simnet.Master) { m.BlackHole() },
-	} {
-		subWorld(t, how, 5, func(t *testing.T, w *world) {
-			l := w.locker(t, "a", redlock.WithTTL(time.Minute))
-			lk := lock(t, l, "x")
-			synctest.Wait()
-			each(w.some(0, 3), fault)
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			began := time.Now()
-			err := lk.Unlock(ctx)
-			assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.Len(t, redlock.NodeErrors(err), 3)
-			require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
-			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
-			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
-			time.Sleep(10 * time.Second)
-			assert.Equal(t, 3, w.keys())
-			w.Heal()
-			time.Sleep(2 * time.Second)
-			assert.Zero(t, w.keys(), "long before the TTL")
 		})
 	}
 }

@@ -179,40 +179,49 @@ func rounded(text string) string {
 	})
 }
 
-// textsAfter make the errors of calls after something happened to a lock, to its Locker or to the context of the call.
+// after is a lock, on one name or on many, to which something happened, or to its Locker, or to the context of a call.
+type after struct {
+	fixture
+	lk     *redlock.Lock
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// textsAfter make the errors of calls after something happened.
 func textsAfter() map[string]func(s fixture) error {
-	calls := map[string]func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error{
-		"Err":    func(_ context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Err() },
-		"Extend": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
-		"Unlock": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
-		"Lock":   func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return errorOf(l.Lock(ctx, "x")) },
-		"Inspect": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
-			return errorOf(l.Inspect(ctx, "x"))
-		},
-		"Nodes": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return errorOf(l.Nodes(ctx)) },
+	calls := map[string]func(a after) error{
+		"Err":     func(a after) error { return a.lk.Err() },
+		"Extend":  func(a after) error { return a.lk.Extend(a.ctx) },
+		"Unlock":  func(a after) error { return a.lk.Unlock(a.ctx) },
+		"Lock":    func(a after) error { return errorOf(a.ours.Lock(a.ctx, "x")) },
+		"Inspect": func(a after) error { return errorOf(a.ours.Inspect(a.ctx, "x")) },
+		"Nodes":   func(a after) error { return errorOf(a.ours.Nodes(a.ctx)) },
 	}
 	all := make(map[string]func(s fixture) error)
 	for what, tt := range map[string]struct {
-		happens func(s fixture, lk *redlock.Lock)
+		happens func(a after)
 		calls   string
 	}{
-		"released":              {func(s fixture, lk *redlock.Lock) { unlock(s.T, lk) }, "Err Extend Unlock"},
-		"expired":               {func(fixture, *redlock.Lock) { time.Sleep(ttl) }, "Err Extend Unlock"},
-		"the masters forgot it": {func(s fixture, _ *redlock.Lock) { s.w.wipe() }, "Extend Unlock"},
-		"no majority":           {func(s fixture, _ *redlock.Lock) { s.freeze(0, 1) }, "Extend Unlock Inspect"},
-		"ctx ended before":      {func(fixture, *redlock.Lock) {}, "Extend Lock Inspect Nodes"},
-		"closed": {
-			func(s fixture, _ *redlock.Lock) { require.NoError(s, s.ours.Close()) }, "Err Extend Unlock Lock Inspect Nodes",
-		},
+		"released":              {func(a after) { unlock(a.T, a.lk) }, "Err Extend Unlock"},
+		"expired":               {func(after) { time.Sleep(ttl) }, "Err Extend Unlock"},
+		"the masters forgot it": {func(a after) { a.w.wipe() }, "Extend Unlock"},
+		"no majority":           {func(a after) { a.freeze(0, 1) }, "Extend Unlock Inspect"},
+		"ctx ended before":      {func(a after) { a.cancel() }, "Extend Lock Inspect Nodes"},
+		"closed":                {func(a after) { _ = a.ours.Close() }, "Err Extend Unlock Lock Inspect Nodes"},
 	} {
 		for call := range strings.FieldsSeq(tt.calls) {
-			all[call+", "+what] = func(s fixture) error {
-				lk, ctx := s.lock(), s.Context()
-				tt.happens(s, lk)
-				if what == "ctx ended before" {
-					ctx = s.ended()
+			with := func(lock func(s fixture) *redlock.Lock) func(s fixture) error {
+				return func(s fixture) error {
+					ctx, cancel := context.WithCancel(s.Context())
+					defer cancel()
+					a := after{s, lock(s), ctx, cancel}
+					tt.happens(a)
+					return calls[call](a)
 				}
-				return calls[call](ctx, s.ours, lk)
+			}
+			all[call+", "+what] = with(fixture.lock)
+			if strings.Contains("Err Extend Unlock", call) {
+				all[call+" of many names, "+what] = with(fixture.lockMany)
 			}
 		}
 	}

@@ -9,121 +9,122 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
+// opening returns the error of Open, and closes what it opened.
+func opening(t *testing.T, urls []string, opts ...redlock.Option) error {
+	t.Helper()
+	l, err := redlock.Open(urls, opts...)
+	if err != nil {
+		assert.Nil(t, l)
+		return err
+	}
+	return l.Close()
+}
+
+// says asserts that an error is well-formed and has the parts of want, in a text where " … " separates them.
+func says(t *testing.T, want string, err error, msg ...any) {
+	t.Helper()
+	require.Error(t, err, msg...)
+	wellFormed(t, err)
+	for part := range strings.SplitSeq(want, " … ") {
+		assert.ErrorContains(t, err, part, msg...)
+	}
+	assert.NotContains(t, err.Error(), "secret")
+}
+
 func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 	t.Parallel()
 	three := []string{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"}
-	third := func(url string) []string { return append(three[:2:2], url) }
-	with := func(opts ...redlock.Option) []redlock.Option { return opts }
+	third := func(url string) error { return opening(t, append(three[:2:2], url)) }
+	with := func(opts ...redlock.Option) error { return opening(t, three, opts...) }
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:6379"}})
+	defer ring.Close()
+	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379"})
+	defer client.Close()
 	for _, tt := range []struct {
-		name string
-		urls []string
-		opts []redlock.Option
-		want []string // parts of the error
+		want string
+		err  error
 	}{
-		{"no URLs", nil, nil, []string{"no masters", "one, or an odd number"}},
-		{"two URLs", three[:2], nil, []string{"2 masters", "odd number"}},
-		{"four URLs", append(three[:3:3], "redis://10.0.0.4"), nil, []string{"4 masters", "no more failures than 3"}},
-		{"the same address twice", third("redis://10.0.0.1:6379"), nil, []string{"10.0.0.1:6379 is given twice"}},
-		{"the same address, another database", third("redis://10.0.0.1/7"), nil, []string{"10.0.0.1:6379 is given twice"}},
-		{"the same address, another user", third("redis://u:secret@10.0.0.1"), nil, []string{"10.0.0.1:6379 is given twice"}},
-		{"a space before a URL", third(" redis://10.0.0.3"), nil, []string{"begins or ends with white space"}},
-		{"an unknown scheme", third("http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
-		{"no scheme", third("10.0.0.3"), nil, []string{"scheme"}},
-		{"no URL at all", third(""), nil, []string{"URL of master 3 of 3 is empty"}},
-		{"a blank URL", []string{three[0], " ", three[1]}, nil, []string{"URL of master 2 of 3 is empty"}},
-		{"a URL that cannot be read", third("redis://u:secret@10.0.0.3:port"), nil, []string{"URL"}},
+		{"no masters … one, or an odd number", opening(t, nil)},
+		{"2 masters … odd number", opening(t, three[:2])},
+		{"4 masters … no more failures than 3", opening(t, append(three[:3:3], "redis://10.0.0.4"))},
+		{"10.0.0.1:6379 is given twice", third("redis://10.0.0.1:6379")},
+		{"10.0.0.1:6379 is given twice", third("redis://10.0.0.1/7")},
+		{"10.0.0.1:6379 is given twice", third("redis://u:secret@10.0.0.1")},
+		{"begins or ends with white space", third(" redis://10.0.0.3")},
+		{`unknown scheme "http" … rediss://`, third("http://10.0.0.3")},
+		{"scheme", third("10.0.0.3")},
+		{"URL of master 3 of 3 is empty", third("")},
+		{"URL of master 2 of 3 is empty", opening(t, []string{three[0], " ", three[1]})},
+		{"URL", third("redis://u:secret@10.0.0.3:port")},
+		{"master 1 of 1 is nil", errorOf(redlock.New([]*node.Node{nil}))},
+		{"Wrap needs a client", errorOf(redlock.Wrap(nil))},
+		{"Wrap needs a client", errorOf(redlock.Wrap((*redis.Client)(nil)))},
+		{"Wrap cannot use a *redis.Ring: give it a *redis.Client or a *redis.Cluster", errorOf(redlock.Wrap(ring))},
+		{"TTL -1ns", errorOf(redlock.Wrap(client, redlock.WithTTL(-1)))},
 
-		{"TTL 0", three, with(redlock.WithTTL(0)), []string{"TTL 0s", "at least a millisecond"}},
-		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL 1µs", "millisecond"}},
-		{"TTL without a unit", three, with(redlock.WithTTL(30)), []string{"TTL 30ns", "millisecond"}},
+		{"TTL 0s … at least a millisecond", with(redlock.WithTTL(0))},
+		{"TTL 1µs … millisecond", with(redlock.WithTTL(time.Microsecond))},
+		{"TTL 30ns … millisecond", with(redlock.WithTTL(30))}, // a number without a unit
 		{
-			"min hold above the max hold", three, with(redlock.WithMinHold(3*time.Second), redlock.WithMaxHold(2*time.Second)),
-			[]string{"min hold 3s", "max hold of 2s", "WithMinHold", "WithMaxHold"},
+			"min hold 3s … max hold of 2s … WithMinHold … WithMaxHold",
+			with(redlock.WithMinHold(3*time.Second), redlock.WithMaxHold(2*time.Second)),
 		},
+		{"TTL 52ms … drift budget (2.52ms) … node timeout (50ms)", with(redlock.WithTTL(52 * time.Millisecond))},
+		{"TTL 1s … node timeout (2s)", with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second))},
 		{
-			"TTL of what drift and node timeout take", three, with(redlock.WithTTL(52 * time.Millisecond)),
-			[]string{"TTL 52ms", "52.52ms", "drift budget (2.52ms)", "node timeout (50ms)"},
-		},
-		{
-			"TTL below a node timeout of one's own", three,
-			with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second)),
-			[]string{"TTL 1s", "node timeout (2s)"},
-		},
-		{
-			"TTL above the max TTL", three,
+			"TTL 1m0s is above the max TTL of 59.999s … set WithMaxTTL to 1m0s in every client",
 			with(redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Minute-time.Millisecond)),
-			[]string{"TTL 1m0s is above the max TTL of 59.999s", "set WithMaxTTL to 1m0s in every client"},
 		},
 		{
-			"min hold above the max TTL", three,
+			"min hold 1m0.000000001s is above the max TTL of 1m0s … set WithMaxTTL to 1m0.000000001s",
 			with(redlock.WithMinHold(time.Minute+1), redlock.WithMaxTTL(time.Minute)),
-			[]string{"min hold 1m0.000000001s is above the max TTL of 1m0s", "set WithMaxTTL to 1m0.000000001s"},
 		},
-		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
-		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
-		{"max TTL 0", three, with(redlock.WithMaxTTL(0)), []string{"max TTL 0s", "WithoutRestartGuard"}},
-		{"retry 0", three, with(redlock.WithRetry(0, time.Second)), []string{"retry from 0s to 1s"}},
-		{"retry the wrong way round", three, with(redlock.WithRetry(2, 1)), []string{"retry from 2ns to 1ns"}},
-		{"owner empty", three, with(redlock.WithOwner("")), []string{`owner ""`}},
-		{"owner with a newline", three, with(redlock.WithOwner("a\nb")), []string{`owner "a\nb"`}},
-		{"owner with a CSI", three, with(redlock.WithOwner("a\u009b")), []string{`owner "a\u009b"`}},
-		{
-			"owner like a minimum hold", three, with(redlock.WithOwner("min-hold:me")),
-			[]string{`owner "min-hold:me": it must not begin with "min-hold:"`},
-		},
-		{"no logger", three, with(redlock.WithLogger(nil)), []string{"logger nil"}},
-		{"no clock", three, with(redlock.WithClock(nil)), []string{"clock nil"}},
-		{"a nil option", three, with(nil), []string{"nil Option"}},
-		{
-			"two of them, reported at once", three, with(redlock.WithNodeTimeout(-1), redlock.WithOwner("")),
-			[]string{"node timeout", "owner"},
-		},
+		{"TTL", with(redlock.WithTTL(math.MaxInt64))},
+		{"node timeout 0s … above 0", with(redlock.WithNodeTimeout(0))},
+		{"max TTL 0s … WithoutRestartGuard", with(redlock.WithMaxTTL(0))},
+		{"retry from 0s to 1s", with(redlock.WithRetry(0, time.Second))},
+		{"retry from 2ns to 1ns", with(redlock.WithRetry(2, 1))},
+		{`owner ""`, with(redlock.WithOwner(""))},
+		{`owner "a\nb"`, with(redlock.WithOwner("a\nb"))},
+		{`owner "a\u009b"`, with(redlock.WithOwner("a\u009b"))}, // a control character
+		{`owner "min-hold:me": it must not begin with "min-hold:"`, with(redlock.WithOwner("min-hold:me"))},
+		{`ooo…" has 1025 bytes: it may have at most 1024`, with(redlock.WithOwner(strings.Repeat("o", 1025)))},
+		{"logger nil", with(redlock.WithLogger(nil))},
+		{"clock nil", with(redlock.WithClock(nil))},
+		{"nil Option", with(nil)},
+		{"node timeout -1ns … owner", with(redlock.WithNodeTimeout(-1), redlock.WithOwner(""))}, // both at once
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l, err := redlock.Open(tt.urls, tt.opts...)
-			require.Error(t, err)
-			assert.Nil(t, l)
-			for _, part := range tt.want {
-				assert.ErrorContains(t, err, part)
-			}
-			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
-			assert.NotContains(t, err.Error(), "secret")
-		})
+		says(t, tt.want, tt.err, tt.want)
 	}
 }
 
 func TestGoodInputIsTaken(t *testing.T) {
 	t.Parallel()
-	with := func(opts ...redlock.Option) []redlock.Option { return opts }
-	for name, opts := range map[string][]redlock.Option{
-		"none":                       nil,
-		"nothing but a trace of nil": with(redlock.WithTrace(nil)),
-		"TTL just long enough":       with(redlock.WithTTL(53 * time.Millisecond)),
-		"TTL and min hold equal to the max TTL": with(
-			redlock.WithTTL(time.Minute), redlock.WithMinHold(time.Minute), redlock.WithMaxTTL(time.Minute),
-		),
-		"TTL above the max TTL of a guard that is off": with(
-			redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Second), redlock.WithoutRestartGuard(),
-		),
-		"a lock's options as defaults": with(
-			redlock.WithoutKeepalive(), redlock.WithMaxHold(time.Hour), redlock.WithRetry(1, 1),
-		),
+	for _, urls := range [][]string{
+		{"redis://10.0.0.1"}, {"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"},
 	} {
-		for _, urls := range [][]string{
-			{"redis://10.0.0.1"}, {"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"},
+		for name, err := range map[string]error{
+			"no option":            opening(t, urls),
+			"a trace of nil":       opening(t, urls, redlock.WithTrace(nil)),
+			"TTL just long enough": opening(t, urls, redlock.WithTTL(53*time.Millisecond)),
+			"TTL and min hold equal to the max TTL": opening(
+				t, urls, redlock.WithTTL(time.Minute), redlock.WithMinHold(time.Minute), redlock.WithMaxTTL(time.Minute),
+			),
+			"TTL above the max TTL of a guard that is off": opening(
+				t, urls, redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Second), redlock.WithoutRestartGuard(),
+			),
 		} {
-			l, err := redlock.Open(urls, opts...)
 			require.NoError(t, err, name)
-			require.NoError(t, l.Close())
 		}
 	}
 }
@@ -132,44 +133,59 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithNodeTimeout(100*time.Millisecond))
 		ctx := t.Context()
+		long := strings.Repeat("é", 2049) // 4,098 bytes
+		cut := strings.Repeat("é", 24) + `…" (4098 bytes): the name `
 		for what, acquire := range ways {
 			for _, tt := range []struct {
-				name string
-				opt  redlock.LockOption
-				want []string
+				name, want string
+				opt        redlock.LockOption
 			}{
-				{"", redlock.WithMaxHold(0), []string{"name is empty"}},
-				{"x", redlock.WithTTL(0), []string{"TTL 0s"}},
-				{"x", redlock.WithTTL(-1), []string{"TTL"}},
-				{"x", redlock.WithTTL(100 * time.Millisecond), []string{"TTL 100ms", "node timeout (100ms)"}},
-				{"x", redlock.WithTTL(11 * time.Second), []string{"TTL 11s", "max TTL of 10s", "set WithMaxTTL to 11s"}},
-				{"x", redlock.WithMinHold(11 * time.Second), []string{"min hold 11s", "max TTL of 10s", "set WithMaxTTL to 11s"}},
-				{"x", redlock.WithMinHold(-1), []string{"min hold -1ns: it must not be negative"}},
-				{"x", redlock.WithMaxHold(-1), []string{"max hold -1ns"}},
-				{"x", redlock.WithRetry(5, 3), []string{"retry from 5ns to 3ns"}},
-				{"x", nil, []string{"nil LockOption"}},
+				{"", "name is empty", redlock.WithMaxHold(0)},
+				{long, "4096", redlock.WithMaxHold(0)},
+				{"x", "TTL 0s", redlock.WithTTL(0)},
+				{"x", "TTL", redlock.WithTTL(-1)},
+				{"x", "TTL 100ms … node timeout (100ms)", redlock.WithTTL(100 * time.Millisecond)},
+				{"x", "TTL 11s … max TTL of 10s … set WithMaxTTL to 11s", redlock.WithTTL(11 * time.Second)},
+				{"x", "min hold 11s … max TTL of 10s … set WithMaxTTL to 11s", redlock.WithMinHold(11 * time.Second)},
+				{"x", "min hold -1ns: it must not be negative", redlock.WithMinHold(-1)},
+				{"x", "max hold -1ns", redlock.WithMaxHold(-1)},
+				{"x", "retry from 5ns to 3ns", redlock.WithRetry(5, 3)},
+				{"x", "nil LockOption", nil},
 			} {
-				err := acquire(ctx, l, tt.name, func(*redlock.Lock) {}, tt.opt)
-				require.Error(t, err, what)
-				for _, part := range tt.want {
-					assert.ErrorContains(t, err, part, what)
-				}
+				says(t, tt.want, acquire(ctx, l, tt.name, func(*redlock.Lock) {}, tt.opt), what)
 			}
 		}
 		lk, err := l.TryLock(ctx, "")
-		require.ErrorContains(t, err, "name is empty")
+		says(t, `lock "": the lock's name is empty`, err)
 		assert.Nil(t, lk)
-		require.ErrorContains(t, l.Do(ctx, "", nil), "name is empty")
-		long := strings.Repeat("x", 4097)
-		for name, part := range map[string]string{"": "name is empty", long: "4097"} {
-			_, err = l.Inspect(ctx, name)
-			require.ErrorContains(t, err, part)
-			require.ErrorContains(t, l.Release(ctx, name, "token"), part)
-		}
-		require.ErrorContains(t, l.Release(ctx, "x", long), "4097")
-		require.ErrorContains(t, l.Release(ctx, "x", ""), "token is empty")
-		assert.Zero(t, l.Stats().Started, "these are no acquisitions")
+		reserved := append(manyNames(255), kind.FenceKey(manyNames(6)[5]))
+		for want, err := range map[string]error{
+			`lock "` + cut + "has 4098 bytes: it may have at most 4096": errorOf(l.Lock(ctx, long)),
+			`lock "x", "` + cut + `"éé … has 4098 bytes`:                errorOf(l.LockAll(ctx, []string{long, "x"})),
+			`inspect "` + cut + "has 4098 bytes":                        errorOf(l.Inspect(ctx, long)),
+			`release "` + cut + "has 4098 bytes":                        l.Release(ctx, long, "token"),
 
+			`inspect "": the lock's name is empty`: errorOf(l.Inspect(ctx, "")),
+			`release "": the lock's name is empty`: l.Release(ctx, "", "token"),
+			`release "x": the token is empty`:      l.Release(ctx, "x", ""),
+			`release "x": the token "ttt … ttt…" has 4097 bytes: it may have at most 4096`: l.Release(
+				ctx, "x", strings.Repeat("t", 4097),
+			),
+			`lock "x": the owner is empty: give all callers`: errorOf(l.Reentrant("x", "").Lock(ctx)),
+			`lock "x": the owner "ooo … ooo…" has 1025 bytes: it may have at most 1024`: errorOf(
+				l.Reentrant("x", strings.Repeat("o", 1025)).Lock(ctx),
+			),
+			`lock "redlock:fence:x": the name is taken: those that begin with`: errorOf(l.Lock(ctx, "redlock:fence:x")),
+			`253 more: the name "redlock:fence:{orders:000005-x … …" is taken`: errorOf(l.LockAll(ctx, reserved)),
+			"lock: the list of names is empty":                                 errorOf(l.LockAll(ctx, nil)),
+			"254 more: 257 names: one lock may have at most 256":               errorOf(l.LockAll(ctx, manyNames(257))),
+			`do "x": fn is nil: pass the function to call under the lock`:      l.Do(ctx, "x", nil),
+			`do "x", "y": fn is nil: pass the function to call under the lock`: l.DoAll(ctx, []string{"y", "x"}, nil),
+		} {
+			says(t, want, err)
+			assert.Less(t, len(err.Error()), 800, "the text is truncated")
+		}
+		assert.Zero(t, l.Stats().Started, "these are no acquisitions")
 		w.unasked(t)
 	})
 }
@@ -209,7 +225,7 @@ const day = 24 * time.Hour
 
 func TestEveryDurationHasAnUpperBound(t *testing.T) {
 	t.Parallel()
-	longest := redlock.WithMaxTTL(30 * day)
+	one := []string{"redis://10.0.0.1:6379"}
 	for name, o := range map[string]struct {
 		set   func(d time.Duration) redlock.Option
 		bound time.Duration
@@ -224,12 +240,7 @@ func TestEveryDurationHasAnUpperBound(t *testing.T) {
 		"max TTL":      {redlock.WithMaxTTL, 30 * day, "720h0m0s"},
 	} {
 		open := func(d time.Duration) error {
-			opts := []redlock.Option{redlock.WithTTL(3 * time.Hour), longest, o.set(d)}
-			l, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, opts...)
-			if err == nil {
-				require.NoError(t, l.Close())
-			}
-			return err
+			return opening(t, one, redlock.WithTTL(3*time.Hour), redlock.WithMaxTTL(30*day), o.set(d))
 		}
 		require.NoError(t, open(o.bound), name)
 		for _, d := range []time.Duration{o.bound + 1, math.MaxInt64} {
@@ -245,8 +256,7 @@ func TestEveryDurationHasAnUpperBound(t *testing.T) {
 		}
 	}
 	for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.1, 1} {
-		_, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, redlock.WithDrift(factor, 0))
-		require.ErrorContains(t, err, "drift factor")
+		require.ErrorContains(t, opening(t, one, redlock.WithDrift(factor, 0)), "drift factor")
 	}
 }
 

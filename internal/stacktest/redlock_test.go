@@ -33,23 +33,13 @@ func TestEverythingSaysClosedAfterClose(t *testing.T) {
 		dials := w.Master(0).Dials()
 
 		ctx := t.Context()
-		for what, call := range map[string]func() error{
-			"Lock":    func() error { _, err := l.Lock(ctx, "x"); return err },
-			"TryLock": func() error { _, err := l.TryLock(ctx, "x"); return err },
-			"Do":      func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
-			"Release": func() error { return l.Release(ctx, "x", "token") },
-			"Inspect": func() error { _, err := l.Inspect(ctx, "x"); return err },
-			"Nodes":   func() error { _, err := l.Nodes(ctx); return err },
-
-			"Extend of a held lock":     func() error { return held.Extend(ctx) },
-			"Extend of a released lock": func() error { return released.Extend(ctx) },
-			"Extend of a lost lock":     func() error { return lost.Extend(ctx) },
-			"Unlock of a held lock":     func() error { return held.Unlock(ctx) },
-			"Unlock again":              func() error { return held.Unlock(ctx) },
-			"Unlock of a released lock": func() error { return released.Unlock(ctx) },
-			"Unlock of a lost lock":     func() error { return lost.Unlock(ctx) },
-		} {
-			require.ErrorIs(t, call(), redlock.ErrClosed, what)
+		for what, err := range everyCall(ctx, l) {
+			require.ErrorIs(t, err, redlock.ErrClosed, what)
+		}
+		for _, lk := range []*redlock.Lock{held, released, lost} {
+			require.ErrorIs(t, lk.Extend(ctx), redlock.ErrClosed, lk.Name())
+			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrClosed, lk.Name())
+			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrClosed, "%s, again", lk.Name())
 		}
 		require.ErrorIs(t, held.Err(), redlock.ErrClosed)
 		require.ErrorIs(t, context.Cause(held.Context()), redlock.ErrClosed)
