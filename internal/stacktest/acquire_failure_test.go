@@ -14,7 +14,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
-	"github.com/redlock-go/redlock/node"
 )
 
 func replies(text string, commands ...string) func(*simnet.Master) {
@@ -187,7 +186,7 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 			assert.Equal(t, name, lk.Name())
 			synctest.Wait()
 			assert.Equal(t, 3, w.holders(name, lk.Token()), "the key is the name, byte for byte: %.20q", name)
-			out := locking(t.Context(), b, name, redlock.WithRetry(time.Hour, time.Hour))
+			out := locking(t.Context(), b, name, patient)
 			waiting(t, out)
 			require.NoError(t, lk.Extend(t.Context()))
 			assert.Equal(t, lk.Token(), holder(t, b, name).Token)
@@ -197,46 +196,6 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 		synctest.Wait()
 		assert.Zero(t, w.keys())
 	})
-}
-
-func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		opts   []redlock.Option
-		window time.Duration
-	}{
-		{"default: the TTL and its drift", nil, ttl + drift},
-		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
-		{
-			"drift of its own",
-			[]redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)},
-			90 * time.Second,
-		},
-	} {
-		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
-			l := w.locker(t, "a", tt.opts...)
-			w.warm(t, l)
-			w.Master(0).Crash()
-			w.Master(1).Restart()
-			_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			time.Sleep(100 * time.Millisecond)
-			_, err = l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			var young *node.RestartError
-			require.ErrorAs(t, err, &young)
-			assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
-			synctest.Wait()
-			assert.Zero(t, w.keys(), "the vote that did not count is released")
-
-			time.Sleep(young.Left - time.Second/2)
-			_, err = l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			time.Sleep(time.Second)
-			unlock(t, lock(t, l, "x"))
-		})
-	}
 }
 
 // manyErrors has many errors, of which its Unwrap shows one, as go-multierror's does.

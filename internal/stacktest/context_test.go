@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -85,34 +86,16 @@ func TestTheContextHasEndedWhenTheLossIsReported(t *testing.T) {
 	})
 }
 
-// endings are what ends a lock, and what then is the cause.
-var endings = []struct {
-	name string
-	end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
-	want error
-}{
-	{
-		"released",
-		func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) }, redlock.ErrReleased,
-	},
-	{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
-	{
-		"closed",
-		func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) },
-		redlock.ErrClosed,
-	},
-}
-
 // The context ends with the lock or with the one that it was made of. The first cause stays; of two that are there when
 // it is made, that of the context. The lock's own context ends with the lock, asked for before that or after.
 func TestWithContextEndsWithTheFirst(t *testing.T) {
 	t.Parallel()
-	for _, tt := range endings {
+	for _, cause := range []error{redlock.ErrReleased, redlock.ErrLost, redlock.ErrClosed} { // of the end of the lock
 		for _, order := range []string{
 			"made, lock, context", "made, context, lock", "lock, made, context", "context, made, lock",
 			"lock, context, made",
 		} {
-			subWorld(t, tt.name+": "+order, 3, func(t *testing.T, w *world) {
+			subWorld(t, cause.Error()+": "+order, 3, func(t *testing.T, w *world) {
 				l := w.locker(t, "a")
 				lk := lock(t, l, "x", redlock.WithoutKeepalive())
 				parent, stop := context.WithCancelCause(t.Context())
@@ -127,8 +110,15 @@ func TestWithContextEndsWithTheFirst(t *testing.T) {
 						ctx, own = made, lk.Context()
 						assert.Same(t, own, lk.Context())
 					case "lock":
-						tt.end(t, l, lk)
 						ended++
+						switch {
+						case errors.Is(cause, redlock.ErrReleased):
+							unlock(t, lk)
+						case errors.Is(cause, redlock.ErrLost):
+							time.Sleep(ttl)
+						default:
+							require.NoError(t, l.Close())
+						}
 					case "context":
 						stop(errOwn)
 						ended++
@@ -143,13 +133,13 @@ func TestWithContextEndsWithTheFirst(t *testing.T) {
 						require.Equal(t, lk.Err() != nil, own.Err() != nil)
 					}
 				}
-				want := tt.want
+				want := cause
 				if strings.Index(order, "context") < strings.Index(order, "lock") || strings.HasSuffix(order, "made") {
 					want = errOwn
 				}
 				require.ErrorIs(t, context.Cause(ctx), want)
-				require.ErrorIs(t, lk.Err(), tt.want)
-				require.ErrorIs(t, context.Cause(own), tt.want)
+				require.ErrorIs(t, lk.Err(), cause)
+				require.ErrorIs(t, context.Cause(own), cause)
 				require.ErrorIs(t, own.Err(), context.Canceled)
 			})
 		}

@@ -230,5 +230,5 @@ func (w *world) freeze() {
 func (w *world) sleepThrough() {
 	w.Host("a").Freeze()
 	time.Sleep(2 * ttl)
-	w.Host("a").Clock().Thaw()
+	w.Host("a").Clock().Thaw() // its timers are due, and have not run yet
 }

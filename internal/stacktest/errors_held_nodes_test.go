@@ -139,9 +139,8 @@ func withFixture(t *testing.T, f func(s fixture)) {
 		})
 		ours := w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(trace))
 		s := fixture{t, w, ours, w.locker(t, "b")}
-		for _, l := range []*redlock.Locker{s.ours, s.other} {
-			w.warm(t, l)
-		}
+		w.warm(t, s.ours)
+		w.warm(t, s.other)
 		f(s)
 		each(w.Masters(), (*simnet.Master).Heal)
 		for _, line := range log.lines("") {

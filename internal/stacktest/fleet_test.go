@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,8 +49,7 @@ func TestBothListsAtOnce(t *testing.T) {
 		{"old and new, the control", []taking{first, first, third, third}, false},
 	} {
 		bubble(t, migrating, func(t *testing.T, w *world) {
-			var mu sync.Mutex
-			var inside, overlaps int
+			var inside, overlaps atomic.Int32
 			var done sync.WaitGroup
 			for i, take := range stage.fleet {
 				host := fmt.Sprint("host ", i)
@@ -58,15 +58,11 @@ func TestBothListsAtOnce(t *testing.T) {
 				done.Go(func() {
 					for range 10 {
 						err := take(within(t, time.Hour), old, next, func(context.Context) error {
-							mu.Lock()
-							if inside++; inside > 1 {
-								overlaps++
+							if inside.Add(1) > 1 {
+								overlaps.Add(1)
 							}
-							mu.Unlock()
 							time.Sleep(rand.N(200 * time.Millisecond))
-							mu.Lock()
-							inside--
-							mu.Unlock()
+							inside.Add(-1)
 							return nil
 						})
 						assert.NoError(t, err)
@@ -74,7 +70,7 @@ func TestBothListsAtOnce(t *testing.T) {
 				})
 			}
 			done.Wait()
-			assert.Equal(t, stage.excludes, overlaps == 0, "%s: %d overlaps", stage.name, overlaps)
+			assert.Equal(t, stage.excludes, overlaps.Load() == 0, "%s: %d overlaps", stage.name, overlaps.Load())
 		})
 	}
 }
@@ -224,48 +220,30 @@ func (c change) twoHolders(t *testing.T, old, next []int, step func(w *world), o
 	return two
 }
 
-// The masters that are started last vote when what was locked with the old list is over, however early they are
-// started.
-func TestMastersThatAreStartedLastWaitForTheLocksOfBefore(t *testing.T) {
+// When a client of the new list may lock after one of the old list: after the masters that stop first have been stopped
+// for a TTL; with the masters that are started last, however early they are started; and with a new master that was
+// started after the old one had stopped, at once. The restart windows are that.
+func TestWhenTheNextListMayLock(t *testing.T) {
 	t.Parallel()
 	for _, c := range changes(t) {
-		last := without(c.off, c.gone())
-		if len(last) == 0 {
-			continue
-		}
-		old, next := c.apart(c.off, nil)
-		require.NotNil(t, old)
+		stopped, last := without(c.off, without(c.to, c.from)), without(c.off, c.gone())
 		start := func(w *world) { w.restart(last) }
-		assert.False(t, c.twoHolders(t, old, next, start), c.name)
-		assert.True(t, c.twoHolders(t, old, next, start, redlock.WithoutRestartGuard()), "%s, the control", c.name)
-	}
-}
-
-// Some of the masters that stop first hold votes of locks that are still held. Those end within a TTL.
-func TestAfterMastersWereStoppedATTLMustPass(t *testing.T) {
-	t.Parallel()
-	for _, c := range changes(t) {
-		first := without(c.off, without(c.to, c.from))
-		if len(first) == 0 {
-			continue
+		if len(last) > 0 {
+			old, next := c.apart(c.off, nil)
+			require.NotNil(t, old)
+			assert.False(t, c.twoHolders(t, old, next, start), c.name)
+			assert.True(t, c.twoHolders(t, old, next, start, redlock.WithoutRestartGuard()), "%s, the control", c.name)
 		}
 		old, next := c.apart(nil, c.off)
-		require.NotNil(t, old)
-		assert.False(t, c.twoHolders(t, old, next, func(w *world) { w.stop(first); time.Sleep(ttl) }), c.name)
-		assert.True(t, c.twoHolders(t, old, next, func(w *world) { w.stop(first) }), "%s, the control", c.name)
-	}
-}
-
-// A new master that was started after the old one had stopped needs no waiting for: its restart window is that.
-func TestANewMasterThatIsStartedWhenTheOldOneHasStopped(t *testing.T) {
-	t.Parallel()
-	for _, c := range changes(t) {
-		if len(c.new()) != 1 || len(c.gone()) != 1 {
-			continue
+		if len(stopped) > 0 {
+			require.NotNil(t, old)
+			assert.False(t, c.twoHolders(t, old, next, func(w *world) { w.stop(stopped); time.Sleep(ttl) }), c.name)
+			assert.True(t, c.twoHolders(t, old, next, func(w *world) { w.stop(stopped) }), "%s, the control", c.name)
 		}
-		old, next := c.apart(nil, c.off)
-		assert.False(t, c.twoHolders(t, old, next, func(w *world) { w.stop(c.gone()); w.restart(c.new()) }), c.name)
-		assert.True(t, c.twoHolders(t, old, next, func(w *world) { w.stop(c.gone()) }),
-			"%s: the new one has been running idle for long", c.name)
+		if len(c.new()) == 1 && len(c.gone()) == 1 {
+			assert.False(t, c.twoHolders(t, old, next, func(w *world) { w.stop(c.gone()); w.restart(c.new()) }), c.name)
+			assert.True(t, c.twoHolders(t, old, next, func(w *world) { w.stop(c.gone()) }),
+				"%s: the new one has been running idle for long", c.name)
+		}
 	}
 }

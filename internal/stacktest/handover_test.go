@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 // withWaiter returns a lock, and the attempt of the next waiter.
@@ -42,7 +45,6 @@ func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
 		assert.True(t, ends(ctx))
 		require.ErrorIs(t, context.Cause(ctx), redlock.ErrReleased)
 		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrReleased)
-		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrReleased)
 		require.NoError(t, second.Err(), "the end of the old handle does not affect it")
 		assert.Equal(t, 3, w.holders("x", second.Token()))
 
@@ -116,23 +118,49 @@ func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	}
 }
 
-// A lock that was handed over is returned, also if its Locker begins to close meanwhile.
-func TestTheNextHolderGetsTheLockOfALockerThatCloses(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var l *redlock.Locker
-		l = w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
-			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
-				if e.Outcome == redlock.OutcomeHandedOver {
-					go func() { _ = l.Close() }()
-					<-l.Closed()
-				}
-			},
-		}))
-		first, out := withWaiter(t, w, l, nil, nil)
-		unlock(t, first)
-		second := granted(t, out, time.Second)
-		synctest.Wait()
-		require.ErrorIs(t, second.Err(), redlock.ErrClosed)
+// A lock that is handed over while its Locker begins to close is returned, unless a callback panics. Close releases it.
+func TestAHandOverWhileTheLockerCloses(t *testing.T) {
+	testmain.Each(t, map[string]bool{"returned": false, "a callback panics": true}, func(t *testing.T, panics bool) {
+		bubble(t, 3, func(t *testing.T, w *world) {
+			var l *redlock.Locker
+			closed := make(chan error, 1)
+			l = w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+				HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+					if e.Outcome == redlock.OutcomeHandedOver {
+						go func() { closed <- l.Close() }()
+						<-l.Closed()
+						if panics {
+							panic("the callback's")
+						}
+					}
+				},
+				AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
+					if e.Outcome == redlock.OutcomeFailed {
+						assert.NoError(t, <-closed)
+					}
+				},
+			}))
+			first := lock(t, l, "x")
+			next := inBackground(func() (lk *redlock.Lock, err error) {
+				defer func() {
+					if r := recover(); r != nil {
+						err = fmt.Errorf("panicked: %v", r)
+					}
+				}()
+				return l.Lock(t.Context(), "x")
+			})
+			unlock(t, first)
+			got := ended(t, next, time.Minute)
+			if panics {
+				require.EqualError(t, got.err, "panicked: the callback's")
+			} else {
+				require.NoError(t, got.err)
+				synctest.Wait()
+				require.ErrorIs(t, got.lock.Err(), redlock.ErrClosed)
+			}
+			time.Sleep(time.Second)
+			assert.Zero(t, w.keys())
+		})
 	})
 }
 
@@ -151,11 +179,9 @@ func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 		subWorld(t, name, 3, func(t *testing.T, w *world) {
 			var lockers []*redlock.Locker
 			for _, host := range []string{"a", "b"} {
-				for i := range w.Masters() {
-					w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
-				}
 				lockers = append(lockers, w.locker(t, host))
 			}
+			each(w.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, 100*time.Microsecond) })
 			lk, err := tt.kind.lock(t.Context(), lockers[0], tt.opts...)
 			require.NoError(t, err)
 			out := tt.kind.locking(t.Context(), lockers[1], tt.opts...)
@@ -180,71 +206,41 @@ func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 	}
 }
 
-// released are the releases since the last forget: how many were announced, and how many were silent.
-func released(w *world) (announced, silent int) {
-	for _, e := range w.asked() {
-		switch {
-		case e.Args[0] != "evalsha":
-		case slices.Contains(e.Args, "redlock:x"):
-			announced++
-		default:
-			silent++
-		}
-	}
-	return announced, silent
-}
-
-const leastSilence = 20 * time.Millisecond // minBudget of internal/waitqueue
-
-// longWaits are retries that do not come within a test: a waiter relies on messages, or on the TTL.
-var longWaits = redlock.WithRetry(time.Minute, time.Hour)
-
-// apart puts host a near the masters, and host b farther away: no master has answered a release when the next waiter
-// has its turn, and b is not quicker by chance.
-func (w *world) apart() {
-	for i := range w.Masters() {
-		w.Host("a").To(i).Delay(100*time.Microsecond, 0)
-		w.Host("b").To(i).Delay(time.Millisecond, 0)
-	}
-}
-
 // A release that wakes every contender for a lock that the next waiter here has already asked for costs more than the
 // lock.
 func TestAReleaseIsSilentIfTheNextWaiterContinues(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		a := w.locker(t, "a", redlock.WithoutHandOver(), longWaits)
-		b := w.locker(t, "b", redlock.WithoutHandOver(), longWaits)
+		a := w.locker(t, "a", redlock.WithoutHandOver(), patient)
+		b := w.locker(t, "b", redlock.WithoutHandOver(), patient)
 		w.warm(t, a)
 		w.warm(t, b)
-		first := lock(t, a, "x")
-		second, third, fourth := locking(t.Context(), a, "x"), locking(t.Context(), a, "x"), locking(t.Context(), a, "x")
+		lk := lock(t, a, "x")
+		next := []<-chan attempt{locking(t.Context(), a, "x"), locking(t.Context(), a, "x"), locking(t.Context(), a, "x")}
 		other := locking(t.Context(), b, "x")
 		waiting(t, other)
-		w.apart()
-		w.forget()
-
-		unlock(t, first)
-		lk := granted(t, second, time.Second)
-		announced, silent := released(w)
-		assert.Equal(t, 0, announced)
-		assert.Equal(t, 3, silent)
-
-		time.Sleep(leastSilence + time.Millisecond)
-		w.forget()
-		unlock(t, lk)
-		lk = granted(t, third, time.Second, "that others wait this Locker learns only now")
-		announced, _ = released(w)
-		assert.Equal(t, 3, announced)
-		waiting(t, other)
-
-		time.Sleep(leastSilence + time.Millisecond)
+		// No master has answered a release when the next waiter has its turn, and b is not quicker by chance.
+		w.distance("a", 100*time.Microsecond)
+		w.distance("b", time.Millisecond)
+		for i, announced := range []int{0, 3} { // that others wait, a learns only from the answers to the first release
+			w.forget()
+			unlock(t, lk)
+			lk = granted(t, next[i], time.Second)
+			releases := map[bool]int{} // whether they are announced
+			for _, e := range w.asked() {
+				if e.Args[0] == "evalsha" {
+					releases[slices.Contains(e.Args, "redlock:x")]++
+				}
+			}
+			assert.Equal(t, announced, releases[true])
+			assert.Equal(t, 3-announced, releases[false])
+			waiting(t, other)
+			time.Sleep(21 * time.Millisecond) // above minBudget of internal/waitqueue
+		}
 		unlock(t, lk)
 		lk = granted(t, other, time.Second)
-		waiting(t, fourth, "it is the others' turn")
-
+		waiting(t, next[2], "it is the others' turn")
 		unlock(t, lk)
-		lk = granted(t, fourth, time.Second)
-		unlock(t, lk)
+		unlock(t, granted(t, next[2], time.Second))
 	})
 }
 

@@ -2,8 +2,10 @@ package stacktest_test
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,65 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
+
+func TestValidityCountsFromBeforeTheFirstByte(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		delay time.Duration
+		opts  []redlock.Option
+		want  time.Duration
+		px    string
+	}{
+		{"slow votes shorten it by what they took", 100 * time.Millisecond, nil, ttl - drift, "10000"},
+		{"another TTL", 0, []redlock.Option{redlock.WithTTL(time.Second)}, time.Second - 12*time.Millisecond, "1000"},
+		{"another drift", 20 * time.Millisecond, []redlock.Option{redlock.WithDrift(0.5, time.Second)}, ttl * 2 / 5, "10000"},
+		{"no drift", 0, []redlock.Option{redlock.WithDrift(0, 0)}, ttl, "10000"},
+		{"a TTL of whole milliseconds", 0, []redlock.Option{
+			redlock.WithTTL(time.Second + 999*time.Microsecond), redlock.WithDrift(0, 0),
+		}, time.Second, "1000"},
+	} {
+		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", tt.opts...)
+			w.warm(t, l)
+			w.delay(tt.delay)
+			asked := time.Now()
+			lk := lock(t, l, "x")
+			assert.Equal(t, 2*tt.delay, time.Since(asked), "one round trip")
+			assert.Equal(t, asked.Add(tt.want), lk.Until())
+			assert.NoError(t, lk.Err())
+			assert.Equal(t, tt.px, w.sets()[0].Args[5])
+			w.Heal()
+			unlock(t, lk)
+		})
+	}
+}
+
+func TestTokenIsTheSameEverywhereAndFreshForEveryAttempt(t *testing.T) {
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "host-7")
+		w.foreign("x", 3*time.Second)
+		lk, err := l.Lock(t.Context(), "x", redlock.WithRetry(100*time.Millisecond, 100*time.Millisecond))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Equal(t, 5, w.holders("x", lk.Token()))
+
+		random, ok := strings.CutPrefix(lk.Token(), "host-7:")
+		require.True(t, ok, "the owner comes first: %s", lk.Token())
+		raw, err := hex.DecodeString(random)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, len(raw), 16)
+
+		asked, tokens := make(map[string]bool), make(map[string]bool)
+		for _, e := range w.sets() {
+			asked[fmt.Sprint(e.Master, e.Args[2])], tokens[e.Args[2]] = true, true
+			assert.Equal(t, []string{"nx", "px", "10000"}, e.Args[3:])
+		}
+		assert.Len(t, asked, len(w.sets()), "a master is asked with one token once")
+		assert.Greater(t, len(tokens), 5, "attempts")
+		unlock(t, lk)
+	})
+}
 
 func TestExtendThatComesTooLateIsALoss(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -38,17 +99,9 @@ func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 		fail func(w *world)
 	}{
 		{"not extended", []redlock.LockOption{redlock.WithoutKeepalive()}, func(*world) {}},
-		{"all masters are frozen", nil, func(w *world) { each(w.Masters(), (*simnet.Master).Freeze) }},
 		{"a majority is frozen", nil, func(w *world) { each(w.some(0, 3), (*simnet.Master).Freeze) }},
-		{"all masters are cut off", nil, func(w *world) {
-			each(w.Masters(), func(m *simnet.Master) { m.BlackHole() })
-		}},
-		{"all masters refuse", nil, func(w *world) {
-			for _, m := range w.Masters() {
-				m.Refuse()
-				m.Reset()
-			}
-		}},
+		{"all masters are cut off", nil, func(w *world) { each(w.Masters(), func(m *simnet.Master) { m.BlackHole() }) }},
+		{"all masters refuse", nil, func(w *world) { each(w.Masters(), refuse) }},
 	} {
 		subWorld(t, tt.name, 5, func(t *testing.T, w *world) {
 			var ends []redlock.Outcome

@@ -128,10 +128,10 @@ var effects = []struct {
 		func(c *optionCall) bool {
 			lk, err := c.other.Lock(c.Context(), c.name)
 			require.NoError(c, err)
-			c.delays(true)
+			c.delays()
 			time.AfterFunc(50*time.Millisecond, func() { assert.NoError(c, lk.Unlock(context.Background())) })
 			require.NoError(c, c.call(func(*redlock.Lock) {}))
-			delays := c.delays(true)
+			delays := c.delays()
 			require.NotEmpty(c, delays)
 			return slices.Max(delays) <= 5*time.Millisecond
 		}, "TryLock TryLockAll RW.TryLock RW.TryRLock Reentrant.TryLock Semaphore.TryAcquire",
@@ -157,7 +157,7 @@ type optionCall struct {
 	l, other *redlock.Locker
 	name     string
 	opts     []option
-	delays   func(clear bool) []time.Duration // of the Locker's waits
+	delays   func() []time.Duration // of the waits of its Locker since the last call
 }
 
 func (c *optionCall) call(use func(*redlock.Lock)) error {
@@ -197,6 +197,12 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 					defer mu.Unlock()
 					delays = append(delays, e.Delay)
 				}})
+				since := func() (got []time.Duration) {
+					mu.Lock()
+					defer mu.Unlock()
+					got, delays = delays, nil
+					return got
+				}
 				plain, other := w.locker(t, "plain", trace), w.locker(t, "other")
 				with := w.locker(t, "with", trace, o.on, redlock.WithMaxTTL(ttl))
 				for what, tt := range map[string]struct {
@@ -214,17 +220,7 @@ func TestEveryWayTakesEveryOption(t *testing.T) {
 					if len(tt.opts) > 0 && tt.opts[0] == nil {
 						continue
 					}
-					c := &optionCall{T: t, way: name, l: tt.l, other: other, name: what, opts: tt.opts}
-					c.delays = func(clear bool) []time.Duration {
-						mu.Lock()
-						defer mu.Unlock()
-						got := delays
-						if clear {
-							delays = nil
-						}
-						return got
-					}
-					assert.Equal(t, tt.want, o.effect(c), what)
+					assert.Equal(t, tt.want, o.effect(&optionCall{t, name, tt.l, other, what, tt.opts, since}), what)
 				}
 			})
 		}

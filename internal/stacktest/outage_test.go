@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,70 +13,42 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
-	"github.com/redlock-go/redlock/internal/testmain"
 )
 
-const waitsForMajority = "waiting, since no majority of the masters answers"
+const (
+	waitsForMajority = "waiting, since no majority of the masters answers"
+	answersAgain     = "a majority of the masters answers again"
+)
 
 // A call that waits because no majority answers is told of once, within two seconds, with the masters and the reason.
 func TestAnOutageIsToldOnce(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
-		for outage := 1; outage <= 3; outage++ {
-			w.Master(0).Freeze()
-			w.Master(2).Freeze()
-			_, err := l.TryLock(t.Context(), "x")
-			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			_, err = l.Lock(within(t, time.Second), "x")
-			require.Error(t, err)
-			time.Sleep(10 * time.Second)
-			require.Len(t, log.lines(waitsForMajority), outage-1, "nobody waits")
-			for i := range 20 {
-				go func() { _, _ = l.Lock(t.Context(), fmt.Sprint(i%10)) }()
-			}
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			said := log.lines(waitsForMajority)
-			require.Len(t, said, outage)
-			assert.Contains(t, said[outage-1], w.Addr(0))
-			assert.Contains(t, said[outage-1], w.Addr(2))
-			assert.NotContains(t, said[outage-1], w.Addr(1))
-			assert.Contains(t, said[outage-1], "calls=20")
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			assert.Len(t, log.lines(waitsForMajority), outage)
-			w.Heal()
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			assert.Len(t, log.lines("a majority of the masters answers again"), outage)
-			require.NoError(t, l.Close())
-			l = w.locker(t, "a", redlock.WithLogger(log.logger()))
+		l, log := w.logged(t, "a")
+		w.freeze()
+		_, err := l.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		_, err = l.Lock(within(t, time.Second), "x")
+		require.Error(t, err)
+		time.Sleep(10 * time.Second)
+		require.Empty(t, log.lines(waitsForMajority), "nobody waits")
+		for i := range 20 {
+			go func() { _, _ = l.Lock(t.Context(), fmt.Sprint(i%10)) }()
 		}
-	})
-}
-
-// An outage that every waiting call gave up is over when a majority answers a TryLock, or after a minute.
-func TestTheNextOutageIsToldToo(t *testing.T) {
-	testmain.Each(t, map[string]bool{"a TryLock between": true, "nothing between": false}, func(t *testing.T, try bool) {
-		bubble(t, 3, func(t *testing.T, w *world) {
-			var log logbook
-			l := w.locker(t, "a", redlock.WithLogger(log.logger()))
-			w.warm(t, l)
-			for outage := 1; outage <= 2; outage++ {
-				w.outlasts(t, l, 10*time.Second)
-				assert.Len(t, log.lines(waitsForMajority), outage)
-				w.Heal()
-				time.Sleep(30 * time.Second)
-				if try {
-					lk, err := l.TryLock(t.Context(), "x")
-					require.NoError(t, err)
-					unlock(t, lk)
-					continue
-				}
-				time.Sleep(time.Minute)
-			}
-		})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		said := log.lines(waitsForMajority)
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], w.Addr(0))
+		assert.Contains(t, said[0], w.Addr(1))
+		assert.NotContains(t, said[0], w.Addr(2))
+		assert.Contains(t, said[0], "calls=20")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, log.lines(waitsForMajority), 1)
+		w.Heal()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, log.lines(answersAgain), 1)
 	})
 }
 
@@ -105,6 +76,22 @@ func TestWhatIsAnOutage(t *testing.T) {
 			w.Heal()
 			unlock(t, granted(t, out, 10*time.Second))
 		}, 1, 1},
+		// An outage that every waiting call gave up is over when a majority answers a TryLock, or after a minute.
+		"the next one, after a TryLock": {nil, func(t *testing.T, w *world, l *redlock.Locker) {
+			w.warm(t, l)
+			w.outlasts(t, l, 10*time.Second)
+			w.Heal()
+			time.Sleep(30 * time.Second)
+			unlock(t, lock(t, l, "x"))
+			w.outlasts(t, l, 10*time.Second)
+		}, 2, 1},
+		"the next one, after 90 seconds": {nil, func(t *testing.T, w *world, l *redlock.Locker) {
+			w.warm(t, l)
+			w.outlasts(t, l, 10*time.Second)
+			w.Heal()
+			time.Sleep(90 * time.Second)
+			w.outlasts(t, l, 10*time.Second)
+		}, 2, 0},
 		// A pause between two attempts of one call does not begin another outage, also if other calls pause less.
 		"a long pause": {
 			[]redlock.Option{redlock.WithRetry(3*time.Minute, 5*time.Minute)}, func(t *testing.T, w *world, l *redlock.Locker) {
@@ -137,10 +124,7 @@ func TestWhatIsAnOutage(t *testing.T) {
 		"a denial": {[]redlock.Option{quick}, func(t *testing.T, w *world, l *redlock.Locker) {
 			w.warm(t, l)
 			w.foreign("x", time.Hour)
-			for _, i := range []int{0, 2} {
-				w.Master(i).Refuse()
-				w.Master(i).Reset()
-			}
+			each(w.some(0, 2), refuse)
 			go func() { _, _ = l.Lock(within(t, time.Minute), "x") }()
 			time.Sleep(500 * time.Millisecond)
 			w.Heal()
@@ -148,12 +132,11 @@ func TestWhatIsAnOutage(t *testing.T) {
 		}, 0, 0},
 	} {
 		subWorld(t, name, 3, func(t *testing.T, w *world) {
-			var log logbook
-			l := w.locker(t, "a", append(tt.opts, redlock.WithLogger(log.logger()))...)
+			l, log := w.logged(t, "a", tt.opts...)
 			tt.happens(t, w, l)
 			synctest.Wait()
 			assert.Len(t, log.lines(waitsForMajority), tt.began)
-			assert.Len(t, log.lines("a majority of the masters answers again"), tt.ended)
+			assert.Len(t, log.lines(answersAgain), tt.ended)
 			w.Heal()
 		})
 	}
@@ -162,20 +145,18 @@ func TestWhatIsAnOutage(t *testing.T) {
 // A call that waits for a holder asks one master first, whose denial shows no majority. Its probes do.
 func TestAProbeEndsAnOutage(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		l, log := w.logged(t, "a")
 		_, err := w.locker(t, "b").Lock(t.Context(), "x")
 		require.NoError(t, err)
 		go func() { _, _ = l.Lock(within(t, time.Hour), "x") }()
 		time.Sleep(10 * time.Second)
 		for range 30 { // some do not reach an attempt for x
-			w.Master(0).Freeze()
-			w.Master(2).Freeze()
+			w.freeze()
 			_, err = l.Lock(within(t, 600*time.Millisecond), "y")
 			require.Error(t, err)
 			w.Heal()
 			time.Sleep(10 * time.Second)
-			require.Len(t, log.lines("a majority of the masters answers again"), len(log.lines(waitsForMajority)))
+			require.Len(t, log.lines(answersAgain), len(log.lines(waitsForMajority)))
 		}
 	})
 }
@@ -197,8 +178,7 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, w *world) {
 		l, quiet := w.locker(t, "a"), w.locker(t, "b", redlock.WithLogger(slog.New(slog.DiscardHandler)))
 		lock(t, l, "mine")
-		w.Master(0).Freeze()
-		w.Master(2).Freeze()
+		w.freeze()
 		go func() { _, _ = l.Lock(t.Context(), "x") }()
 		go func() { _, _ = quiet.Lock(t.Context(), "x") }()
 		time.Sleep(2 * time.Second)
@@ -213,11 +193,9 @@ func TestAnOutageIsToldByDefault(t *testing.T) {
 
 // The number of locks does not multiply the lines of an outage, but each loss has its own.
 func TestExtensionsThatFailAreToldOnce(t *testing.T) {
-	t.Parallel()
 	const locks = 100
-	bubble(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, log := w.logged(t, "a")
 		for i := range locks {
 			lock(t, l, fmt.Sprint(i))
 		}
@@ -278,8 +256,7 @@ func TestABlockedLogHandlerDelaysNothing(t *testing.T) {
 // An event that repeats without end is written a number of times a minute.
 func TestLinesThatRepeatAreBounded(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+		l, log := w.logged(t, "a")
 		for range 200 {
 			w.Master(0).Crash()
 			unlock(t, lock(t, l, "x"))
@@ -295,37 +272,10 @@ func TestLinesThatRepeatAreBounded(t *testing.T) {
 	})
 }
 
-// One lock's release affects no other lock of the Locker, also where every master hangs up at it.
-func TestAReleaseAtWhichMastersHangUpAffectsNoOtherLock(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		l := w.locker(t, "a")
-		for _, m := range w.Masters() {
-			m.HangUp(func(args []string) bool { return args[0] == "evalsha" && slices.Contains(args, "poison") })
-		}
-		healthy := lock(t, l, "healthy")
-		_ = lock(t, l, "poison").Unlock(t.Context())
-		failed, asked := 0, 0
-		for end := time.Now().Add(2 * ttl); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			asked++
-			lk, err := l.TryLock(t.Context(), fmt.Sprint("other-", asked))
-			if err != nil {
-				failed++
-				continue
-			}
-			unlock(t, lk)
-		}
-		assert.LessOrEqual(t, failed, 1, "of %d TryLocks of other names", asked)
-		require.NoError(t, healthy.Err())
-		unlock(t, healthy)
-	})
-}
-
 // An extension that the masters refuse says why, even if others fail already.
 func TestARefusedExtensionSaysWhy(t *testing.T) {
-	t.Parallel()
-	bubble(t, 3, func(t *testing.T, w *world) {
-		var log logbook
-		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, log := w.logged(t, "a")
 		lk := lock(t, l, "x")
 		each(w.Masters(), (*simnet.Master).Freeze)
 		time.Sleep(ttl / 2)
@@ -339,5 +289,28 @@ func TestARefusedExtensionSaysWhy(t *testing.T) {
 		require.Len(t, said, 2)
 		assert.Contains(t, said[1], "NOPERM")
 		w.Heal()
+	})
+}
+
+// A master that begins to refuse scripts is named in the log once for the releases and once for the locks, and so is
+// the end of that.
+func TestTheLogNamesAMasterThatRefusesScripts(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, log := w.logged(t, "a")
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Reply("NOPERM this user has no permissions to run the 'evalsha' command", "EVALSHA", "EVAL")
+		unlock(t, lk)
+		time.Sleep(time.Second)
+		assert.Len(t, log.lines("refuses releases"), 1)
+		assert.Len(t, log.lines("not asked for locks"), 1)
+		w.Master(0).Recover()
+		for range 5 {
+			time.Sleep(time.Second)
+			unlock(t, lock(t, l, "x"))
+		}
+		synctest.Wait()
+		assert.Len(t, log.lines("executes releases again"), 1)
+		assert.Len(t, log.lines("allows scripts again"), 1)
 	})
 }

@@ -61,60 +61,6 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 	}
 }
 
-// A frozen master executes a look late, when the waiter has given up or has the lock. What the look leaves is taken
-// back right after it.
-func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, k := range exclusive {
-		for _, grant := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, granted %v", k.name, grant), func(t *testing.T) {
-				t.Parallel()
-				late := 0
-				for frozenAt := time.Millisecond / 2; frozenAt < 10*time.Millisecond; frozenAt += time.Millisecond {
-					bubble(t, 5, func(t *testing.T, w *world) {
-						a, b := w.locker(t, "a"), w.locker(t, "b")
-						w.warm(t, b)
-						in := rlock(t, a, "x")
-						w.distance("b", time.Millisecond)
-						ctx, cancel := context.WithCancel(t.Context())
-						defer cancel()
-						waiter := k.locking(ctx, b)
-						time.Sleep(frozenAt)
-						before := w.Master(4).CountNested("ZADD")
-						w.Master(4).Freeze()
-						time.Sleep(100 * time.Millisecond)
-						if grant {
-							unlock(t, in)
-						} else {
-							cancel()
-						}
-						got := ended(t, waiter, 100*time.Millisecond)
-						require.Equal(t, grant, got.err == nil, "%v", got.err)
-						time.Sleep(5 * time.Second)
-						w.Master(4).Thaw()
-						time.Sleep(50 * time.Millisecond)
-						if w.Master(4).CountNested("ZADD") > before && !grant {
-							late++
-						}
-						if grant && (k.name == "writer" || k.name == "reentrant") {
-							unlock(t, got.lock) // which takes it back where the acquisition did not
-							time.Sleep(50 * time.Millisecond)
-						}
-						assert.Empty(t, w.intents(), "frozen after %v", frozenAt)
-						if grant && k.kind == "mutex" {
-							unlock(t, got.lock)
-						}
-						if !grant {
-							unlock(t, in)
-						}
-					})
-				}
-				assert.True(t, grant || late > 0, "no look was executed late")
-			})
-		}
-	}
-}
-
 // Whatever the bounds of its retries are, an intent lives from one look to the next, and ends soon after a waiter that
 // died.
 func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
@@ -38,19 +39,13 @@ type script struct {
 // the HoldEnd of a hand-over.
 type line struct {
 	at   time.Duration
-	late bool
+	late int // 1: after others of that time
 	id   uint64
 	text string
 }
 
 func (l line) compare(other line) int {
-	order := func(l line) int {
-		if l.late {
-			return 1
-		}
-		return 0
-	}
-	c := cmp.Or(cmp.Compare(l.at, other.at), cmp.Compare(order(l), order(other)), cmp.Compare(l.id, other.id))
+	c := cmp.Or(cmp.Compare(l.at, other.at), cmp.Compare(l.late, other.late), cmp.Compare(l.id, other.id))
 	if c == 0 && l.id == 0 {
 		return cmp.Compare(l.text, other.text) // of two masters
 	}
@@ -181,7 +176,10 @@ func caller(ctx context.Context) string {
 func (s *script) note(who, hook string, e any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := line{at: time.Since(s.began), late: hook == "Unlocked" || hook == "Node"}
+	l := line{at: time.Since(s.began)}
+	if hook == "Unlocked" || hook == "Node" {
+		l.late = 1
+	}
 	if id := reflect.ValueOf(e).FieldByName("ID"); id.IsValid() {
 		l.id = id.Uint()
 	}
@@ -256,14 +254,37 @@ func less(now, before redlock.LockStats) redlock.LockStats {
 	for _, h := range []struct{ now, before *redlock.Histogram }{
 		{&now.Waits, &before.Waits}, {&now.Holds, &before.Holds},
 	} {
-		counts := slices.Clone(h.now.Counts)
-		for i := range counts {
-			counts[i] -= h.before.Counts[i]
-		}
-		h.now.Count, h.now.Sum, h.now.Counts = h.now.Count-h.before.Count, h.now.Sum-h.before.Sum, counts
-		if h.now.Count == 0 && h.now.Sum == 0 {
-			*h.now = redlock.Histogram{}
-		}
+		*h.now = redlock.Histogram{Count: h.now.Count - h.before.Count, Sum: h.now.Sum - h.before.Sum}
 	}
 	return now
+}
+
+type callKey struct{}
+
+// assertAddsUp checks what the comment of LockStats says.
+func assertAddsUp(t *testing.T, what string, s redlock.LockStats) {
+	t.Helper()
+	assert.Equal(t, s.Started, s.Waiting+s.Acquired+s.Refused+s.TimedOut+s.Canceled+s.Failed+s.ClosedWaiting, what)
+	assert.Equal(t, s.Acquired, s.Waits.Count, what)
+	assert.Equal(t, s.Acquired, s.Held+s.Released+s.HandedOver+s.Lost+s.ClosedHeld, what)
+	assert.Equal(t, s.Acquired-s.Held, s.Holds.Count, what)
+	for _, h := range []redlock.Histogram{s.Waits, s.Holds} {
+		var n int64
+		for _, c := range h.Counts {
+			n += c
+		}
+		assert.Equal(t, h.Count, n, what)
+		assert.Len(t, h.Counts, len(h.Bounds)+1)
+	}
+}
+
+func assertSnapshotAddsUp(t *testing.T, s redlock.Stats) {
+	t.Helper()
+	assertAddsUp(t, "total", s.LockStats)
+	var sum redlock.LockStats
+	for _, k := range s.Kinds {
+		assertAddsUp(t, string(k.Kind), k.LockStats)
+		sum.Started, sum.Held, sum.Acquired = sum.Started+k.Started, sum.Held+k.Held, sum.Acquired+k.Acquired
+	}
+	assert.Equal(t, []int64{s.Started, s.Held, s.Acquired}, []int64{sum.Started, sum.Held, sum.Acquired})
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/wire"
 )
 
 // hooked is a Trace that calls one function from every callback. Node has no context.
@@ -41,8 +43,7 @@ func goroutine() string {
 
 // A panic in Close skips no other lock.
 func TestACallbackThatPanicsInCloseKeepsNoLock(t *testing.T) {
-	t.Parallel()
-	bubble(t, 3, func(t *testing.T, w *world) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
 		var panicked atomic.Bool
 		a := w.locker(t, "a", redlock.WithTrace(hooked(func(_ context.Context, which string, _ any) {
 			if which == "HoldEnd" && !panicked.Swap(true) {
@@ -61,8 +62,8 @@ func TestACallbackThatPanicsInCloseKeepsNoLock(t *testing.T) {
 	})
 }
 
-// Any callback that panics in the caller's goroutine, in any call, leaves nothing locked in the
-// process or on the masters, if the caller recovers.
+// Any callback that panics in the caller's goroutine, in any call, leaves nothing locked in the process or on the
+// masters, if the caller recovers.
 func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	t.Parallel()
 	const taking = "AcquireStart Vote AcquireEnd Waiting HoldEnd Unlocked"
@@ -101,16 +102,9 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					require.Equal(t, down > 2, err != nil)
 					synctest.Wait()
 				}
-				panicked := func() (panicked bool) {
-					me := goroutine()
-					panics.Store(&me)
-					defer func() {
-						panics.Store(nil)
-						if r := recover(); r != nil {
-							assert.Equal(t, "the callback's", fmt.Sprint(r))
-							panicked = true
-						}
-					}()
+				me := goroutine()
+				panics.Store(&me)
+				assert.PanicsWithValue(t, "the callback's", func() {
 					switch ctx := within(t, time.Minute); name {
 					case "Unlock":
 						_ = held.Unlock(ctx)
@@ -119,9 +113,8 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					default:
 						_ = ways[name](ctx, a, "x", func(*redlock.Lock) {})
 					}
-					return false
-				}()
-				assert.True(t, panicked)
+				})
+				panics.Store(nil)
 				each(w.some(0, down), (*simnet.Master).Restart)
 				if name == "Extend" {
 					time.Sleep(2 * ttl)
@@ -132,49 +125,17 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					unlock(t, hindering)
 				}
 				for _, l := range []*redlock.Locker{a, b, a} {
-					lk, err := l.Lock(within(t, time.Second), "x")
-					require.NoError(t, err, "it is free")
-					unlock(t, lk)
-					lk, err = l.Reentrant("x", "you").Lock(within(t, time.Second))
-					require.NoError(t, err, "it is free")
-					unlock(t, lk)
+					for _, k := range []lockKind{mutex, reentrant} {
+						lk, err := k.lock(within(t, time.Second), l)
+						require.NoError(t, err, "it is free")
+						unlock(t, lk)
+					}
 				}
 				time.Sleep(time.Second)
 				assert.Empty(t, w.leftovers("x"))
 			})
 		}
 	}
-}
-
-// Close also releases a lock whose caller does not get it because a callback panicked.
-func TestCloseReleasesALockWhoseCallbackPanicked(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		var l *redlock.Locker
-		closed := make(chan error, 1)
-		l = w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
-			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
-				if e.Outcome == redlock.OutcomeHandedOver {
-					go func() { closed <- l.Close() }()
-					<-l.Closed()
-					panic("the callback's")
-				}
-			},
-			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
-				if e.Outcome == redlock.OutcomeFailed {
-					assert.NoError(t, <-closed)
-				}
-			},
-		}))
-		first := lock(t, l, "x")
-		out := inBackground(func() (lk *redlock.Lock, err error) {
-			defer func() { err = fmt.Errorf("panicked: %v", recover()) }()
-			return l.Lock(t.Context(), "x")
-		})
-		unlock(t, first)
-		require.EqualError(t, ended(t, out, time.Minute).err, "panicked: the callback's")
-		time.Sleep(time.Second)
-		assert.Zero(t, w.keys())
-	})
 }
 
 // Callbacks run without a mutex: one may use the queues of the Locker. It does not ask the masters, since the goroutine
@@ -210,9 +171,7 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 			}
 			time.Sleep(time.Duration(i) * time.Millisecond)
 			unlock(t, lk)
-			if got := ended(t, next, time.Second); assert.NoError(t, got.err) {
-				unlock(t, got.lock)
-			}
+			unlock(t, granted(t, next, time.Second))
 			if got := ended(t, quits, time.Second); got.err == nil {
 				unlock(t, got.lock)
 			}
@@ -233,30 +192,101 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 	})
 }
 
-// A majority agrees on one token only after the write-back, so each master's own token is told.
-func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
+// What Stats reports of a master follows the master's life.
+func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		for i, without := range []int{2, 1} { // the counters now differ
-			host := fmt.Sprint("a", i)
-			w.Host(host).To(without).BlackHole()
-			unlock(t, lock(t, w.locker(t, host), "x", redlock.WithFencing()))
-		}
-		w.Host("b").To(0).BlackHole()
-		tokens := map[redlock.Op][]uint64{} // by operation
-		var mu sync.Mutex
-		b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
-			mu.Lock()
-			defer mu.Unlock()
-			if e.Verdict == "granted" {
-				tokens[e.Op] = append(tokens[e.Op], e.Fence)
+		l := w.locker(t, "a")
+		states := func() (states []redlock.State) {
+			for _, n := range l.Stats().Nodes {
+				states = append(states, n.State)
+				assert.Equal(t, n.State == redlock.NodeVoting || n.State == redlock.NodeUnknown, n.Err == nil, n.State)
+				assert.Equal(t, n.State == redlock.NodeRestarting, n.VoteIn > 0, n.State)
 			}
-		}}))
-		lk := lock(t, b, "x", redlock.WithFencing())
-		require.NoError(t, lk.Extend(t.Context()))
-		mu.Lock()
-		defer mu.Unlock()
-		assert.ElementsMatch(t, []uint64{lk.Fence() - 1, lk.Fence()}, tokens["acquire"])
-		assert.Equal(t, []uint64{lk.Fence()}, tokens["raise"])
-		assert.Equal(t, []uint64{0, 0}, tokens["extend"])
+			return states
+		}
+		use := func() {
+			require.NoError(t, l.Do(t.Context(), "x", func(context.Context) error { return nil }))
+		}
+		const voting, unknown = redlock.NodeVoting, redlock.NodeUnknown
+		assert.Equal(t, []redlock.State{unknown, unknown, unknown}, states())
+		use()
+		synctest.Wait()
+		assert.Equal(t, []redlock.State{voting, voting, voting}, states())
+		w.Master(0).Stop()
+		for range 2 {
+			use()
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.Equal(t, []redlock.State{redlock.NodeSuspect, voting, voting}, states())
+		w.Master(0).Restart()
+		time.Sleep(time.Second)
+		use()
+		time.Sleep(10 * time.Millisecond)
+		assert.Equal(t, []redlock.State{redlock.NodeRestarting, voting, voting}, states())
+		rows, err := l.Nodes(t.Context())
+		require.NoError(t, err)
+		voteIn := l.Stats().Nodes[0].VoteIn
+		assert.InDelta(t, float64(ttl+drift), float64(voteIn), float64(3*time.Second))
+		assert.Equal(t, rows[0].VoteIn, voteIn)
+		time.Sleep(voteIn - time.Millisecond)
+		assert.Equal(t, redlock.NodeRestarting, states()[0])
+		time.Sleep(2 * time.Millisecond)
+		assert.Equal(t, []redlock.State{voting, voting, voting}, states())
+	})
+}
+
+// Each number is what the master's node has counted under its name.
+func TestStatsCountsWhatEachMasterWasAsked(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		deployment, err := seam.DeploymentOf(l)
+		require.NoError(t, err)
+		stats := func() redlock.NodeStats {
+			got, s := l.Stats().Nodes[0], deployment.Nodes[0].Stats()
+			want := redlock.NodeStats{
+				NodeState: got.NodeState, Latency: got.Latency,
+				Granted: s.Votes[wire.Granted], Denied: s.Votes[wire.Denied],
+				Failed: s.Votes[wire.Failed], Unknown: s.Votes[wire.Unknown],
+				Dropped: s.Dropped, Queued: s.Queued, InFlight: s.InFlight, Batches: s.Batches, Requests: s.Requests,
+				Unconfirmed: s.Unconfirmed,
+			}
+			assert.Equal(t, want, got)
+			assert.Equal(t, []any{s.Latency.Count(), s.Latency.Sum}, []any{got.Latency.Count, got.Latency.Sum})
+			return got
+		}
+		w.warm(t, l)
+		each(w.some(1, 3), func(m *simnet.Master) { m.Delay(time.Millisecond, 0) }) // no round ends before it is asked
+		w.foreign("taken", time.Minute)
+		require.ErrorIs(t, errorOf(l.TryLock(t.Context(), "taken")), redlock.ErrHeld)
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		well := stats()
+		assert.Equal(t, well.Granted+well.Denied, well.Latency.Count)
+
+		w.Master(0).Freeze()
+		unlock(t, lk)
+		assert.Equal(t, 1, stats().InFlight)
+		for i := range 3 { // what is over before the master thaws is not sent, and the rest shares a batch
+			unlock(t, lock(t, l, fmt.Sprint(i)))
+		}
+		assert.Positive(t, stats().Queued)
+		w.Master(0).Thaw()
+		time.Sleep(time.Minute)
+		lk = lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Freeze()
+		unlock(t, lk)
+		time.Sleep(timeout + time.Millisecond)
+		assert.Positive(t, stats().Unconfirmed)
+		w.Master(0).Thaw()
+		time.Sleep(time.Minute)
+		w.Master(0).Reply("ERR it is ill", "SET", "EVALSHA", "EVAL")
+		unlock(t, lock(t, l, "ill"))
+		synctest.Wait()
+		ill := stats()
+		assert.Less(t, ill.Batches, ill.Requests)
+		for _, n := range []int64{ill.Denied, ill.Failed, ill.Unknown, ill.Dropped, ill.Batches} {
+			assert.Positive(t, n, "%+v", ill)
+		}
 	})
 }

@@ -140,14 +140,17 @@ func (w *wake) asks(k lockKind, late time.Duration, opts ...option) (ends func()
 	}
 }
 
+// wakeUp is what ends what a has or was granted.
+type wakeUp struct {
+	begin func(w *wake) (end func())
+	runs  time.Duration // from begin to end
+	free  time.Duration // how long the name stays taken after the end
+}
+
 // Whatever ends what a has or was granted, b learns of it at once, although its back-off and the TTL are long.
 func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		begin func(w *wake) (end func())
-		runs  time.Duration // from begin to end
-		free  time.Duration // how long the name stays taken after the end
-	}{
+	cases := map[string]wakeUp{
 		"an Unlock": {begin: func(w *wake) func() {
 			lk := lock(w.t, w.a, "x")
 			return func() { unlock(w.t, lk) }
@@ -194,16 +197,13 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 		}},
 	}
 	givesUp := func(name string, k lockKind, opts ...option) {
-		tt := cases["an Unlock"]
-		tt.begin = func(w *wake) func() {
+		cases["a caller that gives up, "+name] = wakeUp{begin: func(w *wake) func() {
 			lk, err := k.lock(w.t.Context(), w.a, opts...) // all masters have the scripts then
 			require.NoError(w.t, err)
 			unlock(w.t, lk)
 			synctest.Wait()
 			return w.asks(k, 400*time.Millisecond, opts...)
-		}
-		tt.runs = 300 * time.Millisecond
-		cases["a caller that gives up, "+name] = tt
+		}, runs: 300 * time.Millisecond}
 	}
 	givesUp("fenced", mutex, redlock.WithFencing())
 	for _, k := range kinds {
@@ -212,20 +212,16 @@ func TestAWaiterLearnsOfEveryEnd(t *testing.T) {
 			"Unlock": func(w *wake, lk *redlock.Lock) { unlock(w.t, lk) },
 			"Close":  func(w *wake, _ *redlock.Lock) { require.NoError(w.t, w.a.Close()) },
 		} {
-			tt := cases["an Unlock"]
-			tt.begin = func(w *wake) func() {
+			cases[fmt.Sprintf("%s of a minimum hold, %s", end, k.name)] = wakeUp{func(w *wake) func() {
 				lk, err := k.try(w.t.Context(), w.a, redlock.WithMinHold(3*time.Second))
 				require.NoError(w.t, err)
 				return func() { do(w, lk) }
-			}
-			tt.runs, tt.free = time.Second, 2*time.Second
-			cases[fmt.Sprintf("%s of a minimum hold, %s", end, k.name)] = tt
+			}, time.Second, 2 * time.Second}
 		}
 	}
 	for name, tt := range cases {
 		subWorld(t, name, 3, func(t *testing.T, world *world) {
-			never := redlock.WithRetry(time.Minute, time.Minute)
-			w := &wake{world, t, world.locker(t, "a", never), world.locker(t, "b", never)}
+			w := &wake{world, t, world.locker(t, "a", patient), world.locker(t, "b", patient)}
 			w.warm(t, w.a)
 			w.warm(t, w.b)
 			began := time.Now()
@@ -255,22 +251,6 @@ func TestAWaiterAsksOneMasterFirst(t *testing.T) {
 		slices.Sort(asked)
 		assert.LessOrEqual(t, asked[3], 1, "others only in the first attempt")
 		assert.Greater(t, asked[4], 10)
-	})
-}
-
-// The start of a subscription counts as a message of its master, until a probe. After it, only the messages of a
-// majority wake the waiter.
-func TestAMessageOfOneMasterDoesNotWakeAWaiter(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		w.foreign("x", time.Hour)
-		out := locking(t.Context(), w.locker(t, "a", patient), "x")
-		time.Sleep(time.Second)
-		w.forget()
-		w.Master(0).Del("x", "redlock:x", "")
-		time.Sleep(time.Second)
-		w.unasked(t)
-		w.Master(1).Del("x", "redlock:x", "")
-		unlock(t, granted(t, out, time.Second))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +104,13 @@ func (w *world) over(t testing.TB, host string, masters []*node.Node, opts ...re
 	return l
 }
 
+// logged is a locker, and what it logs.
+func (w *world) logged(t testing.TB, host string, opts ...redlock.Option) (*redlock.Locker, *logbook) {
+	t.Helper()
+	log := new(logbook)
+	return w.locker(t, host, append(opts, redlock.WithLogger(log.logger()))...), log
+}
+
 // holders says on which masters the name is held by the token.
 func (w *world) holders(name, token string) int {
 	n := 0
@@ -125,19 +133,10 @@ func keysOn(masters []*simnet.Master) (n int) {
 // foreign sets the name on masters as another client's SET NX would; without masters, on all.
 func (w *world) foreign(name string, ttl time.Duration, masters ...int) {
 	for i, m := range w.Masters() {
-		if contains(masters, i) {
+		if len(masters) == 0 || slices.Contains(masters, i) {
 			m.Set(name, "foreign", ttl)
 		}
 	}
-}
-
-func contains(list []int, i int) bool {
-	for _, m := range list {
-		if m == i {
-			return true
-		}
-	}
-	return len(list) == 0
 }
 
 // some returns masters from, from+1 … below to.
@@ -147,6 +146,12 @@ func each(masters []*simnet.Master, do func(*simnet.Master)) {
 	for _, m := range masters {
 		do(m)
 	}
+}
+
+// refuse has a master end its connections, and refuse others.
+func refuse(m *simnet.Master) {
+	m.Refuse()
+	m.Reset()
 }
 
 // delay makes each way to and from every master that long.
@@ -248,14 +253,20 @@ type attempt struct {
 	took time.Duration
 }
 
-// inBackground calls f in another goroutine and returns once every goroutine is blocked.
-func inBackground(f func() (*redlock.Lock, error)) <-chan attempt {
+// started calls f in another goroutine.
+func started(f func() (*redlock.Lock, error)) <-chan attempt {
 	out := make(chan attempt, 1)
 	began := time.Now()
 	go func() {
 		lk, err := f()
 		out <- attempt{lk, err, time.Since(began)}
 	}()
+	return out
+}
+
+// inBackground calls f in another goroutine and returns once every goroutine is blocked.
+func inBackground(f func() (*redlock.Lock, error)) <-chan attempt {
+	out := started(f)
 	synctest.Wait()
 	return out
 }
@@ -283,12 +294,7 @@ func ended(t testing.TB, out <-chan attempt, d time.Duration) attempt {
 	select {
 	case a := <-out:
 		return a
-	default:
-	}
-	select {
-	case a := <-out:
-		return a
-	case <-time.After(d):
+	case <-time.After(d + 1):
 		require.Fail(t, "it still waits")
 		return attempt{}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -21,7 +20,7 @@ func TestAMinHoldKeepsTheName(t *testing.T) {
 	const d = 8 * time.Second
 	for end, do := range map[string]func(t *testing.T, w *world, a *redlock.Locker, lk *redlock.Lock){
 		"Unlock": func(t *testing.T, _ *world, _ *redlock.Locker, lk *redlock.Lock) { unlock(t, lk) },
-		"Close":  func(t *testing.T, _ *world, a *redlock.Locker, _ *redlock.Lock) { require.NoError(t, a.Close()) },
+		"Close":  func(_ *testing.T, _ *world, a *redlock.Locker, _ *redlock.Lock) { _ = a.Close() },
 		"Unlock and Close": func(t *testing.T, _ *world, a *redlock.Locker, lk *redlock.Lock) {
 			unlock(t, lk)
 			require.NoError(t, a.Close())
@@ -73,31 +72,22 @@ func TestALockThatNoCallerGotKeepsNoMinHold(t *testing.T) {
 // Nor does one that is granted just when its Locker begins to close: its caller gets ErrClosed.
 func TestALockThatAClosedLockerGotKeepsNoMinHold(t *testing.T) {
 	inWorld(t, 1, func(t *testing.T, w *world) {
-		c := &closingClock{Clock: w.Host("a").Clock()}
-		a := w.locker(t, "a", redlock.WithClock(c), redlock.WithTrace(&redlock.Trace{
-			Vote: func(context.Context, redlock.VoteEvent) { c.armed.Store(true) },
+		var a *redlock.Locker
+		var granted atomic.Bool
+		clk := &spiedClock{w.Host("a").Clock(), func() {
+			if granted.CompareAndSwap(true, false) {
+				go func() { _ = a.Close() }()
+				<-a.Closed()
+			}
+		}}
+		a = w.locker(t, "a", redlock.WithClock(clk), redlock.WithTrace(&redlock.Trace{
+			Vote: func(context.Context, redlock.VoteEvent) { granted.Store(true) },
 		}))
-		c.locker = a
 		_, err := a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second))
 		require.ErrorIs(t, err, redlock.ErrClosed)
 		time.Sleep(10 * time.Millisecond)
 		unlock(t, lock(t, w.locker(t, "b"), "x"))
 	})
-}
-
-// closingClock is a clock that begins to close a Locker when it is read for the first time since it was armed.
-type closingClock struct {
-	clock.Clock
-	locker *redlock.Locker
-	armed  atomic.Bool
-}
-
-func (c *closingClock) Now() time.Time {
-	if c.armed.CompareAndSwap(true, false) {
-		go func() { _ = c.locker.Close() }()
-		<-c.locker.Closed()
-	}
-	return c.Clock.Now()
 }
 
 // TestAMinHoldLastsOnFastMasters has the clocks of all masters gain less than half of the drift budget.
@@ -172,5 +162,65 @@ func TestAReentrantOwnerLocksAgainDuringItsMinHold(t *testing.T) {
 		assert.GreaterOrEqual(t, time.Since(acquired), d)
 		assert.Less(t, time.Since(acquired), d+drift+50*time.Millisecond)
 		unlock(t, got)
+	})
+}
+
+func TestReleaseFreesALockOfAnyKind(t *testing.T) {
+	t.Parallel()
+	// They return the token of a lock on x.
+	all := map[string]func(t *testing.T, l *redlock.Locker) string{
+		"mutex with a fence": func(t *testing.T, l *redlock.Locker) string {
+			return lock(t, l, "x", redlock.WithoutKeepalive(), redlock.WithFencing()).Token()
+		},
+		"a minimum hold": func(t *testing.T, l *redlock.Locker) string {
+			lk := lock(t, l, "x", redlock.WithMinHold(ttl))
+			unlock(t, lk)
+			return "min-hold:" + lk.Token()
+		},
+	}
+	for _, k := range kinds {
+		all[k.name] = func(t *testing.T, l *redlock.Locker) string {
+			lk, err := k.lock(t.Context(), l, redlock.WithoutKeepalive())
+			require.NoError(t, err)
+			return lk.Token()
+		}
+	}
+	for name, take := range all {
+		subWorld(t, name, 5, func(t *testing.T, w *world) {
+			holder, operator, waiter := w.locker(t, "holder"), w.locker(t, "operator"), w.locker(t, "waiter", patient)
+			token := take(t, holder)
+			synctest.Wait()
+			waits := locking(t.Context(), waiter, "x")
+			time.Sleep(time.Second)
+			waiting(t, waits)
+
+			require.ErrorIs(t, operator.Release(t.Context(), "x", "x"+token), redlock.ErrLost, "another token")
+			time.Sleep(time.Second)
+			waiting(t, waits)
+			require.NoError(t, operator.Release(t.Context(), "x", token))
+			got := granted(t, waits, 100*time.Millisecond) // it is woken
+			require.ErrorIs(t, operator.Release(t.Context(), "x", token), redlock.ErrLost, "once more")
+			require.NoError(t, got.Err(), "the next holder keeps it")
+			unlock(t, got)
+		})
+	}
+}
+
+func TestReleaseWithoutAMajorityContinues(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		holder := w.locker(t, "holder", redlock.WithTTL(time.Hour))
+		token := lock(t, holder, "x", redlock.WithoutKeepalive()).Token()
+		synctest.Wait()
+		operator := w.locker(t, "operator")
+		w.warm(t, operator)
+		w.freeze()
+		err := operator.Release(t.Context(), "x", token)
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Regexp(t, `^redlock: release "x": the release continues in the background: `, err.Error())
+		assert.Len(t, redlock.NodeErrors(err), 2)
+		require.ErrorIs(t, operator.Release(within(t, time.Millisecond), "x", token), context.DeadlineExceeded)
+		each(w.some(0, 2), (*simnet.Master).Thaw)
+		time.Sleep(time.Minute)
+		assert.Zero(t, w.keys())
 	})
 }

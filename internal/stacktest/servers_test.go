@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +71,27 @@ func (c *cluster) locker(t *testing.T, others []*redisproc.Server, opts ...redlo
 	return l
 }
 
+// opened is a Locker over one real server.
+func opened(t *testing.T, url string, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	l, err := redlock.Open([]string{url}, append(opts, redlock.WithoutRestartGuard())...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	return l
+}
+
+// woken releases the lock of a call that a release has woken. The call is on real masters.
+func woken(t *testing.T, out <-chan attempt) {
+	t.Helper()
+	select {
+	case a := <-out:
+		require.NoError(t, a.err)
+		unlock(t, a.lock)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "no release woke it")
+	}
+}
+
 // keys returns the keys on all servers of the Cluster.
 func (c *cluster) keys(t *testing.T) (all []string) {
 	t.Helper()
@@ -120,7 +142,8 @@ func namesOfSeveralSlots(t *testing.T, c *cluster) {
 		servers = append(servers, server)
 	}
 
-	for name, l := range map[string]*redlock.Locker{"alone": c.locker(t, nil), "one of three": c.locker(t, others)} {
+	lockers := map[string]*redlock.Locker{"alone": c.locker(t, nil), "one of three": c.locker(t, others)}
+	for name, l := range lockers {
 		for op, call := range map[string]func(context.Context, []string, ...redlock.LockOption) (*redlock.Lock, error){
 			"LockAll": l.LockAll, "TryLockAll": l.TryLockAll,
 		} {
@@ -140,32 +163,28 @@ func namesOfSeveralSlots(t *testing.T, c *cluster) {
 
 	// The way out that it shows, and the control of asked. Each Locker has names of its own: Lock and Unlock of the one
 	// with three masters return at the majority, when the Cluster may not have answered yet.
-	for name, l := range map[string]*redlock.Locker{"alone": c.locker(t, nil), "one of three": c.locker(t, others)} {
+	for name, l := range lockers {
 		all, err := l.TryLockAll(t.Context(), []string{"{tag}2 of " + name, "{tag}1 of " + name})
 		require.NoError(t, err, name)
 		unlock(t, all)
 	}
-	var sent int
-	require.Eventually(t, func() bool { // a majority is enough to have a lock
-		sent = 0
+	sent := func() (n int) {
 		for _, server := range servers {
 			if asked(t, server) {
-				sent++
+				n++
 			}
 		}
-		return sent >= 3
-	}, 10*time.Second, 10*time.Millisecond)
-	assert.Equal(t, 3, sent, "the plain ones, and the one server of the Cluster that has the slot")
+		return n
+	}
+	require.Eventually(t, func() bool { return sent() >= 3 }, 10*time.Second, 10*time.Millisecond) // not all at once
+	assert.Equal(t, 3, sent(), "the plain ones, and the one server of the Cluster that has the slot")
 }
 
 // A URL does not show that its server is part of a Cluster. The server refuses, and retrying cannot succeed.
 func TestNamesOfSeveralSlotsOverAServerOfACluster(t *testing.T) {
 	t.Parallel()
-	server := clusterOf(t, 1)[0]
-	l, err := redlock.Open([]string{server.URL()}, redlock.WithoutRestartGuard())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	_, err = l.LockAll(within(t, 10*time.Second), []string{"account:1", "account:2"})
+	l := opened(t, clusterOf(t, 1)[0].URL())
+	_, err := l.LockAll(within(t, 10*time.Second), []string{"account:1", "account:2"})
 	require.ErrorContains(t, err, "CROSSSLOT")
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 	all, err := l.LockAll(t.Context(), []string{"{account}:1", "{account}:2"}, redlock.WithFencing())
@@ -179,11 +198,10 @@ func aNameWithoutSiblingKeys(t *testing.T, c *cluster) {
 	l := c.locker(t, nil)
 	const odd = "a{}b"
 	for _, k := range []lockKind{mutex, reader, writer, reentrant} {
-		_, err := k.on(l, odd).try(t.Context(), redlock.WithFencing())
-		require.ErrorContains(t, err, "leave out the braces", k.name)
+		try := k.on(l, odd).try
+		require.ErrorContains(t, errorOf(try(t.Context(), redlock.WithFencing())), "leave out the braces", k.name)
 		if k.name != mutex.name {
-			_, err = k.on(l, odd).try(t.Context())
-			require.ErrorContains(t, err, "leave out the braces", k.name)
+			require.ErrorContains(t, errorOf(try(t.Context())), "leave out the braces", k.name)
 		}
 	}
 	for _, key := range c.keys(t) {
@@ -237,34 +255,95 @@ func everyKindWithFencing(t *testing.T, c *cluster) {
 	}
 }
 
+// For some names a Cluster can keep no intent. A mutex without fencing works there as with any other name.
+func aMutexWaitsForANameWithoutSiblingKeys(t *testing.T, c *cluster) {
+	t.Helper()
+	var refused atomic.Int32
+	trace := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		if e.Op == "probe" && e.Err != nil {
+			refused.Add(1)
+		}
+	}}
+	ours, others := c.locker(t, nil, patient), c.locker(t, nil, patient, redlock.WithTrace(trace))
+	plain := opened(t, "redis://"+c.shards[0].Options().Addr, patient)
+	odd := "c{}d"
+	for _, l := range []*redlock.Locker{others, plain} {
+		if l == plain {
+			for !canLock(t, named(plain.TryLock, odd)) {
+				odd += "b"
+			}
+		}
+		held := lock(t, ours, odd)
+		_, err := l.Lock(within(t, 3*time.Second), odd) // time for a busy machine to answer the probe
+		assert.EqualValues(t, "mutex", heldError(t, err).Kind)
+		unlock(t, held)
+		lk, err := l.Lock(within(t, 20*time.Second), odd)
+		require.NoError(t, err)
+		unlock(t, lk)
+	}
+	assert.Zero(t, refused.Load(), "what is known to be a Cluster is not asked to keep one")
+}
+
+// canLock reports whether try takes the lock, which it releases.
+func canLock(t *testing.T, try ctxLock) bool {
+	t.Helper()
+	lk, err := try(t.Context())
+	if err == nil {
+		unlock(t, lk)
+	}
+	return err == nil
+}
+
 // On a Cluster too, a waiting writer keeps its intent in the slot of the name, and a release wakes it.
 func aWriterWaits(t *testing.T, c *cluster) {
 	t.Helper()
-	slow := redlock.WithRetry(time.Minute, time.Minute) // only a message, or the TTL's end, ends a wait
-	ours, others := c.locker(
-		t, nil, slow, redlock.WithTTL(time.Minute),
-	), c.locker(t, nil, slow, redlock.WithTTL(time.Minute))
-	reader, err := ours.RW("doc").TryRLock(t.Context())
-	require.NoError(t, err)
-	got := make(chan attempt, 1)
-	began := time.Now()
-	go func() {
-		l, err := others.RW("doc").Lock(t.Context())
-		got <- attempt{l, err, time.Since(began)}
-	}()
-	require.Eventually(t, func() bool {
-		l, err := ours.RW("doc").TryRLock(t.Context())
-		if err == nil {
-			unlock(t, l)
+	minute := redlock.WithTTL(time.Minute)
+	ours, others := c.locker(t, nil, patient, minute), c.locker(t, nil, patient, minute)
+	in := rlock(t, ours, "x")
+	got := started(func() (*redlock.Lock, error) { return writer.lock(t.Context(), others) })
+	require.Eventually(t, func() bool { return !canLock(t, ours.RW("x").TryRLock) }, 10*time.Second, 10*time.Millisecond,
+		"the intent keeps readers out")
+	unlock(t, in)
+	woken(t, got)
+}
+
+// A user without rights to keys other than the names can still take plain mutexes, and waits for them knowing
+// who holds the name and until when. Its waiters leave no intent.
+func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
+	t.Parallel()
+	s := redisproc.ForTest(t, 1)[0]
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	for user, rules := range map[string]string{
+		"no-keys":     "~orders:*",
+		"no-commands": "~orders:* ~redlock:* -zadd -zrem -zrange -zrangebyscore -zremrangebyscore",
+	} {
+		args := []any{"acl", "setuser", user, "on", ">secret", "resetkeys", "&redlock:*", "+@all"}
+		for rule := range strings.FieldsSeq(rules) {
+			args = append(args, rule)
 		}
-		return err != nil
-	}, 10*time.Second, 10*time.Millisecond, "the intent keeps readers out")
-	unlock(t, reader)
-	select {
-	case a := <-got:
-		require.NoError(t, a.err)
-		unlock(t, a.lock)
-	case <-time.After(20 * time.Second):
-		t.Fatal("no release woke the writer")
+		require.NoError(t, c.Do(t.Context(), args...).Err())
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			l, other := opened(t, "redis://"+user+":secret@"+s.Addr(), patient), opened(t, s.URL())
+			name := "orders:" + user
+			for _, k := range []lockKind{mutex, reader} {
+				held, err := k.on(other, name).try(t.Context())
+				require.NoError(t, err)
+				_, err = l.Lock(within(t, 3*time.Second), name) // for all its questions on a busy machine
+				he := heldError(t, err)
+				if user == "no-keys" || k.name == mutex.name { // the look of the other one needs ZRANGE to see a reader
+					assert.EqualValues(t, k.name, he.Kind)
+					assert.Positive(t, he.Retry)
+				}
+				got := started(func() (*redlock.Lock, error) { return l.Lock(context.Background(), name) })
+				require.Eventually(t, func() bool {
+					n, err := c.PubSubNumSub(t.Context(), kind.Channel(name)).Result()
+					return err == nil && n[kind.Channel(name)] > 0
+				}, 10*time.Second, time.Millisecond)
+				unlock(t, held)
+				woken(t, got)
+			}
+		})
 	}
 }
