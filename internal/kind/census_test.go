@@ -37,63 +37,51 @@ func holds(token string, ttl time.Duration) kind.Holder { return kind.Holder{Tok
 
 func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 	t.Parallel()
+	a, b := reports("mutex", holds("a", 5)), reports("mutex", holds("b", 5))
+	reader := func(holders ...kind.Holder) quorum.Answer { return reports("reader", holders...) }
 	for name, tt := range map[string]struct {
 		answers []quorum.Answer
 		want    []kind.MajorityHolder
 	}{
 		"free":       {[]quorum.Answer{free(), free(), free()}, nil},
 		"failed":     {[]quorum.Answer{failed(), failed(), failed()}, nil},
-		"a minority": {[]quorum.Answer{reports("mutex", holds("a", 5)), free(), failed()}, nil},
-		"split":      {[]quorum.Answer{reports("mutex", holds("a", 5)), reports("mutex", holds("b", 5)), free()}, nil},
-		"the majority's TTL": {
-			[]quorum.Answer{
-				reports("mutex", holds("a", 5)), reports("mutex", holds("a", 9)), reports("mutex", holds("a", 7)),
-			},
-			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 3, TTL: 7}},
-		},
-		"a key without a TTL exists longest": {
-			[]quorum.Answer{reports("mutex", holds("a", noTTL)), reports("mutex", holds("a", 9)), free()},
-			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 9}},
-		},
-		"keys without a TTL": {
-			[]quorum.Answer{reports("mutex", holds("a", noTTL)), reports("mutex", holds("a", noTTL)), free()},
-			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: noTTL}},
-		},
+		"a minority": {[]quorum.Answer{a, free(), failed()}, nil},
+		"split":      {[]quorum.Answer{a, b, free()}, nil},
 		"readers, sorted": {
-			[]quorum.Answer{
-				reports("reader", holds("b", 5), holds("a", 4)),
-				reports("reader", holds("a", 6), holds("b", 3)), free(),
-			},
+			[]quorum.Answer{reader(holds("b", 5), holds("a", 4)), reader(holds("a", 6), holds("b", 3)), free()},
 			[]kind.MajorityHolder{
 				{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3},
 			},
 		},
 		"two readers, one of a minority": {
-			[]quorum.Answer{
-				reports("reader", holds("a", 5)), reports("reader", holds("a", 5), holds("b", 5)),
-				reports("reader", holds("a", 5)),
-			},
+			[]quorum.Answer{reader(holds("a", 5)), reader(holds("a", 5), holds("b", 5)), reader(holds("a", 5))},
 			[]kind.MajorityHolder{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
 		},
 		"a minority of another kind": {
-			[]quorum.Answer{
-				reports("reader", holds("b", 5)), reports("mutex", holds("a", 5)), reports("mutex", holds("a", 5)),
-			},
-			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 5}},
-		},
-		"a key that has just expired": {
-			[]quorum.Answer{reports("mutex", holds("a", 9)), reports("mutex", holds("a", 0)), free()},
-			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
-		},
-		"a key that has just expired, first": {
-			[]quorum.Answer{reports("mutex", holds("a", 0)), reports("mutex", holds("a", 9)), free()},
-			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
+			[]quorum.Answer{reader(holds("b", 5)), a, a}, []kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 5}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, tt.want, kind.NewCensus(tt.answers).MajorityHolders(2))
 		})
+	}
+}
+
+// A key without a TTL exists longest. One with a TTL of 0 has just expired.
+func TestTheTTLOfAMajority(t *testing.T) {
+	t.Parallel()
+	for want, all := range map[time.Duration][][]time.Duration{
+		7: {{5, 9, 7}}, 9: {{noTTL, 9}}, noTTL: {{noTTL, noTTL}}, 0: {{9, 0}, {0, 9}},
+	} {
+		for _, ttls := range all {
+			var answers []quorum.Answer
+			for _, ttl := range ttls {
+				answers = append(answers, reports("mutex", holds("a", ttl)))
+			}
+			holder := kind.MajorityHolder{Token: "a", Kind: "mutex", Votes: len(ttls), TTL: want}
+			assert.Equal(t, []kind.MajorityHolder{holder}, kind.NewCensus(answers).MajorityHolders(2), "%v", ttls)
+		}
 	}
 }
 

@@ -56,11 +56,6 @@ func (o termedOps) Acquire() *wire.Op           { return o.Ops.Acquire(o.terms, 
 func (o termedOps) Raise(fence int64) *wire.Op  { return o.Ops.Raise(o.terms, fence) }
 func (o termedOps) Extend(fence int64) *wire.Op { return o.Ops.Extend(o.terms, fence) }
 
-// mutexOps are the operations of a mutex.
-func mutexOps(name, token string, ttl time.Duration) termedOps {
-	return claim{Kind: kind.Mutex.Name, Names: []string{name}, Token: token, TTL: ttl}.Ops()
-}
-
 // inspectOp reads who holds a name, and inspectAloneOp does so without the sibling keys.
 func inspectOp(name string) *wire.Op      { return kind.DefaultScripts.Inspect(name, true) }
 func inspectAloneOp(name string) *wire.Op { return kind.DefaultScripts.Inspect(name, false) }
@@ -75,19 +70,10 @@ func stateIn(v wire.Vote) (name string, fence int64, ttls map[string]time.Durati
 	return s.Kind, s.Fence, ttls, ok
 }
 
-// allKinds are the names of all kinds, and entryKinds those of the kinds with entries.
+// allKinds are the names of all kinds.
 func allKinds() (names []string) {
 	for _, k := range kind.All {
 		names = append(names, k.Name)
-	}
-	return names
-}
-
-func entryKinds() (names []string) {
-	for _, k := range kind.All {
-		if k.Layout == kind.Entries {
-			names = append(names, k.Name)
-		}
 	}
 	return names
 }

@@ -18,34 +18,12 @@ const (
 	largest  = tooLarge - 1 // the largest fencing token
 )
 
-// heldClaim is a claim, and the commands that make it held.
-type heldClaim struct {
-	claim
-	mine [][]any
-}
-
-// fencedClaims returns one fenced claim of every kind.
-func fencedClaims() map[string]heldClaim {
-	all := make(map[string]heldClaim)
-	for _, names := range [][]string{{lockName}, {otherKey, lockName}} {
-		c := claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
-		all[fmt.Sprintf("a mutex of %d", len(names))] = heldClaim{c, several{names, true}.mine()}
-	}
-	for _, k := range entryKinds() {
-		all["a "+k] = heldClaim{entryClaim(k, holdToken, true), held(k, holdToken).made()}
-	}
-	permit := entryClaim("semaphore", holdToken, true)
-	permit.Slot = 2 // its fencing tokens are even
-	all["a permit"] = heldClaim{permit, held("semaphore", "2:2:"+holdToken).made()}
-	return all
-}
-
 // given returns the commands before an operation of the claim on a name with a fence.
-func (c heldClaim) given(op *wire.Op, fence []any) [][]any {
+func (c claim) given(op *wire.Op, fence []any) [][]any {
 	if op.Name == "acquire" {
 		return [][]any{fence}
 	}
-	return append([][]any{fence}, c.mine...)
+	return append(c.held(), fence)
 }
 
 // brokenFences are the commands that make fences that no script can use, by what the error says.
@@ -76,15 +54,22 @@ func boundSteps() map[string]step {
 					given: given, op: op, vote: broken, refused: refused,
 				}
 			}
-			for who, c := range fencedClaims() {
+			for who, c := range claimsOfAll(true) {
 				for _, op := range []*wire.Op{c.Ops().Acquire(), c.Ops().Raise(hint), c.Ops().Extend(hint)} {
 					add(who, op, c.given(op, command))
 				}
 			}
-			add("a mutex", inspectOp(lockName), append(several{[]string{lockName}, true}.mine(), command))
+			add("a mutex", inspectOp(lockName), append(claimOf("mutex", holdToken, true).held(), command))
 		}
 	}
-	for who, c := range fencedClaims() {
+	for who, c := range claimsOfAll(true) {
+		// A mutex also ends a longer life of the fence: the hold that set it has ended.
+		longer := []any{"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}
+		if c.Kind == "mutex" {
+			all["acquire, "+who+": a fence with a longer TTL"] = step{
+				given: [][]any{longer}, op: c.Ops().Acquire(), vote: grant(hint), then: keeps,
+			}
+		}
 		for _, last := range []string{"7", "7:7", fmt.Sprint(hint + 7)} {
 			without := []any{"set", fence, last}
 			for _, op := range []*wire.Op{c.Ops().Acquire(), c.Ops().Raise(hint + 9), c.Ops().Extend(hint + 9)} {
@@ -93,19 +78,19 @@ func boundSteps() map[string]step {
 					number = hint + 8
 				}
 				all[fmt.Sprintf("%s, %s: a fence of %s without a TTL", op.Name, who, last)] = step{
-					given: c.given(op, without), op: op, vote: grant(number), then: keeps(lockName),
+					given: c.given(op, without), op: op, vote: grant(number), then: keeps,
 				}
 			}
 		}
 	}
-	claim := fencedClaims()["a permit"].claim
+	claim := claimsOfAll(true)["a semaphore"]
 	all["acquire, a permit: no token of its slot is left"] = step{
 		given: [][]any{{"set", fence, largest - 1, "px", 5000}}, op: claim.Ops().Acquire(), vote: broken,
 		refused: "the fencing tokens of " + fence + " are used up",
 	}
-	claim = entryClaim("reentrant", holdToken, false)
+	claim = claimOf("reentrant", holdToken, false)
 	for _, op := range []*wire.Op{claim.Ops().Acquire(), claim.Ops().Extend(0)} {
-		st := step{given: [][]any{{"set", fence, "7:7"}}, op: op, vote: one, then: keeps(lockName)}
+		st := step{given: [][]any{{"set", fence, "7:7"}}, op: op, vote: one, then: keeps}
 		if op.Name == "extend" {
 			st.vote = healed
 		}
@@ -114,48 +99,41 @@ func boundSteps() map[string]step {
 	return all
 }
 
-// keeps asserts that the fence of a name expires a day and a TTL from now.
-func keeps(name string) func(t *testing.T, s *server) {
-	return func(t *testing.T, s *server) {
-		t.Helper()
-		assertLeft(t, lockTTL+fenceLife, s.left(t, kind.FenceKey(name)))
-		assert.Positive(t, s.left(t, kind.FenceKey(name)), "it has a TTL")
-	}
+// keeps asserts that the fence of the name expires a day and a TTL from now.
+func keeps(t *testing.T, s *server) {
+	t.Helper()
+	left := s.left(t, kind.FenceKey(lockName))
+	assertLeft(t, lockTTL+fenceLife, left)
+	assert.Positive(t, left, "it has a TTL")
 }
 
 // Clients send whole numbers. A script that gets anything else must change nothing.
 func TestScriptsRefuseInvalidFencingTokens(t *testing.T) {
 	t.Parallel()
 	fence := kind.FenceKey(lockName)
-	for _, p := range []place{virtual(), real(t, "redis-server", "")} {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			p.need(t)
-			for _, k := range allKinds() {
-				for _, text := range []string{
-					"1.5", "1e3", "0x10", " 7", "+7", "nan", "inf", "7:5", "-1", "9007199254740992", "99999999999999999999",
-				} {
-					p.with(t, func(t *testing.T, s *server) {
-						s.do(t, "set", fence, 7, "px", 5000)
-						before := s.snapshot(t)
-						err := s.client.Eval(t.Context(), kind.Named(k).AcquireScript(), []string{
-							lockName, fence, kind.IntentKey(lockName),
-						},
-							acquireArgs(k, text)...).Err()
-						require.ErrorContains(t, err, "is no fencing token", "%s %q", k, text)
-						assert.Equal(t, before, s.snapshot(t), "%s %q", k, text)
-					})
-				}
+	on(t, []place{virtual(), real(t, "redis-server", "")}, func(t *testing.T, p place) {
+		for _, k := range allKinds() {
+			for _, text := range []string{
+				"1.5", "1e3", "0x10", " 7", "+7", "nan", "inf", "7:5", "-1", "9007199254740992", "99999999999999999999",
+			} {
+				p.with(t, func(t *testing.T, s *server) {
+					s.do(t, "set", fence, 7, "px", 5000)
+					before := s.snapshot(t)
+					keys := []string{lockName, fence, kind.IntentKey(lockName)}
+					err := s.client.Eval(t.Context(), kind.Named(k).AcquireScript(), keys, acquireArgs(k, text)...).Err()
+					require.ErrorContains(t, err, "is no fencing token", "%s %q", k, text)
+					assert.Equal(t, before, s.snapshot(t), "%s %q", k, text)
+				})
 			}
-		})
-	}
+		}
+	})
 }
 
 // acquireArgs are the arguments of a kind's acquire script with a hint that no client sends.
 func acquireArgs(k, text string) []any {
 	ttl, keep := lockTTL.Milliseconds(), (lockTTL + fenceLife).Milliseconds()
 	if k == "mutex" {
-		return []any{lockToken, ttl, text, keep}
+		return []any{holdToken, ttl, text, keep}
 	}
 	return []any{k, holdToken, ttl, text, keep, ""}
 }
@@ -207,37 +185,33 @@ func largeNames() map[string][][]any {
 // No reply grows with what many clients, or another program, put at a name.
 func TestRepliesAreBounded(t *testing.T) {
 	t.Parallel()
-	for _, p := range []place{
+	on(t, []place{
 		virtual(), onSockets(t), real(t, "redis-server", ""), real(t, "redis-server, without GETRANGE", rights),
-	} {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			p.need(t)
-			for what, given := range largeNames() {
-				t.Run(what, func(t *testing.T) {
-					p.with(t, func(t *testing.T, s *server) {
-						for _, args := range given {
-							s.do(t, args...)
+	}, func(t *testing.T, p place) {
+		for what, given := range largeNames() {
+			t.Run(what, func(t *testing.T) {
+				p.with(t, func(t *testing.T, s *server) {
+					for _, args := range given {
+						s.do(t, args...)
+					}
+					for _, op := range everyOp() {
+						reply, err := s.client.Do(t.Context(), op.Arguments()...).Result()
+						assert.Less(t, sizeOf(reply)+sizeOf(fmt.Sprint(err)), 128<<10, "%s: %.100v", op.Name, reply)
+						if op.Name == "inspect" && err == nil {
+							assert.True(t, kind.ReadState(reply).Verdict.Answered(), "it can be read")
 						}
-						for _, op := range everyOp() {
-							reply, err := s.client.Do(t.Context(), op.Arguments()...).Result()
-							assert.Less(t, sizeOf(reply)+sizeOf(fmt.Sprint(err)), 128<<10, "%s: %.100v", op.Name, reply)
-							if op.Name == "inspect" && err == nil {
-								assert.True(t, kind.ReadState(reply).Verdict.Answered(), "it can be read")
-							}
-						}
-					})
+					}
 				})
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 // everyOp returns the operations of every kind.
 func everyOp() (ops []*wire.Op) {
 	for _, k := range allKinds() {
 		for _, fencing := range []bool{false, true} {
-			c := entryClaim(k, holdToken, fencing)
+			c := claimOf(k, holdToken, fencing)
 			c.Slots, c.Intent = kind.MaxSlots, "waiter"
 			life := c.Ops()
 			ops = append(ops, c.Probe(time.Second), life.Acquire(), life.Extend(0), life.Raise(hint),
@@ -262,53 +236,51 @@ func sizeOf(reply any) (n int) {
 
 func TestInspectCountsTheHoldersThatItLeavesOut(t *testing.T) {
 	t.Parallel()
-	for _, p := range []place{virtual(), real(t, "redis-server", "")} {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			p.need(t)
-			for _, n := range []int{1, 2, 1023, 1024, 1025, 1026, 2048, 4097} {
-				p.with(t, func(t *testing.T, s *server) {
-					args := []any{"zadd", lockName}
-					for i := range n {
-						args = append(args, in(time.Minute+time.Duration(i)*time.Second), entryOf("reader", fmt.Sprint(i)))
-					}
-					for i := range 100 {
-						args = append(args, in(-time.Minute), entryOf("reader", fmt.Sprint("ended", i)))
-					}
-					s.do(t, args...)
-					v := s.ask(t, inspectOp(lockName))
-					require.Equal(t, wire.Denied, v.Verdict, "%v", v.Err)
-					state := v.Data.(kind.NodeState)
-					assert.Len(t, state.Holders, min(n, 1024))
-					assert.Equal(t, n-len(state.Holders), state.Others)
-					assert.Equal(t, fmt.Sprint(n-1), state.Longest().Token, "it lists those with the longest TTLs")
-				})
-			}
-		})
-	}
+	on(t, []place{virtual(), real(t, "redis-server", "")}, func(t *testing.T, p place) {
+		for _, n := range []int{1, 2, 1023, 1024, 1025, 1026, 2048, 4097} {
+			p.with(t, func(t *testing.T, s *server) {
+				args := []any{"zadd", lockName}
+				for i := range n {
+					args = append(args, in(time.Minute+time.Duration(i)*time.Second), entryOf("reader", fmt.Sprint(i)))
+				}
+				for i := range 100 {
+					args = append(args, in(-time.Minute), entryOf("reader", fmt.Sprint("ended", i)))
+				}
+				s.do(t, args...)
+				v := s.ask(t, inspectOp(lockName))
+				require.Equal(t, wire.Denied, v.Verdict, "%v", v.Err)
+				state := v.Data.(kind.NodeState)
+				assert.Len(t, state.Holders, min(n, 1024))
+				assert.Equal(t, n-len(state.Holders), state.Others)
+				assert.Equal(t, fmt.Sprint(n-1), state.Longest().Token, "it lists those with the longest TTLs")
+			})
+		}
+	})
 }
 
 // A mutex does not read the whole of a value that another program has at its name: the master would stall for a
 // millisecond a megabyte, at each attempt of a waiter.
 func TestAMutexReadsNoLargeValueWhole(t *testing.T) {
 	t.Parallel()
-	p := real(t, "redis-server", rights+" +getrange +config +flushall")
-	p.need(t)
-	p.with(t, func(t *testing.T, s *server) {
-		s.do(t, "set", lockName, strings.Repeat("x", 5000))
-		s.do(t, "config", "resetstat")
-		for _, fencing := range []bool{false, true} {
-			c := entryClaim("mutex", holdToken, fencing)
-			life := c.Ops()
-			for _, op := range []*wire.Op{
-				c.Probe(lockTTL), life.Extend(0), life.Raise(hint), life.Keep(lockTTL), life.Release(true), c.Withdraw(),
-			} {
-				assert.Equal(t, wire.Denied, s.ask(t, op).Verdict, op.Name)
-			}
+	allowed := rights + " +getrange +config +flushall"
+	on(t, []place{real(t, "redis-server", allowed)}, func(t *testing.T, p place) { p.with(t, readsNoLargeValue) })
+}
+
+func readsNoLargeValue(t *testing.T, s *server) {
+	t.Helper()
+	s.do(t, "set", lockName, strings.Repeat("x", 5000))
+	s.do(t, "config", "resetstat")
+	for _, fencing := range []bool{false, true} {
+		c := claimOf("mutex", holdToken, fencing)
+		life := c.Ops()
+		for _, op := range []*wire.Op{
+			c.Probe(lockTTL), life.Extend(0), life.Raise(hint), life.Keep(lockTTL), life.Release(true), c.Withdraw(),
+		} {
+			assert.Equal(t, wire.Denied, s.ask(t, op).Verdict, op.Name)
 		}
-		stats, err := s.client.Info(t.Context(), "commandstats").Result()
-		require.NoError(t, err)
-		assert.Contains(t, stats, "cmdstat_getrange:")
-		assert.NotContains(t, stats, "cmdstat_get:")
-	})
+	}
+	stats, err := s.client.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	assert.Contains(t, stats, "cmdstat_getrange:")
+	assert.NotContains(t, stats, "cmdstat_get:")
 }

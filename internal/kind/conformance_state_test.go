@@ -25,42 +25,6 @@ type in time.Duration
 // entries are the holds in a sorted set, with the time left of each. It is negative if the hold has ended.
 type entries map[string]time.Duration
 
-// state is what a lock with entries has on a master.
-type state struct {
-	entries entries
-	fence   string // as in the scripts; "": there is none
-	idle    bool   // the fence is unchanged: no operation prolonged its life
-	intents entries
-}
-
-// holding is the state with these entries.
-func holding(e entries) state { return state{entries: e} }
-
-// made returns the commands that make the state. A key expires with the last of its entries, the fence in five seconds.
-func (st state) made() (commands [][]any) {
-	commands = append(st.entries.made(lockName), st.intents.made(kind.IntentKey(lockName))...)
-	if st.fence != "" {
-		commands = append(commands, []any{"set", kind.FenceKey(lockName), st.fence, "px", 5000})
-	}
-	return commands
-}
-
-// is asserts that the master has the state, and nothing else.
-func (st state) is(t *testing.T, s *server) {
-	t.Helper()
-	st.entries.are(t, s, lockName)
-	st.intents.are(t, s, kind.IntentKey(lockName))
-	if st.fence == "" {
-		assert.Zero(t, s.do(t, "exists", kind.FenceKey(lockName)), "there is no fence")
-		return
-	}
-	life := lockTTL + fenceLife
-	if st.idle {
-		life = 5 * time.Second
-	}
-	s.counts(t, lockName, st.fence, life)
-}
-
 // counts asserts the value and the TTL of a name's fence.
 func (s *server) counts(t *testing.T, name, want string, life time.Duration) {
 	t.Helper()
@@ -85,27 +49,6 @@ func (e entries) made(key string) (commands [][]any) {
 	return commands
 }
 
-// are asserts that exactly these entries exist, and that the key expires with the last of them.
-func (e entries) are(t *testing.T, s *server, key string) {
-	t.Helper()
-	if len(e) == 0 {
-		assert.Zero(t, s.do(t, "exists", key), "there is no %s", key)
-		return
-	}
-	now := time.Now()
-	ttls := make(entries)
-	for member, ends := range s.scores(t, key) {
-		ttls[member] = time.UnixMilli(ends).Sub(now)
-	}
-	require.Equal(t, slices.Sorted(maps.Keys(e)), slices.Sorted(maps.Keys(ttls)), "the entries of %s", key)
-	for member, left := range e {
-		assertLeft(t, left, ttls[member])
-	}
-	if last := slices.Max(slices.Collect(maps.Values(e))); last > 0 {
-		assertLeft(t, last, s.left(t, key))
-	}
-}
-
 // scores returns the entries of a sorted set, with when each expires.
 func (s *server) scores(t *testing.T, key string) map[string]int64 {
 	t.Helper()
@@ -127,15 +70,6 @@ var (
 )
 
 func grant(n int64) wire.Vote { return wire.Vote{Verdict: wire.Granted, Number: n} }
-
-// seen returns the vote of an inspection that finds one holder: granted if the name is free. A negative left means no
-// TTL.
-func seen(k, token string, left time.Duration) wire.Vote {
-	if k == "" {
-		return wire.Vote{Verdict: wire.Granted, Data: wantState{}}
-	}
-	return inspected(wantState{kind: k, holds: entries{token: left}})
-}
 
 // inspected returns the vote of an inspection that finds holders.
 func inspected(want wantState) wire.Vote { return wire.Vote{Verdict: wire.Denied, Data: want} }
@@ -159,21 +93,14 @@ func (want wantState) is(t *testing.T, v wire.Vote) {
 	}
 }
 
-// deniedBy returns a denial with its blocker. A negative left means no TTL.
-func deniedBy(k string, left time.Duration) wire.Vote {
-	return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: k, left: left}}
-}
-
-// probed returns the same for a probe, which also returns the blocker's token.
-func probed(k, token string, left time.Duration) wire.Vote {
-	return wire.Vote{Verdict: wire.Denied, Data: wantBlocker{kind: k, token: token, left: left}}
-}
+// deniedBy returns a denial with its blocker.
+func deniedBy(by wantBlocker) wire.Vote { return wire.Vote{Verdict: wire.Denied, Data: by} }
 
 // wantBlocker is the expected blocker of a denial.
 type wantBlocker struct {
 	kind string
-	name int // the index of the name
-	left time.Duration
+	name int           // the index of the name
+	left time.Duration // negative: it has no TTL
 	// token is the blocker's token. Only a probe returns it.
 	token string
 	// intent reports whether the probe left an intent.
@@ -181,14 +108,6 @@ type wantBlocker struct {
 	// slots and taken are what a semaphore reports of its slots.
 	slots int
 	taken string
-}
-
-// intended returns the vote of a probe that also left an intent.
-func intended(v wire.Vote) wire.Vote {
-	o, _ := v.Data.(wantBlocker)
-	o.intent = true
-	v.Data = o
-	return v
 }
 
 func (want wantBlocker) is(t *testing.T, v wire.Vote) {
@@ -239,13 +158,6 @@ type ballot chan wire.Vote
 
 // Vote receives a vote.
 func (b ballot) Vote(_ int, v wire.Vote) { b <- v }
-
-// holds asserts that a name is held with a token, for so long.
-func (s *server) holds(t *testing.T, name, token string, ttl time.Duration) {
-	t.Helper()
-	assert.Equal(t, token, s.do(t, "get", name))
-	assertLeft(t, ttl, s.left(t, name))
-}
 
 // left returns a key's TTL: negative if it has none.
 func (s *server) left(t *testing.T, key string) time.Duration {

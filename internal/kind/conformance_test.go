@@ -29,9 +29,8 @@ import (
 // their last entry, and rights.
 
 const (
-	lockName  = "orders:42"
-	lockToken = "host:1:cafe"
-	lockTTL   = 30 * time.Second
+	lockName = "orders:42"
+	lockTTL  = 30 * time.Second
 )
 
 // step is one operation on a key in a known state.
@@ -49,16 +48,10 @@ type step struct {
 
 // steps are the operations of every kind.
 func steps() map[string]step {
-	all := mutexSteps()
-	maps.Copy(all, fencedSteps())
-	for _, k := range entryKinds() {
-		maps.Copy(all, entrySteps(k))
+	all := ownSteps()
+	for _, more := range []map[string]step{foreignSteps(), endedSteps(), oddSteps(), intentSteps(), boundSteps()} {
+		maps.Copy(all, more)
 	}
-	maps.Copy(all, intentSteps())
-	maps.Copy(all, boundSteps())
-	maps.Copy(all, permitSteps())
-	maps.Copy(all, keepSteps())
-	maps.Copy(all, tokenReleaseSteps())
 	return all
 }
 
@@ -78,12 +71,19 @@ type place struct {
 	with func(t *testing.T, f func(t *testing.T, s *server))
 }
 
-// need skips the test if the place is not available, or fails it if the environment requires the place.
-func (p place) need(t *testing.T) {
+// on runs a test in each of the places. It skips a place that is not available, or fails the test if the environment
+// requires the place.
+func on(t *testing.T, places []place, test func(t *testing.T, p place)) {
 	t.Helper()
-	if p.with == nil {
-		redisproc.Need(t)
-		require.NotNil(t, p.with)
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			if p.with == nil {
+				redisproc.Need(t)
+			}
+			require.NotNil(t, p.with)
+			test(t, p)
+		})
 	}
 }
 
@@ -91,21 +91,17 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	mute := real(t, "redis-server, PUBLISH forbidden", strings.ReplaceAll(rights, "+publish", ""))
 	mute.mute = true
-	for _, p := range []place{
+	on(t, []place{
 		virtual(), onSockets(t), real(t, "redis-server", ""),
 		real(t, "redis-server, nothing allowed that is not needed", rights), mute,
-	} {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			p.need(t)
-			for name, st := range steps() {
-				if p.mute {
-					st.said = 0
-				}
-				t.Run(name, func(t *testing.T) { p.with(t, st.take) })
+	}, func(t *testing.T, p place) {
+		for name, st := range steps() {
+			if p.mute {
+				st.said = 0
 			}
-		})
-	}
+			t.Run(name, func(t *testing.T) { p.with(t, st.take) })
+		}
+	})
 }
 
 // take makes the state, runs the operation, and checks the vote and the state.
@@ -172,7 +168,7 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 			if msg.Payload == "end" {
 				return n
 			}
-			assert.Contains(t, []string{"", "1"}, msg.Payload, "a slot")
+			assert.Contains(t, []string{"", "2"}, msg.Payload, "a slot")
 		}
 	}
 }

@@ -176,10 +176,11 @@ func fields(list any) map[string]any {
 // The short part of a script does the most frequent work, with few commands. The long part would do the same with more.
 func TestTheShortPartsOfScriptsDoTheirWork(t *testing.T) {
 	t.Parallel()
-	fenced := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: most}
-	counter := [][]any{{"set", kind.FenceKey(lockName), most - 1}}
-	renew := mutexOps(lockName, lockToken, lockTTL).Extend(0)
-	permit := entryClaim("semaphore", holdToken, false)
+	fenced := claimOf("mutex", holdToken, true)
+	fenced.Hint = largest
+	counter := [][]any{{"set", kind.FenceKey(lockName), largest - 1}}
+	renew := claimOf("mutex", holdToken, false).Ops().Extend(0)
+	permit := claimOf("semaphore", holdToken, false)
 	permitOf := func(slot string, ttl time.Duration) [][]any {
 		return entries{entryOf("semaphore", "2:"+slot+":"+otherToken): ttl}.made(lockName)
 	}
@@ -190,10 +191,10 @@ func TestTheShortPartsOfScriptsDoTheirWork(t *testing.T) {
 	}{
 		"a mutex with a fence":        {nil, fenced.Ops().Acquire(), 3},
 		"and a counter of 16 digits":  {counter, fenced.Ops().Acquire(), 3},
-		"a mutex that is renewed":     {several{fenced.Names, true}.mine(), renew, 1},
-		"a reader":                    {nil, entryClaim("reader", holdToken, false).Ops().Acquire(), 5},
-		"a writer":                    {nil, entryClaim("writer", holdToken, false).Ops().Acquire(), 4},
-		"a reentrant lock":            {nil, entryClaim("reentrant", holdToken, false).Ops().Acquire(), 5},
+		"a mutex that is renewed":     {fenced.held(), renew, 1},
+		"a reader":                    {nil, claimOf("reader", holdToken, false).Ops().Acquire(), 5},
+		"a writer":                    {nil, claimOf("writer", holdToken, false).Ops().Acquire(), 4},
+		"a reentrant lock":            {nil, claimOf("reentrant", holdToken, false).Ops().Acquire(), 5},
 		"a permit":                    {nil, permit.Ops().Acquire(), 4},
 		"a permit beside another":     {permitOf("2", time.Second), permit.Ops().Acquire(), 6},
 		"a permit beside a long one":  {permitOf("2", time.Hour), permit.Ops().Acquire(), 5},

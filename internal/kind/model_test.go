@@ -34,24 +34,20 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 // The same on a real server. Its durations are in minutes.
 func TestScriptsDoAsTheModelSaysOnARealServer(t *testing.T) {
 	t.Parallel()
-	for _, p := range []place{
+	on(t, []place{
 		real(t, "redis-server", ""), real(t, "redis-server, nothing allowed that is not needed", rights),
-	} {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			p.need(t)
-			p.with(t, func(t *testing.T, on *server) {
-				s, seen := subjectOn(t, on), make(map[string]int)
-				rapid.Check(t, func(t *rapid.T) { playOn(t, s, seen, 1) })
-				if testing.Short() {
-					return
-				}
-				for _, what := range []string{"healed", "owned", "kept", "full", "forgotten", "ended", "withdraw granted"} {
-					assert.NotZero(t, seen[what], what)
-				}
-			})
+	}, func(t *testing.T, p place) {
+		p.with(t, func(t *testing.T, master *server) {
+			s, seen := subjectOn(t, master), make(map[string]int)
+			rapid.Check(t, func(t *rapid.T) { playOn(t, s, seen, 1) })
+			if testing.Short() {
+				return
+			}
+			for _, what := range []string{"healed", "owned", "kept", "full", "forgotten", "ended", "withdraw granted"} {
+				assert.NotZero(t, seen[what], what)
+			}
 		})
-	}
+	})
 }
 
 // playOn plays sequences of operations of the same claims, each of about 30 steps.
