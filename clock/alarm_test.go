@@ -9,40 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/testmain"
 )
-
-// rings records when an alarm rang, from a beginning.
-type rings struct {
-	began time.Time
-
-	mu  sync.Mutex
-	all []time.Duration
-}
-
-func (r *rings) ring() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, time.Since(r.began))
-}
-
-func (r *rings) at() []time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]time.Duration(nil), r.all...)
-}
-
-func inBubble(t *testing.T, f func(t *testing.T, a *clock.Alarm, r *rings)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		r := &rings{began: time.Now()}
-		a := clock.NewAlarm(clock.System, r.ring)
-		defer a.Stop()
-		f(t, a, r)
-	})
-}
 
 func TestAnAlarmRingsAtTheEarliestOfItsTimes(t *testing.T) {
 	t.Parallel()
@@ -61,27 +32,19 @@ func TestAnAlarmRingsAtTheEarliestOfItsTimes(t *testing.T) {
 		"past and future":   {[]time.Duration{4, -3}, []time.Duration{0}},
 		"nothing was asked": {nil, nil},
 	}, func(t *testing.T, tc testCase) {
-		inBubble(t, func(t *testing.T, a *clock.Alarm, r *rings) {
+		synctest.Test(t, func(t *testing.T) {
+			began, rings := time.Now(), make(chan time.Duration, 10)
+			a := clock.NewAlarm(clock.System, func() { rings <- time.Since(began) })
 			for _, d := range tc.asked {
-				a.By(r.began.Add(d * time.Second))
+				a.By(began.Add(d * time.Second))
 			}
 			time.Sleep(time.Hour)
-			assert.Equal(t, tc.want, r.at())
+			a.Stop()
+			assert.Len(t, rings, len(tc.want))
+			for _, want := range tc.want {
+				assert.Equal(t, want, <-rings)
+			}
 		})
-	})
-}
-
-func TestAnAlarmCanBeSetAgainAfterItRang(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, a *clock.Alarm, r *rings) {
-		var want []time.Duration
-		for range 5 {
-			want = append(want, time.Since(r.began)+time.Second)
-			a.By(time.Now().Add(time.Second))
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
-		assert.Equal(t, want, r.at())
 	})
 }
 
@@ -156,4 +119,67 @@ func TestStopWaitsForTheCallThatRuns(t *testing.T) {
 		a.Stop()
 		assert.True(t, over.Load())
 	})
+}
+
+// stopped is a clock that stands still, and whose calls a test makes itself. It was suspended for five seconds.
+type stopped struct {
+	now    time.Time
+	timers []*timer
+}
+
+type timer struct {
+	call    func()
+	stopped bool
+	resets  int
+}
+
+func (s *stopped) Now() time.Time           { return s.now }
+func (s *stopped) Suspended() time.Duration { return 5 * time.Second }
+
+func (s *stopped) AfterFunc(_ time.Duration, f func()) clock.Timer {
+	t := &timer{call: f}
+	s.timers = append(s.timers, t)
+	return t
+}
+
+func (t *timer) Stop() bool {
+	t.stopped = true
+	return true
+}
+
+func (t *timer) Reset(time.Duration) bool {
+	t.resets++
+	return true
+}
+
+func TestALaterTimeCostsNoTimer(t *testing.T) {
+	t.Parallel()
+	s := &stopped{now: time.Now()}
+	a := clock.NewAlarm(s, func() {})
+	for i := range 1000 {
+		a.By(s.now.Add(time.Minute + time.Duration(i)))
+	}
+	require.Len(t, s.timers, 1)
+	assert.Zero(t, s.timers[0].resets)
+}
+
+// The call of a timer may have begun when Stop is called.
+func TestAnAlarmThatWasStoppedDoesNotRing(t *testing.T) {
+	t.Parallel()
+	s := &stopped{now: time.Now()}
+	rings := 0
+	a := clock.NewAlarm(s, func() { rings++ })
+	a.By(s.now.Add(time.Second))
+	require.Len(t, s.timers, 1)
+	a.Stop()
+	assert.True(t, s.timers[0].stopped)
+	s.timers[0].call()
+	assert.Zero(t, rings)
+	a.Stop()
+
+	b := clock.NewAlarm(s, func() { rings++ })
+	b.Stop()
+	b.By(s.now)
+	a.By(s.now)
+	assert.Len(t, s.timers, 1, "a stopped alarm sets no timer")
 }

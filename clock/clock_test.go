@@ -2,6 +2,7 @@ package clock_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/internal/testmain"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,4 +52,50 @@ func TestSleepEndsWhenItsClockHasAdvanced(t *testing.T) {
 		require.NoError(t, clock.Sleep(t.Context(), c, -time.Second))
 		assert.Equal(t, time.Hour+30*time.Second, time.Since(began))
 	})
+}
+
+func TestDriftIsAShareOfTheTTLAndALittleMore(t *testing.T) {
+	t.Parallel()
+	type testCase struct {
+		drift clock.Drift
+		ttl   time.Duration
+		want  time.Duration
+	}
+	testmain.Each(t, map[string]testCase{
+		"the page's budget":   {clock.DefaultDrift, 10 * time.Second, 102 * time.Millisecond},
+		"no TTL":              {clock.DefaultDrift, 0, 2 * time.Millisecond},
+		"nothing is budgeted": {clock.Drift{}, time.Minute, 0},
+		"only a share":        {clock.Drift{Factor: 0.5}, time.Minute, 30 * time.Second},
+		"only a little":       {clock.Drift{Least: time.Second}, time.Minute, time.Second},
+		"a hundred days":      {clock.DefaultDrift, 2400 * time.Hour, 24*time.Hour + 2*time.Millisecond},
+	}, func(t *testing.T, c testCase) {
+		assert.InDelta(t, c.want, c.drift.Of(c.ttl), float64(time.Nanosecond))
+	})
+}
+
+func TestTheBudgetCoversAFasterClock(t *testing.T) {
+	t.Parallel()
+	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
+		// The master's clock gains one percent on the client's: its TTL ends earlier by that.
+		ends := time.Duration(math.Floor(float64(ttl) / 1.01))
+		assert.LessOrEqual(t, ttl-clock.DefaultDrift.Of(ttl), ends, ttl.String())
+	}
+}
+
+func TestSleepLeavesNoTimer(t *testing.T) {
+	t.Parallel()
+	s := &stopped{now: time.Now()}
+	require.NoError(t, clock.Sleep(t.Context(), s, 0))
+	assert.Empty(t, s.timers)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, clock.Sleep(ctx, s, time.Hour), context.Canceled)
+	require.Len(t, s.timers, 1)
+	assert.True(t, s.timers[0].stopped)
+}
+
+func TestOnlyASuspenderReportsSuspensions(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 5*time.Second, clock.Suspended(&stopped{}))
+	assert.Zero(t, clock.Suspended(struct{ clock.Clock }{clock.System}))
 }
