@@ -205,36 +205,10 @@ func TestATermNeedsAMajorityOfAllMasters(t *testing.T) {
 	})
 }
 
-func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
-	inWorld(t, 5, func(t *testing.T, w world) {
-		seen, stop := observe(t, w.candidate(t, "observer"))
-		a, b := w.candidate(t, "a"), w.candidate(t, "b")
-		var want []uint64
-		for i := range 10 {
-			l := campaign(t, []*election.Election{a, b}[i%2])
-			want = append(want, l.Term())
-			time.Sleep(pace + 10*delay)
-			if i == 4 { // it goes on after an outage
-				each(w.Masters(), (*simnet.Master).Freeze)
-				time.Sleep(time.Second)
-				each(w.Masters(), (*simnet.Master).Thaw)
-			}
-			require.NoError(t, l.Resign(t.Context()))
-			time.Sleep(time.Second) // no process leads: nothing to yield
-		}
-		stop()
-		var got []uint64
-		for leader := range seen {
-			got = append(got, leader.Term)
-			assert.Equal(t, []string{"a", "b"}[(len(got)-1)%2], leader.Owner)
-		}
-		assert.Equal(t, want, got)
-	})
-}
-
 func TestObserveYieldsWhatChanges(t *testing.T) {
 	t.Parallel()
 	type report struct{ token, term string }
+	outage := report{token: "outage"} // no majority answers
 	for what, tt := range map[string]struct {
 		reports []report
 		want    []string
@@ -250,11 +224,18 @@ func TestObserveYieldsWhatChanges(t *testing.T) {
 		"a term that was reported too small": {[]report{{"a:1", "4"}, {"a:1", "5"}}, []string{"a 4", "a 5"}},
 		"counters that lost their end":       {[]report{{"a:1", "5"}, {"a:1", "4"}, {"a:1", "5"}}, []string{"a 5"}},
 		"no leader in between":               {[]report{{"a:1", "5"}, {"", ""}, {"a:1", "5"}}, []string{"a 5"}},
+		"an outage in between":               {[]report{{"a:1", "5"}, outage, {"b:1", "6"}}, []string{"a 5", "b 6"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, 3, func(t *testing.T, w world) {
 				seen, stop := observe(t, w.candidate(t, "observer"))
 				for _, r := range tt.reports {
+					if r == outage {
+						each(w.Masters(), (*simnet.Master).Freeze)
+						time.Sleep(time.Second)
+						each(w.Masters(), (*simnet.Master).Thaw)
+						continue
+					}
 					w.report(r.token, r.term)
 					time.Sleep(4 * pace)
 				}

@@ -15,7 +15,11 @@ import (
 	"github.com/redlock-go/redlock/election"
 )
 
-var errOwn = errors.New("the function's own")
+var (
+	errOwn = errors.New("the function's own")
+	// results are what a function may return when its context has ended.
+	results = []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)}
+)
 
 func TestRunReturnsWhatTheFunctionReturns(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w world) {
@@ -45,8 +49,7 @@ func (w world) lose() {
 
 func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
-	atTheLoss := []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)}
-	for _, returned := range atTheLoss {
+	for _, returned := range results {
 		bubble(t, 3, func(t *testing.T, w world) {
 			var terms []uint64
 			e := w.candidate(t, "a", redlock.WithTTL(3*time.Second))
@@ -72,7 +75,7 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w world) {
 		a, b := w.candidate(t, "a"), w.candidate(t, "b")
-		for _, returned := range []error{nil, errOwn, context.Canceled, fmt.Errorf("own: %w", context.Canceled)} {
+		for _, returned := range results {
 			ctx, cancel := context.WithCancel(t.Context())
 			err := a.Run(ctx, func(ctx context.Context) error {
 				cancel()
