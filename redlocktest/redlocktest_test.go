@@ -2,11 +2,10 @@ package redlocktest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/memnet"
+	"github.com/redlock-go/redlock/internal/resp"
 	"github.com/redlock-go/redlock/internal/testmain"
 	"github.com/redlock-go/redlock/redlocktest"
 )
@@ -74,15 +74,8 @@ func uptimeAndID(t *testing.T, c *redis.Client) (up, id string) {
 	t.Helper()
 	text, err := c.Info(t.Context(), "server").Result()
 	require.NoError(t, err)
-	for line := range strings.SplitSeq(text, "\r\n") {
-		if v, ok := strings.CutPrefix(line, "uptime_in_seconds:"); ok {
-			up = v
-		}
-		if v, ok := strings.CutPrefix(line, "run_id:"); ok {
-			id = v
-		}
-	}
-	return up, id
+	info := resp.ParseInfo(text)
+	return info["uptime_in_seconds"], info["run_id"]
 }
 
 func TestMastersAreSeparateAndMayVoteAtOnce(t *testing.T) {
@@ -201,30 +194,23 @@ func fails(t *testing.T, f func(testing.TB)) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() {
-			if r := recover(); r != nil && !errors.Is(r.(error), errFailed) {
-				panic(r)
-			}
-		}()
 		f(rec)
 	}()
 	<-done
 	return rec.why
 }
 
-var errFailed = errors.New("failed")
-
 type recorder struct {
 	testing.TB
 	why string
 }
 
-func (r *recorder) Fatalf(format string, args ...any) {
-	r.why = fmt.Sprintf(format, args...)
-	panic(errFailed)
-}
-
 func (r *recorder) Errorf(format string, args ...any) { r.why = fmt.Sprintf(format, args...) }
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
 
 func TestWhatFailsTheTest(t *testing.T) {
 	t.Parallel()
