@@ -108,7 +108,6 @@ func startMaster(ctx context.Context, lib string, p *pki, args ...string) (*mast
 	cert, key, ca := p.Files(p.Valid())
 	m.Server, err = redisproc.StartWith(ctx, redisproc.Options{
 		Env: []string{"LD_PRELOAD=" + lib, wallclock.EnvFile + "=" + clock.File()},
-		TLS: true,
 		Args: append([]string{
 			"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "yes",
 			"--maxmemory-policy", "noeviction", "--appendonly", "yes", "--appendfsync", "everysec",

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,19 +40,13 @@ func join(ctx context.Context, servers []*Server) error {
 		defer c.Close()
 		clients[i] = c
 		first, last := i*slots/len(servers), (i+1)*slots/len(servers)-1
-		if err := c.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			return err
-		}
-		if err := c.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
+		add, epoch := c.ClusterAddSlotsRange(ctx, first, last), c.Do(ctx, "cluster", "set-config-epoch", i+1)
+		if err := errors.Join(add.Err(), epoch.Err()); err != nil {
 			return err
 		}
 	}
 	for _, s := range servers[1:] {
-		host, port, err := net.SplitHostPort(s.Addr())
-		if err != nil {
-			return err
-		}
-		if err := clients[0].ClusterMeet(ctx, host, port).Err(); err != nil {
+		if err := clients[0].ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(s.port.Number())).Err(); err != nil {
 			return err
 		}
 	}

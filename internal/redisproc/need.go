@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/redlock-go/redlock/internal/need"
@@ -29,23 +30,9 @@ func Need(t need.TB) {
 // ForTest starts servers, as [StartN] does, that end with the test. It needs a redis-server, as [Need] does.
 func ForTest(t TB, n int, args ...string) []*Server {
 	t.Helper()
-	return forTest(t, n, Options{Args: args})
-}
-
-// ForTLSTest starts servers, as [ForTest] does, that also speak TLS ([Server.TLSAddr]) with the certificate, key and
-// authority in these files. A redis-server that was built without TLS is treated like a missing one.
-func ForTLSTest(t TB, n int, cert, key, authority string, args ...string) []*Server {
-	t.Helper()
-	return forTest(t, n, Options{TLS: true, Args: append([]string{
-		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", authority, "--tls-auth-clients", "no",
-	}, args...)})
-}
-
-func forTest(t TB, n int, o Options) []*Server {
-	t.Helper()
 	Need(t)
-	servers, err := startN(t.Context(), n, o)
-	if err != nil && strings.Contains(err.Error(), "Bad directive") && o.TLS {
+	servers, err := StartN(t.Context(), n, args...)
+	if err != nil && strings.Contains(err.Error(), "Bad directive") && slices.Contains(args, "--tls-cert-file") {
 		need.SkipIf(t, need.Redis, errors.New("redisproc: this redis-server was built without TLS"))
 	}
 	if err != nil {
@@ -57,6 +44,15 @@ func forTest(t TB, n int, o Options) []*Server {
 		}
 	})
 	return servers
+}
+
+// ForTLSTest starts servers, as [ForTest] does, that also speak TLS ([Server.TLSAddr]) with the certificate, key and
+// authority in these files. A redis-server that was built without TLS is treated like a missing one.
+func ForTLSTest(t TB, n int, cert, key, authority string, args ...string) []*Server {
+	t.Helper()
+	return ForTest(t, n, append([]string{
+		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", authority, "--tls-auth-clients", "no",
+	}, args...)...)
 }
 
 // URLs returns the servers' URLs.

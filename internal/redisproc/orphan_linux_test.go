@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const orphansEnd = true
-
 func TestAKilledServerLeavesNoChild(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--rdb-key-save-delay", "60000000")

@@ -13,7 +13,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +35,7 @@ var ErrNotInstalled = errors.New(
 
 const (
 	startAttempts = 5           // a free port may be taken before the server binds it
-	readyTimeout  = time.Minute // from the start of a process to its first answer
+	readyTimeout  = time.Minute // from the start of a process until it listens
 	readyPoll     = 5 * time.Millisecond
 )
 
@@ -50,7 +52,7 @@ type Server struct {
 	proc *process // nil while killed
 }
 
-// Start starts one server on a free port and returns when it answers commands. args are appended to the command line
+// Start starts one server on a free port and returns when it listens. args are appended to the command line
 // and override what is set here: no persistence, a temporary directory, loopback only. The caller must Close it.
 // It returns [ErrNotInstalled] where there is no redis-server.
 func Start(ctx context.Context, args ...string) (*Server, error) {
@@ -59,13 +61,11 @@ func Start(ctx context.Context, args ...string) (*Server, error) {
 
 // Options apply to every start of one server.
 type Options struct {
-	// Args are appended to the command line.
+	// Args are appended to the command line. With a --tls-cert-file the server listens on a second port,
+	// [Server.TLSAddr], where it speaks TLS.
 	Args []string
 	// Env is added to the environment of this process ("NAME=value").
 	Env []string
-	// TLS has the server listen on a second port, [Server.TLSAddr], where it speaks TLS with a certificate that Args
-	// name (--tls-cert-file and so on).
-	TLS bool
 }
 
 // StartWith is [Start] with more options.
@@ -82,7 +82,7 @@ func StartWith(ctx context.Context, o Options) (*Server, error) {
 		if s.port, err = freeport.Reserve(); err != nil {
 			break
 		}
-		if o.TLS {
+		if slices.Contains(o.Args, "--tls-cert-file") {
 			if s.tls, err = freeport.Reserve(); err != nil {
 				s.release()
 				break
@@ -101,15 +101,11 @@ func StartWith(ctx context.Context, o Options) (*Server, error) {
 
 // StartN starts n servers in parallel. On failure it leaves none running.
 func StartN(ctx context.Context, n int, args ...string) ([]*Server, error) {
-	return startN(ctx, n, Options{Args: args})
-}
-
-func startN(ctx context.Context, n int, o Options) ([]*Server, error) {
 	servers := make([]*Server, n)
 	var g errgroup.Group
 	for i := range servers {
 		g.Go(func() (err error) {
-			servers[i], err = StartWith(ctx, o)
+			servers[i], err = Start(ctx, args...)
 			return err
 		})
 	}
@@ -133,13 +129,8 @@ func CloseAll(servers []*Server) error {
 // Addr returns the server's host:port.
 func (s *Server) Addr() string { return s.port.Addr() }
 
-// TLSAddr returns the host:port at which the server speaks TLS, or "" if it does not.
-func (s *Server) TLSAddr() string {
-	if s.tls == nil {
-		return ""
-	}
-	return s.tls.Addr()
-}
+// TLSAddr returns the host:port at which a server with a certificate speaks TLS.
+func (s *Server) TLSAddr() string { return s.tls.Addr() }
 
 // URL returns the server's redis:// URL.
 func (s *Server) URL() string { return "redis://" + s.Addr() }
@@ -183,7 +174,7 @@ func (s *Server) kill() error {
 }
 
 // Start kills the server if it runs, and starts it again on the same port, with a new run_id and empty unless it
-// persists its data. It returns when the new process answers commands.
+// persists its data. It returns when the new process listens, and may still load its data.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +219,7 @@ func (s *Server) release() {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
-// launch starts the process and waits until it is the one that answers on the port.
+// launch starts the process and waits until it listens.
 func (s *Server) launch(ctx context.Context) (*process, error) {
 	args := append([]string{
 		"--port", strconv.Itoa(s.port.Number()), "--bind", "127.0.0.1",
@@ -237,11 +228,12 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	if s.tls != nil {
 		args = append(args, "--tls-port", strconv.Itoa(s.tls.Number()))
 	}
+	logged := len(s.Log())
 	proc, err := run(args, s.env)
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: %w", err)
 	}
-	if err := s.await(ctx, proc); err != nil {
+	if err := s.await(ctx, proc, logged); err != nil {
 		return nil, errors.Join(
 			fmt.Errorf("redisproc: %s did not come up: %w; its log: %s", s.Addr(), err, tail(s.Log())),
 			proc.kill(),
@@ -250,24 +242,23 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	return proc, nil
 }
 
-func (s *Server) await(ctx context.Context, proc *process) error {
+// await returns when the process has logged, after so many bytes, that it has bound its port. Another process could
+// have taken the port while it was free.
+func (s *Server) await(ctx context.Context, proc *process, logged int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
-	for {
-		err := answers(ctx, s.Addr(), proc.pid)
-		if err == nil {
-			return nil
-		}
+	for !strings.Contains(s.Log()[logged:], "Server initialized") {
 		select {
 		case <-proc.gone:
 			return errors.New("the process ended")
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
+			return ctx.Err()
 		case <-tick.C:
 		}
 	}
+	return nil
 }
 
 // process is a running redis-server.

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package redisproc_test
-
-const orphansEnd = false
