@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
 
-// LabelPID is the label with the owner's process id.
-const LabelPID = labelPID
+// Owner is the process to which new containers belong.
+var Owner = &owner
 
 // Sweep removes leftovers, as the first Start of a process does.
 func Sweep(ctx context.Context) error {

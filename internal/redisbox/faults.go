@@ -38,7 +38,7 @@ func (m *Master) Start(ctx context.Context) error {
 			return m.fault("start", err)
 		}
 	}
-	m.setBlackHoled(false) // the rules went with the network namespace
+	m.blackHoled.Store(false) // the rules went with the network namespace
 	return m.fault("start", errors.Join(m.ready(ctx), m.locate(ctx)))
 }
 
@@ -94,7 +94,7 @@ func (m *Master) drop(ctx context.Context, what string, rules ...[]string) error
 	if err := CanBlackHole(); err != nil {
 		return m.fault(what, err)
 	}
-	m.setBlackHoled(true)
+	m.blackHoled.Store(true)
 	var errs []error
 	for _, rule := range rules {
 		errs = append(errs, m.iptables(ctx, rule...))
@@ -146,12 +146,6 @@ func (m *Master) iptables(ctx context.Context, args ...string) error {
 	return nil
 }
 
-func (m *Master) setBlackHoled(to bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.blackHoled = to
-}
-
 // Restore ends every fault of the master, and returns when it answers. After a black hole, open connections continue
 // with what TCP retransmits.
 func (m *Master) Restore(ctx context.Context) error {
@@ -160,14 +154,10 @@ func (m *Master) Restore(ctx context.Context) error {
 	if err != nil {
 		return m.fault("inspect", err)
 	}
-	m.mu.Lock()
-	blackHoled := m.blackHoled
-	m.mu.Unlock()
 	if state.State.Paused {
 		_, err = m.docker.ContainerUnpause(ctx, m.id, client.ContainerUnpauseOptions{})
 	}
-	if err == nil && state.State.Running && blackHoled {
-		m.setBlackHoled(false)
+	if err == nil && state.State.Running && m.blackHoled.Swap(false) {
 		err = errors.Join(m.iptables(ctx, "-F", "INPUT"), m.iptables(ctx, "-F", "OUTPUT"))
 	}
 	if err == nil && len(state.NetworkSettings.Networks) == 0 {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -44,9 +45,10 @@ type Master struct {
 	host    string
 	port    *freeport.Port
 
-	mu         sync.Mutex
-	address    string // in the container's network; "" while it is on none
-	blackHoled bool
+	blackHoled atomic.Bool
+
+	mu      sync.Mutex
+	address string // in the container's network; "" while it is on none
 }
 
 // Options apply to every master that is started.
@@ -58,8 +60,6 @@ type Options struct {
 	Env map[string]string
 	// Binds mount files of this machine, each in the form FROM:TO:ro. Docker must run on this machine.
 	Binds []string
-	// Labels replace those that name the owner.
-	Labels map[string]string
 }
 
 // Start starts n masters in parallel and returns when all of them answer; the caller closes each. On failure everything
@@ -120,8 +120,7 @@ func run(ctx context.Context, docker *client.Client, image string, o *Options) (
 	box, err := testcontainers.Run(ctx, image,
 		testcontainers.WithCmd(o.Args...),
 		testcontainers.WithEnv(o.Env),
-		testcontainers.WithLabels(labels()),
-		testcontainers.WithLabels(o.Labels),
+		testcontainers.WithLabels(labels(owner)),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
 			binding := network.PortBinding{HostPort: strconv.Itoa(port.Number())}
 			if local {

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,8 +162,9 @@ func TestSweepRemovesWhatDeadProcessesLeftAndNothingElse(t *testing.T) {
 	redisbox.Need(t)
 	short := exec.Command(os.Args[0], "-test.run=^$")
 	require.NoError(t, short.Run())
-	labels := map[string]string{redisbox.LabelPID: strconv.Itoa(short.Process.Pid)}
-	left := start(t, 1, redisbox.Options{Labels: labels})[0]
+	*redisbox.Owner = short.Process.Pid
+	left := start(t, 1, redisbox.Options{})[0]
+	*redisbox.Owner = os.Getpid()
 	ours := start(t, 1, redisbox.Options{})[0]
 
 	require.NoError(t, redisbox.Sweep(t.Context()))

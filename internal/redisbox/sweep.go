@@ -25,11 +25,13 @@ const forgotten = 12 * time.Hour
 
 var swept sync.Once
 
-// labels name this machine and this process. If it dies before it removes its containers, the next process that starts
-// masters does.
-func labels() map[string]string {
+// owner is this process. If it dies before it removes its containers, the next process that starts masters does.
+var owner = os.Getpid()
+
+// labels name this machine and a process.
+func labels(pid int) map[string]string {
 	host, _ := os.Hostname()
-	return map[string]string{labelHost: host, labelPID: strconv.Itoa(os.Getpid())}
+	return map[string]string{labelHost: host, labelPID: strconv.Itoa(pid)}
 }
 
 // sweep removes the containers of processes that died before they removed them. It keeps those of live processes and of
@@ -57,9 +59,5 @@ func orphan(labels map[string]string) bool {
 // dead reports whether no process with that id runs on this machine. If that is unknown, it returns false.
 func dead(pid int) bool {
 	process, err := os.FindProcess(pid)
-	if err != nil {
-		return true // only Windows reports it here
-	}
-	err = process.Signal(syscall.Signal(0))
-	return errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH)
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) // only Windows finds none
 }
