@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -68,9 +69,10 @@ func luaFile(file, text string) []*mutant {
 			before: excerpt([]byte(before)), after: excerpt([]byte(after)),
 		})
 	}
-	for i, token := range luaTokens(text) {
+	tokens := luaTokens(text)
+	for i, token := range tokens {
 		others := luaSwaps[token.text]
-		if (token.text == "-" || token.text == "+") && !operand(luaTokens(text), i-1) {
+		if (token.text == "-" || token.text == "+") && !operand(tokens, i-1) {
 			others = nil // a sign
 		}
 		if token.text[0] >= '0' && token.text[0] <= '9' {
@@ -100,15 +102,8 @@ func luaFile(file, text string) []*mutant {
 
 // operand reports whether a token ends an operand, so that a sign after it is an operator.
 func operand(tokens []luaToken, i int) bool {
-	if i < 0 {
-		return false
-	}
-	switch text := tokens[i].text; text {
-	case "return", "and", "or", "not", "=", "(", "{", ",", "[", "==", "~=", "<", ">", "<=", ">=", "..":
-		return false
-	default:
-		return true
-	}
+	const others = "return and or not = ( { , [ == ~= < > <= >= .."
+	return i >= 0 && !slices.Contains(strings.Fields(others), tokens[i].text)
 }
 
 // lineAt returns the line around an offset.

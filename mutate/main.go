@@ -108,10 +108,8 @@ func (s score) share() float64 {
 	return 100 * float64(s.killed) / float64(s.mutants-s.equivalent)
 }
 
-func (s score) enough() bool { return s.share() >= 90 }
-
 // sound reports whether enough mutants are killed and known.txt agrees with the verdicts.
-func (s score) sound() bool { return s.enough() && s.unlisted == 0 && s.refuted == 0 }
+func (s score) sound() bool { return s.share() >= 90 && s.unlisted == 0 && s.refuted == 0 }
 
 func (s score) row(dir string) string {
 	return fmt.Sprintf(
@@ -135,7 +133,8 @@ func tryPackage(root, dir string, o options, reasons map[string]string) (score, 
 	for _, key := range old(dir, mutants, reasons) {
 		fmt.Printf("listed in known.txt, and not there any more: %s\n", key)
 	}
-	mutants = sample(choose(mutants, o.only), o.sample)
+	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !strings.Contains(m.String(), o.only) })
+	mutants = sample(mutants, o.sample)
 	folder, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return score{}, err
@@ -180,17 +179,6 @@ func old(dir string, mutants []*mutant, reasons map[string]string) (keys []strin
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// choose returns the mutants whose text contains only.
-func choose(mutants []*mutant, only string) []*mutant {
-	var chosen []*mutant
-	for _, m := range mutants {
-		if strings.Contains(m.String(), only) {
-			chosen = append(chosen, m)
-		}
-	}
-	return chosen
 }
 
 // count counts a mutant, and prints it if it survives unlisted or is listed and does not survive.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -155,7 +154,7 @@ func (b *bench) split(s suite, name string, limit time.Duration) ([]test, error)
 func (b *bench) measure(s suite, name string, limit time.Duration) (_ *test, out []byte, why string, err error) {
 	t := test{suite: s, name: name}
 	file := filepath.Join(b.folder, "trace")
-	if err := os.RemoveAll(file); err != nil {
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return nil, nil, "", err
 	}
 	begin := time.Now()
@@ -169,25 +168,18 @@ func (b *bench) measure(s suite, name string, limit time.Duration) (_ *test, out
 	case bytes.Contains(out, []byte("--- SKIP: "+name+" ")):
 		return nil, out, "is skipped: " + name, nil
 	}
-	t.reaches, err = numbers(file)
-	return &t, out, "", err
-}
-
-// numbers returns the lines of a file as numbers; none if there is no such file.
-func numbers(file string) ([]int, error) {
-	text, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	reached, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, "", err
 	}
-	var all []int
-	for field := range strings.FieldsSeq(string(text)) {
-		n, err := strconv.Atoi(field)
+	for field := range strings.FieldsSeq(string(reached)) {
+		id, err := strconv.Atoi(field)
 		if err != nil {
-			return nil, err
+			return nil, nil, "", err
 		}
-		all = append(all, n)
+		t.reaches = append(t.reaches, id)
 	}
-	return all, nil
+	return &t, out, "", nil
 }
 
 // try runs the tests that reach a mutant, the shortest first, until one fails.
@@ -200,9 +192,8 @@ func (b *bench) try(m *mutant) (verdict, error) {
 			return "", err
 		}
 		env = "MUTANT_FILE=lua/" + filepath.Base(m.file) + "=" + file
-		reaching = make([]int, len(b.tests))
-		for i := range reaching {
-			reaching[i] = i
+		for i := range b.tests {
+			reaching = append(reaching, i)
 		}
 	}
 	if len(reaching) == 0 {
@@ -212,16 +203,14 @@ func (b *bench) try(m *mutant) (verdict, error) {
 		first := b.tests[reaching[0]]
 		pattern, whole := first.pattern(), first.took
 		reaching = reaching[1:]
-		if !strings.Contains(first.name, "/") {
-			for len(reaching) > 0 {
-				next := b.tests[reaching[0]]
-				if next.suite != first.suite || strings.Contains(next.name, "/") || whole+next.took > budget {
-					break
-				}
-				pattern += "|" + next.pattern()
-				whole += next.took
-				reaching = reaching[1:]
+		for len(reaching) > 0 && !strings.Contains(first.name, "/") {
+			next := b.tests[reaching[0]]
+			if next.suite != first.suite || strings.Contains(next.name, "/") || whole+next.took > budget {
+				break
 			}
+			pattern += "|" + next.pattern()
+			whole += next.took
+			reaching = reaching[1:]
 		}
 		if status, _ := first.suite.run(pattern, 5*time.Second+5*whole, env); status != survived {
 			return status, nil

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // statements drops statements, one by one.
@@ -41,15 +42,7 @@ func (w *walker) removable(s ast.Stmt) bool {
 
 func (w *walker) locks(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	switch method.Sel.Name {
-	case "Lock", "Unlock", "RLock", "RUnlock":
-		return true
-	default:
-		return false
-	}
+	return ok && slices.Contains([]string{"Lock", "Unlock", "RLock", "RUnlock"}, method.Sel.Name)
 }
 
 func (w *walker) panics(call *ast.CallExpr) bool {
