@@ -47,7 +47,7 @@ func start(ctx context.Context, dir string) (_ *day, err error) {
 	if d.program, err = startProgram(ctx, d.masters, d.pki); err != nil {
 		return nil, err
 	}
-	if d.monitor, err = startMonitor(ctx, dir, d.program.addr); err != nil {
+	if d.monitor, err = startMonitor(ctx, dir, d.program.metrics.Listener.Addr().String()); err != nil {
 		return nil, err
 	}
 	for _, m := range d.masters {

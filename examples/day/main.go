@@ -74,8 +74,9 @@ func run(ctx context.Context, out io.Writer, look time.Duration) (all []account,
 	if err := d.program.held.Err(); err != nil {
 		return all, fmt.Errorf("the lock that was held all day: %w", err)
 	}
-	if n := d.program.lost(); n > 0 {
-		return all, fmt.Errorf("%d locks were lost, although only one master at a time was broken", n)
+	locks := d.program.locker.Stats().Kinds[0]
+	if locks.Lost > 0 {
+		return all, fmt.Errorf("%d locks were lost, although only one master at a time was broken", locks.Lost)
 	}
 	fired, err := d.monitor.fired(ctx)
 	if err != nil {
@@ -85,6 +86,6 @@ func run(ctx context.Context, out io.Writer, look time.Duration) (all []account,
 		return all, fmt.Errorf("alerts that fired: %v", fired)
 	}
 	fmt.Fprintf(out, "one lock was held all day; %d others were acquired, %d attempts failed, no lock was lost\n",
-		d.program.acquired(), d.program.failed())
+		locks.Acquired-1, locks.Refused+locks.TimedOut+locks.Failed)
 	return all, nil
 }

@@ -150,9 +150,14 @@ func (m *master) fillDisk(ctx context.Context) error {
 	if err := m.do(ctx, "BGREWRITEAOF"); err != nil {
 		return err
 	}
+	return m.await(ctx, "persistence", "aof_last_write_status:err")
+}
+
+// await waits until a section of the master's INFO contains a text.
+func (m *master) await(ctx context.Context, section, text string) error {
 	for ctx.Err() == nil {
-		text, err := m.admin.Info(ctx, "persistence").Result()
-		if err != nil || strings.Contains(text, "aof_last_write_status:err") {
+		info, err := m.admin.Info(ctx, section).Result()
+		if err != nil || strings.Contains(info, text) {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -168,12 +173,5 @@ func (m *master) replicate(ctx context.Context, lib string) (*master, error) {
 	if err != nil {
 		return nil, err
 	}
-	for ctx.Err() == nil {
-		text, err := m.admin.Info(ctx, "replication").Result()
-		if err == nil && strings.Contains(text, "state=online") {
-			return r, nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return r, ctx.Err()
+	return r, m.await(ctx, "replication", "state=online")
 }

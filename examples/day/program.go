@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"net"
-	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +21,7 @@ type program struct {
 	locker  *redlock.Locker
 	held    *redlock.Lock
 	log     *log
-	metrics *http.Server
-	addr    string // of its metrics
+	metrics *httptest.Server
 	working sync.WaitGroup
 	end     context.CancelFunc
 }
@@ -38,14 +36,7 @@ func startProgram(ctx context.Context, masters []*master, p *pki) (*program, err
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(redlockprom.New(w.locker))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	w.addr = listener.Addr().String()
-	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	w.metrics = &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
-	go func() { _ = w.metrics.Serve(listener) }()
+	w.metrics = httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
 	// The masters have just started, and may not vote until the restart window has passed.
 	if w.held, err = w.locker.Lock(ctx, "orders:nightly"); err != nil {
@@ -66,16 +57,7 @@ func (w *program) stop() {
 	w.working.Wait()
 	_ = w.held.Unlock(context.Background())
 	_ = w.locker.Close()
-	_ = w.metrics.Close()
-}
-
-func (w *program) mutexes() redlock.KindStats { return w.locker.Stats().Kinds[0] }
-func (w *program) acquired() int64            { return w.mutexes().Acquired - 1 }
-func (w *program) lost() int64                { return w.mutexes().Lost }
-
-func (w *program) failed() int64 {
-	k := w.mutexes()
-	return k.Refused + k.TimedOut + k.Failed
+	w.metrics.Close()
 }
 
 // log keeps the lines that the program logs, and when.
