@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"net"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -13,18 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/embedded"
 )
-
-func TestUptimeGoesOn(t *testing.T) {
-	t.Parallel()
-	m := open(t)
-	m.Stop()
-	require.NoError(t, m.Start())
-	c := connect(t, m)
-	assert.Eventually(t, func() bool {
-		up, err := strconv.Atoi(info(t, c, "server")["uptime_in_seconds"])
-		return err == nil && up > 0 // a busy machine may miss the 1
-	}, patience, 20*time.Millisecond)
-}
 
 func TestWhatCannotWorkIsAnError(t *testing.T) {
 	t.Parallel()
