@@ -90,48 +90,6 @@ func TestAForeignKeyWithoutATTLStays(t *testing.T) {
 	})
 }
 
-func TestFrozenMasterExecutesLater(t *testing.T) {
-	connected(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
-		m.Freeze()
-		start := time.Now()
-		set := redis.SetArgs{Mode: "NX", TTL: 2 * time.Second}
-		err := c.SetArgs(within(t, 100*time.Millisecond), "a", "ghost", set).Err()
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		assert.Equal(t, 100*time.Millisecond, time.Since(start))
-		// go-redis closed that connection; a new one is accepted, and not answered.
-		require.ErrorIs(t, c.Ping(within(t, 100*time.Millisecond)).Err(), os.ErrDeadlineExceeded)
-		require.NoError(t, c.Close())
-
-		time.Sleep(time.Minute)
-		assert.Empty(t, m.Keys())
-		m.Thaw()
-		synctest.Wait()
-		assert.Equal(t, []string{"a"}, m.Keys(), "what lay in the buffer is executed")
-		assert.Equal(t, 2*time.Second, m.TTL("a"), "and its TTL starts now")
-		assert.Zero(t, m.Conns())
-	})
-}
-
-func TestThawedMasterKeepsTheOrder(t *testing.T) {
-	connected(t, func(t *testing.T, _ *simnet.Net, m *simnet.Master, c *redis.Client) {
-		m.Freeze()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			p := c.Pipeline()
-			p.SetNX(context.Background(), "a", "me", time.Minute)
-			p.Del(context.Background(), "a")
-			p.Set(context.Background(), "b", "after", 0)
-			_, err := p.Exec(context.Background())
-			assert.NoError(t, err)
-		}()
-		time.Sleep(9 * time.Second)
-		m.Thaw()
-		<-done
-		assert.Equal(t, []string{"b"}, m.Keys())
-	})
-}
-
 func TestWritesBlockWhenTheBufferIsFull(t *testing.T) {
 	withClient(t, func(t *testing.T, w *simnet.Net, m *simnet.Master, _ *redis.Client) {
 		conn, err := w.Dial(t.Context(), "tcp", m.Addr())
