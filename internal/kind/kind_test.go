@@ -39,11 +39,6 @@ func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 					}
 				}
 			},
-			"layout": func(t *testing.T, s *server) {
-				require.True(t, s.grants(t, of(one).Ops().Acquire()))
-				assert.Equal(t, k.Layout == kind.PlainKey, s.do(t, "type", lockName) == "string")
-				assert.Equal(t, k.Layout != kind.PlainKey, s.do(t, "type", lockName) == "zset")
-			},
 			"intents": func(t *testing.T, s *server) {
 				if k.Intents == kind.IntentNever {
 					return
