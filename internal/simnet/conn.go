@@ -59,6 +59,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
+// Readable reports whether a Read would return at once.
+func (c *conn) Readable() bool { return c.down.readable() }
+
 // SetLinger works as in net.TCPConn: with 0, Close discards what the kernel has not sent.
 func (c *conn) SetLinger(sec int) error {
 	c.mu.Lock()

@@ -10,9 +10,7 @@ func counted[T any](m *Master, read func() T) T {
 }
 
 // Count returns how often the clients sent the command (in capitals) to this master, executed or refused.
-func (m *Master) Count(cmd string) int {
-	return counted(m, func() int { return m.seen[cmd] })
-}
+func (m *Master) Count(cmd string) int { return counted(m, func() int { return m.seen[cmd] }) }
 
 // CountNested returns how often scripts called the command.
 func (m *Master) CountNested(cmd string) int {
@@ -26,16 +24,10 @@ func (m *Master) Counts() map[string]int {
 
 // Conns returns the number of connections that the server considers open. A connection that a client has closed counts
 // until the server reads its end.
-func (m *Master) Conns() int {
-	return counted(m, func() int { return len(m.conns) })
-}
+func (m *Master) Conns() int { return counted(m, func() int { return len(m.conns) }) }
 
 // ConnsEver returns the number of connections that the server has accepted.
-func (m *Master) ConnsEver() int {
-	return counted(m, func() int { return m.ever })
-}
+func (m *Master) ConnsEver() int { return counted(m, func() int { return m.ever }) }
 
 // Dials returns how often a client tried to connect.
-func (m *Master) Dials() int {
-	return counted(m, func() int { return m.dials })
-}
+func (m *Master) Dials() int { return counted(m, func() int { return m.dials }) }

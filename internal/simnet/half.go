@@ -77,6 +77,17 @@ func (h *half) read(p []byte) (int, error) {
 	}
 }
 
+// readable reports whether bytes or the end have arrived.
+func (h *half) readable() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dead != nil || len(h.segs) == 0 {
+		return h.dead != nil
+	}
+	s := &h.segs[0]
+	return s.here || due(s.at) && !h.cut() && (!s.held || h.writing())
+}
+
 // take returns bytes of the first segment, which has arrived.
 func (h *half) take(p []byte) (int, error) {
 	s := &h.segs[0]

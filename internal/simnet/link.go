@@ -96,16 +96,12 @@ func (l *Link) Trickle(way Direction, size int, gap time.Duration) {
 }
 
 // ResetAtWrite resets every connection at the first bytes that a client sends on it.
-func (l *Link) ResetAtWrite() {
-	l.change(func(f *faults) { f.resets = true })
-}
+func (l *Link) ResetAtWrite() { l.change(func(f *faults) { f.resets = true }) }
 
 // Loss loses the share p of all segments in each direction. A lost segment is retransmitted after 200 ms, 600 ms, 1.4 s
 // and so on, and later segments of the connection wait for it. After the end of the loss, the next retransmission
 // arrives.
-func (l *Link) Loss(p float64) {
-	l.change(func(f *faults) { f.loss = p })
-}
+func (l *Link) Loss(p float64) { l.change(func(f *faults) { f.loss = p }) }
 
 // BlackHole stops all traffic in both directions: bytes wait, and so do dials (see [Host.Dial]). After Heal the waiting
 // bytes arrive.

@@ -21,10 +21,6 @@
 //   - A client's Close does not discard what it has written: the master still reads it, late if it is frozen or cut
 //     off. After SetLinger(0) Close discards what was not sent or must be sent again, as a kernel does. A proxy in
 //     between ([Link.Proxy]) discards nothing.
-//   - Bytes that wait for the end of a cut arrive when it ends. With a proxy in between they arrive when TCP
-//     retransmits.
-//   - A frozen master accepts connections (its kernel does) and answers nothing. After the thaw it executes what it
-//     received.
 //   - A master executes one command at a time, in no time. With [Net.Cost] a command takes time.
 //   - Blocking commands (BLPOP, WAIT) must not be used: they would block the master forever.
 //
