@@ -58,7 +58,7 @@ type metric struct {
 func text(s attribute.Set) string {
 	var all []string
 	for _, a := range s.ToSlice() {
-		all = append(all, strings.TrimPrefix(string(a.Key), "redlock.")+"="+a.Value.Emit())
+		all = append(all, strings.TrimPrefix(string(a.Key), "redlock.")+"="+a.Value.String())
 	}
 	return strings.Join(all, " ")
 }

@@ -111,8 +111,7 @@ func short(v any) any {
 	return v
 }
 
-// A claimed length costs no memory before the data arrives. A length above the bound ends the connection before more data
-// arrives.
+// A claimed length costs no memory before the data arrives. A length above the bound ends the connection before that.
 func TestLengthsAreNotTrusted(t *testing.T) {
 	for s, within := range map[string]bool{
 		"$1000000\r\nabc": true, "$1048576\r\nabc": true, "$67108864\r\nabc": true, "$67108865\r\n": false,
@@ -237,7 +236,7 @@ func TestTheBoundOfAReplyIsExact(t *testing.T) {
 	}
 }
 
-// A long string is returned whole. A server may quote a long key in an error. The data after it on the connection is the
+// A long string is returned whole. A server may quote a long key in an error. What follows on the connection is the
 // reply to another call.
 func TestALongErrorIsReadWholeAndKeptInPart(t *testing.T) {
 	for _, n := range []int{
