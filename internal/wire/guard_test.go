@@ -82,6 +82,18 @@ func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 	})
 }
 
+func TestAServerWithoutIdentityMayNotVote(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, wire.Unknown, v.Verdict)
+		require.ErrorAs(t, v.Err, new(*node.IdentityError))
+		v = r.ask(acquire("b", "me")).result()
+		assert.Equal(t, wire.Granted, v.Verdict, "with the guard off")
+		assert.False(t, r.node.Suspect())
+	})
+}
+
 func assertNoMaster(t *testing.T, v wire.Vote) {
 	t.Helper()
 	var role *node.RoleError
