@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +37,7 @@ var ErrNotInstalled = errors.New(
 
 const (
 	startAttempts = 5           // a free port may be taken before the server binds it
-	readyTimeout  = time.Minute // from the start of a process until it listens
+	readyTimeout  = time.Minute // from the start of a process to its first reply
 	readyPoll     = 5 * time.Millisecond
 )
 
@@ -52,9 +54,9 @@ type Server struct {
 	proc *process // nil while killed
 }
 
-// Start starts one server on a free port and returns when it listens. args are appended to the command line
-// and override what is set here: no persistence, a temporary directory, loopback only. The caller must Close it.
-// It returns [ErrNotInstalled] where there is no redis-server.
+// Start starts one server on a free port and returns when it replies, be it with LOADING or NOAUTH. args are appended
+// to the command line and override what is set here: no persistence, a temporary directory, loopback only. The caller
+// must Close it. It returns [ErrNotInstalled] where there is no redis-server.
 func Start(ctx context.Context, args ...string) (*Server, error) {
 	return StartWith(ctx, Options{Args: args})
 }
@@ -174,7 +176,7 @@ func (s *Server) kill() error {
 }
 
 // Start kills the server if it runs, and starts it again on the same port, with a new run_id and empty unless it
-// persists its data. It returns when the new process listens, and may still load its data.
+// persists its data. It returns when the new process replies, which may still load its data.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +221,7 @@ func (s *Server) release() {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
-// launch starts the process and waits until it listens.
+// launch starts the process and waits until it replies.
 func (s *Server) launch(ctx context.Context) (*process, error) {
 	args := append([]string{
 		"--port", strconv.Itoa(s.port.Number()), "--bind", "127.0.0.1",
@@ -242,14 +244,14 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	return proc, nil
 }
 
-// await returns when the process has logged, after so many bytes, that it has bound its port. Another process could
-// have taken the port while it was free.
+// await returns when the process has logged, after so many bytes, that it has bound its port, and replies there.
+// Another process could have taken the port while it was free.
 func (s *Server) await(ctx context.Context, proc *process, logged int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
-	for !strings.Contains(s.Log()[logged:], "Server initialized") {
+	for !strings.Contains(s.Log()[logged:], "Server initialized") || !replies(s.Addr()) {
 		select {
 		case <-proc.gone:
 			return errors.New("the process ended")
@@ -259,6 +261,19 @@ func (s *Server) await(ctx context.Context, proc *process, logged int) error {
 		}
 	}
 	return nil
+}
+
+// replies reports whether a server sends anything in reply to a command.
+func replies(addr string) bool {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	_, _ = io.WriteString(conn, "PING\r\n")
+	n, _ := conn.Read(make([]byte, 1))
+	return n == 1
 }
 
 // process is a running redis-server.

@@ -115,6 +115,12 @@ func TestKilledServerCannotBeFrozen(t *testing.T) {
 	assert.NoError(t, s.Kill(), "killing a killed server does nothing")
 }
 
+func TestPasswordIsNoObstacle(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--requirepass", "secret")
+	assert.ErrorContains(t, client(t, s).Ping(t.Context()).Err(), "NOAUTH")
+}
+
 func TestStartOnATakenPortFailsWithTheLog(t *testing.T) {
 	t.Parallel()
 	_, port, err := net.SplitHostPort(start(t).Addr())
