@@ -227,7 +227,7 @@ func TestAReaderSaysThatAWriterWaitsForItsOuterReader(t *testing.T) {
 		" --shared name -- true")
 	p.await("an exclusive waiter is ahead, and it waits for the redlock that started this command; held by", &p.stderr)
 	p.signal(syscall.SIGTERM)
-	assert.Equal(t, 128+15, p.wait())
+	assert.Contains(t, []int{0, 128 + 15}, p.wait(), "0: the writer ends first, and the reader still locks")
 }
 
 func TestNamesThatBeginWithADash(t *testing.T) {
