@@ -63,7 +63,7 @@ func boundSteps() map[string]step {
 		}
 	}
 	for who, c := range claimsOfAll(true) {
-		// A mutex also ends a longer life of the fence: the hold that set it has ended.
+		// The fence of a mutex also gets a shorter TTL than it had: the hold that set it has ended.
 		longer := []any{"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}
 		if c.Kind == "mutex" {
 			all["acquire, "+who+": a fence with a longer TTL"] = step{

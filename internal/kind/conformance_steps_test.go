@@ -158,15 +158,15 @@ func foreignSteps() map[string]step {
 		add := func(name string, op *wire.Op, vote wire.Vote) {
 			all[name+": "+what] = step{given: there.given, op: op, vote: vote}
 		}
-		inspected := inspected(wantState{kind: there.kind, holds: entries{there.token: there.left}})
-		add("inspect", inspectOp(lockName), inspected)
-		add("inspect alone", inspectAloneOp(lockName), inspected)
+		state := inspected(wantState{kind: there.kind, holds: entries{there.token: there.left}})
+		add("inspect", inspectOp(lockName), state)
+		add("inspect alone", inspectAloneOp(lockName), state)
 		for _, fencing := range []bool{false, true} {
 			for who, c := range claimsOfAll(fencing) {
 				who = fmt.Sprintf(" %s, fencing %v", who, fencing)
 				by := wantBlocker{kind: there.kind, left: there.left, name: slices.Index(c.Names, lockName)}
 				acquire := deniedBy(by)
-				if who == " a mutex, fencing false" {
+				if c.Kind == "mutex" && len(c.Names) == 1 && !fencing {
 					acquire = denied // SET NX does not report the blocker
 				}
 				add("acquire"+who, c.Ops().Acquire(), acquire)

@@ -66,7 +66,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // FuzzScripts runs a mutex's scripts with any arguments, on any string at the name and at its fence. They change no
-// foreign key, and nothing if they fail; a fence never decreases.
+// foreign key, and nothing if they fail; a fence never decreases, and an acquire increases it, at least to the hint.
 func FuzzScripts(f *testing.F) {
 	for _, counter := range []string{"", "7", "9007199254740990", "9007199254740991", "5:3", "1e3", " 7", "-1"} {
 		f.Add("orders:42", "", counter, "host:1:cafe", int64(1000), int64(30000))
@@ -95,16 +95,23 @@ func FuzzScripts(f *testing.F) {
 			was, isFence := s.counter(t, name)
 			v := s.ask(t, op)
 			require.NotEqual(t, wire.Unknown, v.Verdict, "%s: %v", op.Name, v.Err)
-			foreign := held != "" && held != token
+			foreign := held != "" && (held != token || op.Name == "acquire")
 			if foreign {
 				assert.NotEqual(t, wire.Granted, v.Verdict, op.Name)
 			}
 			if foreign || v.Verdict == wire.Failed {
 				assert.Equal(t, before, s.snapshot(t), "%s: %v", op.Name, v.Err)
 			}
-			if now, ok := s.counter(t, name); isFence {
+			now, ok := s.counter(t, name)
+			if isFence {
 				assert.True(t, ok, op.Name)
 				assert.GreaterOrEqual(t, now, was, "%s: the fence decreased", op.Name)
+			}
+			if op.Name == "acquire" && v.Verdict == wire.Granted {
+				assert.Equal(t, now, v.Number)
+				assert.GreaterOrEqual(t, now, hint)
+				assert.Greater(t, now, was)
+				assert.LessOrEqual(t, now, int64(largest))
 			}
 		}
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// both is docs/masters.md's, word for word; readme_test.go compares them.
+// both is docs/masters.md's, word for word; docs_test.go compares them.
 func both(ctx context.Context, old, next *redlock.Locker, name string, fn func(context.Context) error) error {
 	return old.Do(ctx, name, func(ctx context.Context) error {
 		return next.Do(ctx, name, fn) // always in this order, or two wait for each other

@@ -14,7 +14,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -150,19 +149,44 @@ func TestServersBehindLoadBalancersGrantNoLock(t *testing.T) {
 	}
 }
 
-// How a master votes again after the window is TestStatsReportsTheStateOfEachMaster.
-func TestTheRestartWindow(t *testing.T) {
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		for want, opts := range map[time.Duration][]redlock.Option{
-			ttl + drift:                        nil,
-			time.Minute + 602*time.Millisecond: {redlock.WithMaxTTL(time.Minute)},
-			90 * time.Second:                   {redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)},
-		} {
-			deployment, err := seam.DeploymentOf(w.locker(t, "a", opts...))
-			require.NoError(t, err)
-			assert.Equal(t, want, deployment.RestartWindow)
-		}
-	})
+func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		opts   []redlock.Option
+		window time.Duration
+	}{
+		{"default: the TTL and its drift", nil, ttl + drift},
+		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
+		{
+			"drift of its own",
+			[]redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)},
+			90 * time.Second,
+		},
+	} {
+		subWorld(t, tt.name, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", tt.opts...)
+			w.warm(t, l)
+			w.Master(0).Crash()
+			w.Master(1).Restart()
+			_, err := l.TryLock(t.Context(), "x") // finds no more than that the connections are gone
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(100 * time.Millisecond)
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			var young *node.RestartError
+			require.ErrorAs(t, err, &young)
+			assert.InDelta(t, float64(tt.window), float64(young.Left), float64(2*time.Second))
+			synctest.Wait()
+			assert.Zero(t, w.keys(), "the vote that did not count is released")
+
+			time.Sleep(young.Left - time.Second/2)
+			_, err = l.TryLock(t.Context(), "x")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			time.Sleep(time.Second)
+			unlock(t, lock(t, l, "x"))
+		})
+	}
 }
 
 // fenced is a mutex with a fencing token.

@@ -224,3 +224,32 @@ func TestReleaseWithoutAMajorityContinues(t *testing.T) {
 		assert.Zero(t, w.keys())
 	})
 }
+
+func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
+	t.Parallel()
+	for how, fault := range map[string]func(*simnet.Master){
+		"frozen": (*simnet.Master).Freeze, "cut off": func(m *simnet.Master) { m.BlackHole() },
+	} {
+		subWorld(t, how, 5, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithTTL(time.Minute))
+			lk := lock(t, l, "x")
+			synctest.Wait()
+			each(w.some(0, 3), fault)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			began := time.Now()
+			err := lk.Unlock(ctx)
+			assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			assert.Len(t, redlock.NodeErrors(err), 3)
+			require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
+			require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
+			require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)
+			time.Sleep(10 * time.Second)
+			assert.Equal(t, 3, w.keys())
+			w.Heal()
+			time.Sleep(2 * time.Second)
+			assert.Zero(t, w.keys(), "long before the TTL")
+		})
+	}
+}

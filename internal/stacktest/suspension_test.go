@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/election"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -226,6 +227,19 @@ var deadlines = []deadline{
 			return err.Error()
 		}
 		unlock(w.T, lk)
+		return ""
+	}},
+	{"election", onceHeld, nil, func(w walk) string {
+		leader, err := election.New(w.a, "x").Campaign(w.Context())
+		require.NoError(w.T, err)
+		time.Sleep(w.step)
+		w.suspend("a", ttl+time.Second)
+		next, err := election.New(w.other, "x").Campaign(within(w.T, 5*time.Second))
+		require.NoError(w.T, err)
+		if leader.Err() == nil {
+			return "two leaders"
+		}
+		require.NoError(w.T, next.Resign(w.Context()))
 		return ""
 	}},
 }

@@ -1,8 +1,11 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,5 +201,48 @@ func TestBatchesToAFarMasterAreSpaced(t *testing.T) {
 		}
 		assert.Equal(t, want, r.times())
 		assert.Equal(t, 1+comparing, r.m.ConnsEver())
+	})
+}
+
+// lateConn returns late from Write, and notices concurrent writes over one connection.
+type lateConn struct {
+	net.Conn
+	late          *atomic.Bool
+	writing, both *atomic.Int32
+}
+
+func (c lateConn) Write(b []byte) (int, error) {
+	if c.writing.Add(1) > 1 {
+		c.both.Add(1)
+	}
+	defer c.writing.Add(-1)
+	n, err := c.Conn.Write(b)
+	if c.late.Swap(false) {
+		time.Sleep(2 * far)
+	}
+	return n, err
+}
+
+// A goroutine may return from writing a batch after all replies have arrived.
+func TestTwoNeverWriteAtOnce(t *testing.T) {
+	var late atomic.Bool
+	var both atomic.Int32
+	over := func(dial node.Dialer) node.Dialer {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			return lateConn{c, &late, new(atomic.Int32), &both}, err
+		}
+	}
+	inBubbleOver(t, over, func(t *testing.T, r *rig) {
+		r.warmAt(far)
+		first := r.ask(acquire("a", "1"), within(time.Second))
+		time.Sleep(gap)
+		late.Store(true)
+		second := r.ask(acquire("b", "2"), within(time.Second)) // is sent while the first is outstanding
+		time.Sleep(gap)
+		require.False(t, late.Load())
+		third := r.ask(acquire("c", "3"), within(time.Second))
+		requireGranted(t, first, second, third)
+		assert.Zero(t, both.Load())
 	})
 }
