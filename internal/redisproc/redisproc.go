@@ -251,7 +251,11 @@ func (s *Server) await(ctx context.Context, proc *process, logged int) error {
 	defer cancel()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
-	for !strings.Contains(s.Log()[logged:], "Server initialized") || !replies(s.Addr()) {
+	bound := func() bool {
+		log := s.Log() // "" if it cannot be read
+		return strings.Contains(log[min(logged, len(log)):], "Server initialized")
+	}
+	for !bound() || !replies(s.Addr()) {
 		select {
 		case <-proc.gone:
 			return errors.New("the process ended")

@@ -17,7 +17,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
-	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testcert"
 )
@@ -74,14 +73,10 @@ func TestTheAcceptanceTestLeavesMastersOfTheUserAsTheyWere(t *testing.T) {
 
 func TestTheAcceptanceTestOfOneMasterWithTLSAndAPassword(t *testing.T) {
 	t.Parallel()
-	port, err := freeport.Reserve()
-	require.NoError(t, err)
-	t.Cleanup(port.Release)
 	authority := testcert.New(t)
-	cert, key, _ := authority.Files(authority.Valid())
-	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(port.Number()),
-		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
-	s, o := acceptance(t, []string{fmt.Sprintf("rediss://:hunter2@%s?skip_verify=true", port.Addr())})
+	cert, key, ca := authority.Files(authority.Valid())
+	server := redisproc.ForTLSTest(t, 1, cert, key, ca, "--requirepass", "hunter2")[0]
+	s, o := acceptance(t, []string{fmt.Sprintf("rediss://:hunter2@%s?skip_verify=true", server.TLSAddr())})
 	out, err := scenarios.Play(t.Context(), s, o)
 	require.NoError(t, err)
 	assert.Empty(t, out.Wrong())
