@@ -57,7 +57,8 @@ func clocked(t *testing.T) (s *redisproc.Server, c *wallclock.Clock) {
 	return s, c
 }
 
-// On a busy machine an answer takes some milliseconds more, so that a rate is some hundred ppm less.
+// The drift budget is wide, because the longer the round trips are, the less of a drift is certain: on a busy machine,
+// 60 ms of them in 10 s make 6,000 ppm uncertain.
 func TestClocksOfMasters(t *testing.T) {
 	t.Parallel()
 	type testCase struct {
@@ -69,11 +70,12 @@ func TestClocksOfMasters(t *testing.T) {
 	testmain.Each(t, map[string]testCase{
 		"fast": {
 			"the clock drifts beyond the budget",
-			`it gains (1[5-9]|2[0-4])\d{3} ppm .*, (1\.[5-9]|2\.[0-4]) of the drift budget`,
-			func(c *wallclock.Clock) error { return c.Run(0.02) }, unchanged,
+			`it gains [345]\d{4} ppm .*, 1\.\d of the drift budget`,
+			func(c *wallclock.Clock) error { return c.Run(0.05) }, unchanged,
 		},
 		"slow": {
-			"the clock drifts", `it gains -[5-9]\d{3} ppm`, func(c *wallclock.Clock) error { return c.Run(-0.009) }, unchanged,
+			"the clock drifts", `it gains -(1[5-9]|2\d)\d{3} ppm`,
+			func(c *wallclock.Clock) error { return c.Run(-0.0295) }, unchanged,
 		},
 		"back": {
 			"the clock stepped", `steps during the examination: 1, the first by -(29|30)\dms`,
@@ -85,7 +87,7 @@ func TestClocksOfMasters(t *testing.T) {
 	}, func(t *testing.T, c testCase) {
 		server, own := clocked(t)
 		changed := make(chan error, 1)
-		locker := openPatiently(t, []string{server.URL()})
+		locker := openPatiently(t, []string{server.URL()}, redlock.WithDrift(0.03, 0))
 		require.NoError(t, c.before(own))
 		go func() { changed <- c.during(own) }()
 		report, err := examined(doctor.Examine(t.Context(), locker))

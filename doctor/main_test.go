@@ -66,9 +66,9 @@ func open(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 }
 
 // openPatiently is open for an examination of 10 s, which covers the restart window of a longer TTL.
-func openPatiently(t *testing.T, urls []string) *redlock.Locker {
+func openPatiently(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
-	return open(t, urls, redlock.WithTTL(8*time.Second), redlock.WithNodeTimeout(7*time.Second))
+	return open(t, urls, append(opts, redlock.WithTTL(8*time.Second), redlock.WithNodeTimeout(7*time.Second))...)
 }
 
 // wrap is open for the master of a client.
