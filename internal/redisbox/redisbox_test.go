@@ -163,6 +163,7 @@ func TestSweepRemovesWhatDeadProcessesLeftAndNothingElse(t *testing.T) {
 	short := exec.Command(os.Args[0], "-test.run=^$")
 	require.NoError(t, short.Run())
 	*redisbox.Owner = short.Process.Pid
+	t.Cleanup(func() { *redisbox.Owner = os.Getpid() })
 	left := start(t, 1, redisbox.Options{})[0]
 	*redisbox.Owner = os.Getpid()
 	ours := start(t, 1, redisbox.Options{})[0]

@@ -59,5 +59,5 @@ func orphan(labels map[string]string) bool {
 // dead reports whether no process with that id runs on this machine. If that is unknown, it returns false.
 func dead(pid int) bool {
 	process, err := os.FindProcess(pid)
-	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) // only Windows finds none
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) // err: on Windows it is gone
 }

@@ -116,32 +116,37 @@ func TestClockTimerAfterItFired(t *testing.T) {
 
 func TestAStepSetsTheTimeOfDayAndNothingElse(t *testing.T) {
 	t.Parallel()
-	for _, monotonic := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c, start := simnet.NewClock(), time.Now()
-			if monotonic {
-				c.Monotonic()
-			}
-			before := c.Now()
-			assert.True(t, start.Equal(before.Round(0)), "at first it shows the bubble's time")
-			fired := make(chan struct{})
-			c.AfterFunc(10*time.Second, func() { close(fired) })
-			c.SetAhead(time.Minute)
-			assert.Equal(t, time.Minute, c.Now().Round(0).Sub(start))
-			assert.Equal(t, start, c.World(c.Now()).Round(0))
-			<-fired
-			assert.Equal(t, 10*time.Second, time.Since(start))
-			c.Freeze()
-			c.SetAhead(-2 * time.Minute)
-			assert.Equal(t, -50*time.Second, c.Now().Round(0).Sub(start))
-			c.Thaw()
-			after := c.Now()
-			assert.Equal(t, -50*time.Second, after.Round(0).Sub(start))
-			if monotonic {
-				assert.Equal(t, 10*time.Second, after.Sub(before))
-				assert.True(t, after.After(before))
-				assert.Equal(t, 10*time.Second, c.World(after).Sub(c.World(before)))
-			}
+	for name, monotonic := range map[string]bool{"monotonic": true, "wall": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { steps(t, monotonic) })
 		})
+	}
+}
+
+func steps(t *testing.T, monotonic bool) {
+	t.Helper()
+	c, start := simnet.NewClock(), time.Now()
+	if monotonic {
+		c.Monotonic()
+	}
+	before := c.Now()
+	assert.True(t, start.Equal(before.Round(0)), "at first it shows the bubble's time")
+	fired := make(chan struct{})
+	c.AfterFunc(10*time.Second, func() { close(fired) })
+	c.SetAhead(time.Minute)
+	assert.Equal(t, time.Minute, c.Now().Round(0).Sub(start))
+	assert.Equal(t, start, c.World(c.Now()).Round(0))
+	<-fired
+	assert.Equal(t, 10*time.Second, time.Since(start))
+	c.Freeze()
+	c.SetAhead(-2 * time.Minute)
+	assert.Equal(t, -50*time.Second, c.Now().Round(0).Sub(start))
+	c.Thaw()
+	after := c.Now()
+	assert.Equal(t, -50*time.Second, after.Round(0).Sub(start))
+	if monotonic {
+		assert.Equal(t, 10*time.Second, after.Sub(before))
+		assert.True(t, after.After(before))
+		assert.Equal(t, 10*time.Second, c.World(after).Sub(c.World(before)))
 	}
 }

@@ -67,7 +67,12 @@ func TestHelpNamesEveryPartAndFlag(t *testing.T) {
 	var out bytes.Buffer
 	_, err := parse([]string{"-h"}, &out)
 	require.ErrorIs(t, err, flag.ErrHelp)
-	assert.Contains(t, out.String(), "\n  -slice")
+	for _, name := range []string{
+		"-callers", "-check", "-compare", "-contestants", "-html", "-locks", "-masters", "-pictures", "-profiles", "-read",
+		"-rounds", "-save", "-scenarios", "-shapes", "-slice", "-smoke", "-ttl",
+	} {
+		assert.Contains(t, out.String(), "\n  "+name)
+	}
 	for _, p := range allParts() {
 		assert.Contains(t, out.String(), "\n  "+p.name+" ")
 	}

@@ -113,6 +113,16 @@ func (r *recorded) beginSnapshot(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// saving reports whether the server is saving a snapshot.
+func (r *recorded) saving(t *testing.T) bool {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: r.Addr()})
+	defer c.Close()
+	info, err := c.Info(t.Context(), "persistence").Result()
+	require.NoError(t, err)
+	return strings.Contains(info, "rdb_bgsave_in_progress:1")
+}
+
 // loseUnsynced kills the server, cuts its file to what was synced, and starts it again. It returns how many bytes were
 // lost.
 func (r *recorded) loseUnsynced(t *testing.T) int64 {
@@ -267,6 +277,9 @@ func TestALockOutlivesLostPagesWithAppendfsyncAlways(t *testing.T) {
 				}
 			}
 			lock := f.acquire(t, f.open(t, redlock.WithoutRestartGuard()), "x")
+			for _, s := range f {
+				require.Equal(t, tt.snapshot, s.saving(t))
+			}
 			f.loseUnsynced(t)
 			require.Equal(t, tt.keep, f.with(t, lock))
 			_, err := f.open(t, redlock.WithoutRestartGuard()).TryLock(t.Context(), "x")
