@@ -39,7 +39,7 @@ func TestMutantsAreTried(t *testing.T) {
 	assert.Contains(t, said[0], "left out, because it fails without a mutant: TestFails")
 	assert.Equal(t, "left out, because it is skipped: TestIsSkipped", said[1])
 
-	// As they are: instrument finds the statements of a block before what is in them.
+	// By line: instrument finds the statements of a block before what is in them.
 	slices.SortStableFunc(mutants, func(a, b *mutant) int { return cmp.Compare(a.line, b.line) })
 	verdicts := make(map[verdict][]string)
 	for _, m := range append(mutants, scripts...) {

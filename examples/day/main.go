@@ -74,7 +74,7 @@ func run(ctx context.Context, out io.Writer, look time.Duration) (all []account,
 	if err := d.program.held.Err(); err != nil {
 		return all, fmt.Errorf("the lock that was held all day: %w", err)
 	}
-	locks := d.program.locker.Stats().Kinds[0]
+	locks := d.program.locker.Stats().Kinds[0] // mutexes
 	if locks.Lost > 0 {
 		return all, fmt.Errorf("%d locks were lost, although only one master at a time was broken", locks.Lost)
 	}
