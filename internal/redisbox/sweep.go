@@ -58,6 +58,6 @@ func orphan(labels map[string]string) bool {
 
 // dead reports whether no process with that id runs on this machine. If that is unknown, it returns false.
 func dead(pid int) bool {
-	process, err := os.FindProcess(pid)
-	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) // err: on Windows it is gone
+	process, err := os.FindProcess(pid) // fails on Windows only, and only if there is no such process
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }

@@ -79,7 +79,7 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 			"min hold 3s … max hold of 2s … WithMinHold … WithMaxHold",
 			with(redlock.WithMinHold(3*time.Second), redlock.WithMaxHold(2*time.Second)),
 		},
-		{"TTL 52ms … drift budget (2.52ms) … node timeout (50ms)", with(redlock.WithTTL(52 * time.Millisecond))},
+		{"TTL 52ms … 52.52ms … drift budget (2.52ms) … node timeout (50ms)", with(redlock.WithTTL(52 * time.Millisecond))},
 		{"TTL 1s … node timeout (2s)", with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second))},
 		{
 			"TTL 1m0s is above the max TTL of 59.999s … set WithMaxTTL to 1m0s in every client",
