@@ -124,16 +124,22 @@ func after(script string) func(*exec.Cmd) {
 	}
 }
 
-// unhurried adds a long --node-timeout to the arguments of a redlock that asks the masters, unless they have one or a
-// TTL, which limits it: on a busy machine an answer may take longer than the default of 500 ms.
+// unhurried adds a long --node-timeout to the arguments of a redlock that asks the masters, unless they have one: on a
+// busy machine an answer may take longer than the default of 500 ms. A TTL limits it, and a short one leaves it out.
 func unhurried(args []string) []string {
-	const flag, value = "--node-timeout", "4s"
-	limits := func(arg string) bool { return arg == flag || arg == "--ttl" || arg == "--max-ttl" }
+	const flag, longest = "--node-timeout", 4 * time.Second
 	if len(args) == 0 || !slices.Contains([]string{"run", "lead", "status", "release"}, args[0]) ||
-		slices.ContainsFunc(args, limits) {
+		slices.Contains(args, flag) || slices.Contains(args, "--max-ttl") {
 		return args
 	}
-	return slices.Insert(slices.Clone(args), 1, flag, value)
+	value := longest
+	if at := slices.Index(args, "--ttl") + 1; at > 0 && at < len(args) {
+		ttl, err := time.ParseDuration(args[at])
+		if value = min(longest, ttl/4); err != nil || ttl < 5*time.Second {
+			return args
+		}
+	}
+	return slices.Insert(slices.Clone(args), 1, flag, value.String())
 }
 
 // joined is the list of the masters as --masters takes it.

@@ -34,7 +34,11 @@ type screen struct {
 // onTerminal starts a program, redlock or a shell, on a terminal, with redlock in its path.
 func onTerminal(t *testing.T, masters []*redlocktest.Master, program ...string) *screen {
 	t.Helper()
-	s := &screen{t: t, ended: make(chan struct{}), cmd: exec.Command(program[0], program[1:]...)}
+	args := program[1:]
+	if program[0] == binary {
+		args = unhurried(args)
+	}
+	s := &screen{t: t, ended: make(chan struct{}), cmd: exec.Command(program[0], args...)}
 	s.cmd.Env = []string{
 		"PATH=" + binary[:strings.LastIndex(binary, "/")] + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb",
 		"PS1=$ ", "REDLOCK_MASTERS=" + joined(masters),
