@@ -45,6 +45,10 @@ func NewClock() *Clock {
 // Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
 	yield()
+	return c.shows()
+}
+
+func (c *Clock) shows() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return stepped(c.now(), c.ahead)

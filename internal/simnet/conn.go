@@ -4,7 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,15 +18,14 @@ type conn struct {
 	down   *half // to the client
 	proxy  bool  // a proxy is in between
 
-	mu     sync.Mutex
-	closed bool
-	abrupt bool // Close discards what was not sent
-	served bool // the master is done with it; guarded by Net.mu
+	closed atomic.Bool
+	abrupt atomic.Bool // Close discards what was not sent
+	served atomic.Bool // the master is done with it
 }
 
 var _ net.Conn = (*conn)(nil)
 
-func newConn(h *Host, m *Master, serial int) *conn {
+func newConn(h *Host, m *Master, serial int64) *conn {
 	path := h.path(m)
 	running := func() bool { return !h.Frozen() }
 	sending := func() bool { return !h.Frozen() || h.Dead() } // what the dead have left to their kernel is sent
@@ -37,7 +36,7 @@ func newConn(h *Host, m *Master, serial int) *conn {
 	}
 	cut := func(d Direction) func() bool { return func() bool { return path.cut(d) } }
 	return &conn{
-		host: h, master: m, path: path, proxy: path[0].proxied() || path[1].proxied(),
+		host: h, master: m, path: path, proxy: path[0].proxy.Load() || path[1].proxy.Load(),
 		up:   newHalf(Buffer, dice("/up", ToMaster), cut(ToMaster), always, sending),
 		down: newHalf(0, dice("/down", FromMaster), cut(FromMaster), running, always),
 	}
@@ -64,35 +63,22 @@ func (c *conn) Readable() bool { return c.down.readable() }
 
 // SetLinger works as in net.TCPConn: with 0, Close discards what the kernel has not sent.
 func (c *conn) SetLinger(sec int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.abrupt = sec == 0
+	c.abrupt.Store(sec == 0)
 	return nil
 }
 
 // Close ends the connection after everything that was written, see SetLinger.
 func (c *conn) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	if c.closed.Swap(true) {
 		return c.wrap("close", net.ErrClosed)
 	}
-	c.closed = true
-	abrupt := c.abrupt
-	c.mu.Unlock()
 	c.down.kill(net.ErrClosed, syscall.EPIPE)
-	if abrupt && !c.proxy {
+	if c.abrupt.Load() && !c.proxy {
 		c.up.discard()
 	}
 	c.up.end(io.EOF)
 	c.master.net.drop(c)
 	return nil
-}
-
-func (c *conn) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
 }
 
 // reset breaks the connection for both sides at once, as a device in between can do. The master executes what has

@@ -20,29 +20,23 @@ func foreign(text string) bool {
 	return strings.Contains(text, "cjson")
 }
 
-// A luaScript is a script that a master knows.
-type luaScript struct {
-	text    string
-	foreign bool
-}
-
 // script runs EVAL, and EVALSHA of a known script. It returns false for commands that miniredis must answer.
 func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	var digest string
 	switch {
 	case m.password || len(args) < 3 && name != "SCRIPT":
 		return false
+	case name == "EVAL" && foreign(args[1]):
+		m.load(args[1])
 	case name == "EVAL":
 		digest = fmt.Sprintf("%x", sha1.Sum([]byte(args[1])))
-		if _, known := m.scripts[digest]; !known {
-			m.scripts[digest] = luaScript{args[1], foreign(args[1])}
-		}
+		m.scripts[digest] = args[1]
 	case name == "EVALSHA":
 		digest = args[1]
 	case name == "SCRIPT":
 		m.showScripts(args)
 	}
-	script, known := m.scripts[digest]
+	text, known := m.scripts[digest]
 	if !known {
 		return false
 	}
@@ -50,15 +44,11 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	if err != nil || n < 0 || n > len(args)-3 {
 		return false
 	}
-	if script.foreign {
-		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
-		return false
-	}
 	if m.lua == nil {
 		m.lua = newInterpreter(m.redis.Server().Dispatch)
 	}
 	m.lua.peer.Ctx = peer.Ctx
-	result, err := m.lua.run(digest, script.text, args[3:3+n], args[3+n:])
+	result, err := m.lua.run(digest, text, args[3:3+n], args[3+n:])
 	if err != nil {
 		peer.WriteError("ERR Error compiling script (new function): " + strings.ReplaceAll(err.Error(), "\n", " "))
 		m.lua = nil
@@ -69,10 +59,15 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	return true
 }
 
+// load loads a script into miniredis.
+func (m *Master) load(text string) {
+	m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", text})
+}
+
 // showScripts loads the scripts into miniredis before a command that lists or flushes them.
 func (m *Master) showScripts(args []string) {
-	for _, script := range m.scripts {
-		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", script.text})
+	for _, text := range m.scripts {
+		m.load(text)
 	}
 	if len(args) > 1 && strings.EqualFold(args[1], "FLUSH") {
 		clear(m.scripts)

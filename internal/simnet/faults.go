@@ -39,11 +39,7 @@ func (m *Master) Restart() {
 }
 
 // Up reports whether the server runs, frozen or not.
-func (m *Master) Up() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.up
-}
+func (m *Master) Up() bool { return read(m, func() bool { return m.up }) }
 
 // Wipe removes all data, as FLUSHALL does: the run_id stays.
 func (m *Master) Wipe() { m.set(m.redis.FlushAll) }
@@ -126,11 +122,7 @@ func (m *Master) HangUp(at func(args []string) bool) { m.set(func() { m.hangUp =
 func (m *Master) Info(field, value string) { m.set(func() { m.fields[field] = value }) }
 
 // RunID returns the run_id of the server's present life.
-func (m *Master) RunID() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.runID
-}
+func (m *Master) RunID() string { return read(m, func() string { return m.runID }) }
 
 // RequirePassword makes every connection authenticate. A crash does not end it.
 func (m *Master) RequirePassword(password string) {
@@ -141,13 +133,8 @@ func (m *Master) RequirePassword(password string) {
 }
 
 func (m *Master) set(f func()) {
-	m.net.change(func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.tick()
-		f()
-		m.cond.Broadcast()
-	})
+	m.net.change(func() { m.locked(f) })
+	m.cond.Broadcast()
 }
 
 func (m *Master) stop(keep bool) {

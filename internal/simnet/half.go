@@ -65,11 +65,10 @@ func (h *half) read(p []byte) (int, error) {
 		next := h.readBy
 		if len(h.segs) > 0 {
 			s := &h.segs[0]
-			cut := h.cut() || s.held && !h.writing()
-			if s.here || (!cut && due(s.at)) {
+			if h.arrived(s) {
 				return h.take(p)
 			}
-			if !cut && (next.IsZero() || s.at.Before(next)) {
+			if !h.blocked(s) && (next.IsZero() || s.at.Before(next)) {
 				next = s.at
 			}
 		}
@@ -81,12 +80,12 @@ func (h *half) read(p []byte) (int, error) {
 func (h *half) readable() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.dead != nil || len(h.segs) == 0 {
-		return h.dead != nil
-	}
-	s := &h.segs[0]
-	return s.here || due(s.at) && !h.cut() && (!s.held || h.writing())
+	return h.dead != nil || len(h.segs) > 0 && h.arrived(&h.segs[0])
 }
+
+func (h *half) arrived(s *segment) bool { return s.here || due(s.at) && !h.blocked(s) }
+
+func (h *half) blocked(s *segment) bool { return h.cut() || s.held && !h.writing() }
 
 // take returns bytes of the first segment, which has arrived.
 func (h *half) take(p []byte) (int, error) {
@@ -243,15 +242,8 @@ func (h *half) kill(dead, broken error) {
 func (h *half) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cut() {
-		return
-	}
-	for i := range h.segs {
-		if s := &h.segs[i]; due(s.at) && (!s.held || h.writing()) {
-			s.here = true
-		} else {
-			break
-		}
+	for i := 0; i < len(h.segs) && h.arrived(&h.segs[i]); i++ {
+		h.segs[i].here = true
 	}
 }
 

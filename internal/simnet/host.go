@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,9 +21,8 @@ type Host struct {
 	clock *Clock
 	links []*Link
 
-	mu       sync.Mutex
-	dead     bool // killed
-	draining bool // Drain was called
+	dead     atomic.Bool // killed
+	draining atomic.Bool // Drain was called
 }
 
 // Host returns the host of that name; the first call makes it.
@@ -81,35 +80,21 @@ func (h *Host) Kill() {
 			c.down.sendNothing()
 		}
 		h.clock.Freeze()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.dead = true
+		h.dead.Store(true)
 	})
 }
 
 // Dead reports whether the host was killed.
-func (h *Host) Dead() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.dead
-}
+func (h *Host) Dead() bool { return h.dead.Load() }
 
 // Drain lets the goroutines of a killed host run to their end, without a network. A bubble must not end before its
 // goroutines.
 func (h *Host) Drain() {
-	h.mu.Lock()
-	h.draining = true
-	h.mu.Unlock()
+	h.draining.Store(true)
 	for _, c := range h.net.connections(func(c *conn) bool { return c.host == h }) {
 		c.kill()
 	}
 	h.net.change(h.clock.Thaw)
-}
-
-func (h *Host) isDraining() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.draining
 }
 
 // Frozen reports whether the host is frozen.
@@ -139,9 +124,9 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if m == nil {
 		return fail(os.NewSyscallError("connect", syscall.EHOSTUNREACH))
 	}
-	m.dialed()
 	path := h.path(m)
-	serial := h.links[m.index].dialed()
+	m.dials.Add(1)
+	serial := h.links[m.index].dials.Add(1)
 	give := time.NewTimer(synTimeout)
 	defer give.Stop()
 
@@ -154,7 +139,7 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		h.net.mu.Lock()
 		changed := h.net.changed
 		h.net.mu.Unlock()
-		if h.isDraining() {
+		if h.draining.Load() {
 			return fail(os.NewSyscallError("connect", syscall.ENETDOWN))
 		}
 		clear := !h.Frozen() && !path.cut(ToMaster) && !path.cut(FromMaster)

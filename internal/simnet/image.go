@@ -16,10 +16,10 @@ type record struct {
 
 // Image returns a copy of the master's data.
 func (m *Master) Image() Image {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tick()
-	var i Image
+	return read(m, m.image)
+}
+
+func (m *Master) image() (i Image) {
 	for _, key := range m.redis.Keys() {
 		r := record{name: key}
 		switch m.redis.Type(key) {

@@ -3,6 +3,7 @@ package simnet
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,8 +29,8 @@ type Link struct {
 
 	mu     sync.Mutex
 	faults faults
-	proxy  bool
-	dials  int
+	proxy  atomic.Bool
+	dials  atomic.Int64 // of one host; of all in the Link of a master
 }
 
 // faults are what [Link.Heal] ends. Arrays have an element for each [Direction].
@@ -119,17 +120,7 @@ func (l *Link) Cut(ds ...Direction) {
 // Proxy puts a TCP proxy into the path of all later connections, like Docker's at a published port. The proxy delivers
 // what a client has written, whatever the client does with its connection meanwhile. Bytes that waited for the end of a
 // cut arrive when TCP retransmits them: 200 ms, 600 ms, 1.4 s and so on after the first transmission.
-func (l *Link) Proxy() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.proxy = true
-}
-
-func (l *Link) proxied() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.proxy
-}
+func (l *Link) Proxy() { l.proxy.Store(true) }
 
 // Heal ends delay, trickling, loss, cuts and resets.
 func (l *Link) Heal() { l.change(func(f *faults) { *f = faults{} }) }
@@ -144,12 +135,4 @@ func (f faults) draw(r *rand.Rand, way Direction) trip {
 		t.lost += wait
 	}
 	return t
-}
-
-// dialed counts the connections from one host to one master.
-func (l *Link) dialed() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dials++
-	return l.dials
 }

@@ -1,10 +1,14 @@
 package simnet
 
 import (
+	"bufio"
 	"crypto/sha1"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -29,20 +33,16 @@ type Master struct {
 	runID    string
 	booted   time.Time // by the master's own clock
 	began    time.Time // bubble time at which this life began; of the first life, when the Net was made
-	base     time.Time // bubble time …
-	shown    time.Time // … at which the master's clock showed this
-	rate     float64
-	lua      *interpreter         // nil: none is needed yet
-	scripts  map[string]luaScript // by SHA-1; miniredis has those of SCRIPT LOAD
-	password bool                 // it asks for one
-	fields   map[string]string    // INFO fields set by a test
+	clock    *Clock
+	lua      *interpreter      // nil: none is needed yet
+	scripts  map[string]string // by SHA-1; miniredis has those of SCRIPT LOAD, and the foreign ones
+	password bool              // it asks for one
+	fields   map[string]string // INFO fields set by a test
 	rules    []rule
 	hangUp   func(args []string) bool // the commands at which it hangs up; nil: none
 	nested   string                   // the error that a rule gave to a script's command
 	calling  *call                    // the command being executed
 
-	tally      sync.Mutex
-	dials      int
 	conns      map[*conn]struct{}
 	ever       int
 	seen       map[string]int
@@ -57,12 +57,11 @@ type rule struct {
 }
 
 func newMaster(w *Net, i int, addr string, uptime time.Duration) *Master {
-	now := time.Now()
 	m := &Master{
 		Link: &Link{net: w}, index: i, addr: addr,
 		redis: miniredis.NewMiniRedis(), up: true,
-		base: now, shown: now, rate: 1, booted: now.Add(-uptime),
-		scripts: make(map[string]luaScript), fields: make(map[string]string), conns: make(map[*conn]struct{}),
+		clock: NewClock(), booted: time.Now().Add(-uptime),
+		scripts: make(map[string]string), fields: make(map[string]string), conns: make(map[*conn]struct{}),
 		seen: make(map[string]int), nestedSeen: make(map[string]int),
 	}
 	m.cond = sync.NewCond(&m.mu)
@@ -89,50 +88,51 @@ func (m *Master) URL() string { return "redis://" + m.addr }
 // Redis returns the miniredis server, for inspection. The Net uses its listener and its hook.
 func (m *Master) Redis() *miniredis.Miniredis { return m.redis }
 
-// Keys returns all keys that have not expired, sorted.
-func (m *Master) Keys() []string {
+// locked calls f between two commands, at the master's present time.
+func (m *Master) locked(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tick()
-	return m.redis.Keys()
+	m.redis.SetTime(m.now())
+	f()
 }
 
-// Get returns the string at key, "" if there is none.
-func (m *Master) Get(key string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tick()
-	v, _ := m.redis.Get(key)
+// read is locked for an f that returns something.
+func read[T any](m *Master, f func() T) (v T) {
+	m.locked(func() { v = f() })
 	return v
+}
+
+// Keys returns all keys that have not expired, sorted.
+func (m *Master) Keys() []string { return read(m, m.redis.Keys) }
+
+// Get returns the string at key, "" if there is none.
+func (m *Master) Get(key string) (value string) {
+	m.locked(func() { value, _ = m.redis.Get(key) })
+	return value
 }
 
 // Set sets the string at key as another client would, with a TTL unless ttl is 0. It replaces any value.
 func (m *Master) Set(key, value string, ttl time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tick()
-	m.redis.Del(key)
-	_ = m.redis.Set(key, value)
-	if ttl > 0 { // miniredis takes a TTL of 0 for one that has just ended
-		m.redis.SetTTL(key, ttl)
-	}
+	m.locked(func() {
+		m.redis.Del(key)
+		_ = m.redis.Set(key, value)
+		if ttl > 0 { // miniredis takes a TTL of 0 for one that has just ended
+			m.redis.SetTTL(key, ttl)
+		}
+	})
 }
 
 // Del removes key and publishes message on channel, as another client would.
 func (m *Master) Del(key, channel, message string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tick()
-	m.redis.Del(key)
-	m.redis.Publish(channel, message)
+	m.locked(func() {
+		m.redis.Del(key)
+		m.redis.Publish(channel, message)
+	})
 }
 
 // TTL returns the remaining time of key; 0 if the key does not exist or has no TTL.
 func (m *Master) TTL(key string) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tick()
-	return m.redis.TTL(key)
+	return read(m, func() time.Duration { return m.redis.TTL(key) })
 }
 
 // Subscribers returns the number of connections that are subscribed to channel.
@@ -150,7 +150,7 @@ func (m *Master) Jump(d time.Duration) {
 				left[key] = ttl - d
 			}
 		}
-		m.base, m.shown = time.Now(), m.now().Add(d)
+		m.clock.SetAhead(d)
 		m.redis.SetTime(m.now())
 		m.redis.ClockTTL(true) // counts from here
 		for key, ttl := range left {
@@ -164,19 +164,10 @@ func (m *Master) Jump(d time.Duration) {
 }
 
 // Rate makes the master's clock run at rate times the bubble's time from now on.
-func (m *Master) Rate(rate float64) {
-	m.set(func() {
-		m.base, m.shown = time.Now(), m.now()
-		m.rate = rate
-	})
-}
+func (m *Master) Rate(rate float64) { m.set(func() { m.clock.Rate(rate) }) }
 
 // Now returns what the master's clock shows.
-func (m *Master) Now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now()
-}
+func (m *Master) Now() time.Time { return read(m, m.now) }
 
 // newLife draws a new run_id. The server starts now.
 func (m *Master) newLife() {
@@ -185,41 +176,42 @@ func (m *Master) newLife() {
 	m.runID = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d/%d/%d", m.net.seed, m.index, m.lives)))
 }
 
-func (m *Master) now() time.Time {
-	past := time.Since(m.base)
-	if m.rate != 1 {
-		past = time.Duration(float64(past) * m.rate)
-	}
-	return m.shown.Add(past)
-}
-
-// tick sets the time of miniredis. The caller holds mu.
-func (m *Master) tick() { m.redis.SetTime(m.now()) }
-
-func (m *Master) dialed() {
-	m.tally.Lock()
-	defer m.tally.Unlock()
-	m.dials++
-}
+// now returns the time of day of the master.
+func (m *Master) now() time.Time { return m.clock.shows().Round(0) }
 
 func (m *Master) open() []*conn {
-	m.tally.Lock()
-	defer m.tally.Unlock()
-	open := make([]*conn, 0, len(m.conns))
-	for c := range m.conns {
-		open = append(open, c)
-	}
-	return open
+	return read(m, func() []*conn { return slices.Collect(maps.Keys(m.conns)) })
 }
+
+// Count returns how often the clients sent the command (in capitals) to this master, executed or refused.
+func (m *Master) Count(cmd string) int { return read(m, func() int { return m.seen[cmd] }) }
+
+// CountNested returns how often scripts called the command.
+func (m *Master) CountNested(cmd string) int { return read(m, func() int { return m.nestedSeen[cmd] }) }
+
+// Counts returns how often the clients sent each command.
+func (m *Master) Counts() map[string]int {
+	return read(m, func() map[string]int { return maps.Clone(m.seen) })
+}
+
+// Conns returns the number of connections that the server considers open. A connection that a client has closed counts
+// until the server reads its end.
+func (m *Master) Conns() int { return len(m.open()) }
+
+// ConnsEver returns the number of connections that the server has accepted.
+func (m *Master) ConnsEver() int { return read(m, func() int { return m.ever }) }
+
+// Dials returns how often a client tried to connect.
+func (m *Master) Dials() int { return int(m.Link.dials.Load()) }
 
 // Connect connects the host "client" to the master in no time.
 func (m *Master) Connect() (net.Conn, error) {
 	h := m.net.Host("client")
-	return m.accept(h, h.links[m.index].dialed())
+	return m.accept(h, h.links[m.index].dials.Add(1))
 }
 
 // accept is the end of a dial that arrived.
-func (m *Master) accept(h *Host, serial int) (net.Conn, error) {
+func (m *Master) accept(h *Host, serial int64) (net.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.up || m.refuse {
@@ -229,13 +221,11 @@ func (m *Master) accept(h *Host, serial int) (net.Conn, error) {
 	if !m.net.add(c) {
 		return nil, net.ErrClosed
 	}
-	m.tally.Lock()
 	m.conns[c] = struct{}{}
 	m.ever++
-	m.tally.Unlock()
 	go m.serve(c, m.lives)
 	return c, nil
 }
 
 // discardingPeer returns a peer that discards answers.
-func discardingPeer() *server.Peer { return server.NewPeer(discard()) }
+func discardingPeer() *server.Peer { return server.NewPeer(bufio.NewWriter(io.Discard)) }

@@ -235,7 +235,9 @@ func (w *Net) Close() {
 	}
 }
 
-func (w *Net) unclosed() []*conn { return w.connections(func(c *conn) bool { return !c.isClosed() }) }
+func (w *Net) unclosed() []*conn {
+	return w.connections(func(c *conn) bool { return !c.closed.Load() })
+}
 
 func all(*conn) bool { return true }
 
@@ -306,7 +308,7 @@ func (w *Net) add(c *conn) bool {
 func (w *Net) drop(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c.served && c.isClosed() {
+	if c.served.Load() && c.closed.Load() {
 		delete(w.conns, c)
 	}
 }
@@ -323,7 +325,7 @@ func (w *Net) observe(e Event) time.Duration {
 }
 
 // rng returns a separate generator for each purpose, so that the draws of one connection do not depend on the others.
-func (w *Net) rng(purpose string, a, b int) *rand.Rand {
+func (w *Net) rng(purpose string, a int, b int64) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d/%d", purpose, a, b) // never fails
 	return rand.New(rand.NewPCG(w.seed, h.Sum64()))

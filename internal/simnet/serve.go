@@ -26,8 +26,6 @@ type call struct {
 // counts nor reports this command, because it belongs to the handshake.
 var noScript = strings.Repeat("0", 40)
 
-func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
-
 // serve runs the master's end of c. The connection belongs to one life of the server.
 func (m *Master) serve(c *conn, life int) {
 	defer m.net.serving.Done()
@@ -61,19 +59,15 @@ func (m *Master) serve(c *conn, life int) {
 			out.send()
 		}
 	}
-	if subscribed { // ends miniredis' goroutines for this peer
-		m.mu.Lock()
-		m.redis.Server().Dispatch(peer, []string{"UNSUBSCRIBE"})
-		m.redis.Server().Dispatch(peer, []string{"PUNSUBSCRIBE"})
-		m.mu.Unlock()
-	}
-	c.abandon(io.EOF)
-	m.tally.Lock()
-	delete(m.conns, c)
-	m.tally.Unlock()
-	m.net.mu.Lock()
-	c.served = true
-	m.net.mu.Unlock()
+	m.locked(func() {
+		if subscribed { // ends miniredis' goroutines for this peer
+			m.redis.Server().Dispatch(peer, []string{"UNSUBSCRIBE"})
+			m.redis.Server().Dispatch(peer, []string{"PUNSUBSCRIBE"})
+		}
+		c.abandon(io.EOF)
+		delete(m.conns, c)
+	})
+	c.served.Store(true)
 	m.net.drop(c)
 }
 
@@ -97,15 +91,13 @@ func (m *Master) execute(
 	name := strings.ToUpper(args[0])
 	handshake := name == "EVALSHA" && args[1] == noScript
 	if !handshake {
-		m.tally.Lock()
 		m.seen[name]++
-		m.tally.Unlock()
 	}
 	if m.hangUp != nil && m.hangUp(args) {
 		return 0, false
 	}
 
-	m.tick()
+	m.redis.SetTime(m.now())
 	m.nested = ""
 	m.calling = &call{conn: c, peer: peer}
 	out.hold()
@@ -135,9 +127,7 @@ func (m *Master) hook(p *server.Peer, cmd string, args ...string) bool {
 	if m.calling == nil || m.calling.peer == p {
 		return false
 	}
-	m.tally.Lock()
 	m.nestedSeen[cmd]++
-	m.tally.Unlock()
 	if msg := m.ruled(cmd); msg != "" {
 		m.nested = msg
 		p.WriteError(msg)
@@ -205,7 +195,7 @@ func (m *Master) info(peer *server.Peer, sections []string) {
 		{"server", "server_time_usec", strconv.FormatInt(m.now().UnixMicro(), 10)},
 		{"server", "uptime_in_seconds", strconv.FormatInt(up, 10)},
 		{"server", "uptime_in_days", strconv.FormatInt(up/86400, 10)},
-		{"clients", "connected_clients", strconv.Itoa(m.Conns())},
+		{"clients", "connected_clients", strconv.Itoa(len(m.conns))},
 		{"persistence", "loading", "0"},
 		{"replication", "role", "master"},
 		{"replication", "connected_slaves", "0"},
