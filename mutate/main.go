@@ -55,7 +55,7 @@ var users = map[string][]string{
 }
 
 // slow is how long a test may take. Slower ones are left out.
-const slow = 15 * time.Second
+const slow = 40 * time.Second
 
 type options struct {
 	sample  int

@@ -206,6 +206,15 @@ func TestAMessageDuringTheProbeCounts(t *testing.T) {
 	assert.True(t, l.isWoken())
 }
 
+func TestAMessageCountsIfTheProbeFindsItsMasterFree(t *testing.T) {
+	t.Parallel()
+	l := listen(t, 3)
+	l.messages(0)
+	l.probe(granted(), denied(), denied())
+	l.messages(1)
+	assert.True(t, l.isWoken())
+}
+
 // Nobody waits while the attempt of the waiter that was woken is in progress: the news are repeated until they are
 // taken.
 func TestNewsAreRepeatedUntilTheyAreTaken(t *testing.T) {

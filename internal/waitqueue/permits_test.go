@@ -1,6 +1,7 @@
 package waitqueue_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,19 @@ func TestAPermitIsPassedToTheOldestWaiter(t *testing.T) {
 		p.waits(last)
 		successor.hold.Released(p.now, false)
 	})
+}
+
+// A waiter that was given a lease has left the line: what it does next changes nobody's place in it.
+func TestACallerJoinsBeforeAWaiterTakesItsLease(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 2)))
+	asking, heir := p.join(permit("x", 2)), p.join(permit("x", 2))
+	require.True(t, held.passes(p.now))
+	next := p.join(permit("x", 2))
+	p.inherit(heir, held).hold.Released(p.now, false)
+	p.permit(asking)
+	p.permit(next)
 }
 
 func TestAReasonEndsWithTheLastCaller(t *testing.T) {
@@ -162,6 +176,11 @@ func TestAProcessPrefersTheSlotThatItHadLast(t *testing.T) {
 	for _, i := range []int{1, 2, 0} {
 		locks[i].hold.Released(p.now, false)
 	}
+	other := slots[0]%1000 + 1
+	for slices.Contains(slots, other) {
+		other = other%1000 + 1
+	}
+	assert.Equal(t, other, p.choose(p.join(permit("x", 1000)), []int{other}), "a candidate goes before it")
 	for _, i := range []int{0, 2, 1} {
 		assert.Equal(t, slots[i], p.choose(p.join(permit("x", 1000)), nil))
 	}
@@ -179,8 +198,34 @@ func TestARefusedSlotIsForgotten(t *testing.T) {
 	w.RefuseSlot()
 	again, l := p.permitAt(w)
 	assert.NotEqual(t, slot, again, "another process has it")
+	assert.Greater(t, again, 1, "it is a random one")
 	l.hold.Released(p.now, false)
 	assert.Equal(t, again, p.choose(p.join(permit("x", slots)), nil), "the next one is tried first from now on")
+}
+
+// The next search begins at the slot that the process got, in each semaphore.
+func TestASearchBeginsWhereTheProcessGotASlot(t *testing.T) {
+	t.Parallel()
+	const slots = 1 << 20
+	p := newProcess(t)
+	w := p.join(permit("x", slots))
+	require.Equal(t, 1, p.choose(w, []int{1}))
+	l := &lock{validity: time.Minute}
+	w.Granted(&l.hold, p.now, p.now)
+	l.hold.Released(p.now, false)
+	for slot := range 3 {
+		assert.Equal(t, 1+slot, p.choose(p.join(permit("y", slots)), nil))
+	}
+}
+
+// A TryLock that waits fails with an attempt that it must not overtake. One that asks already goes on.
+func TestAFailedAttemptLeavesATryLockThatAsks(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	first, asking, waiting := p.join(permit("x", 2)), p.join(try(permit("x", 2))), p.join(try(permit("x", 2)))
+	p.refused(first)
+	p.fails(waiting, errHeld)
+	p.permit(asking)
 }
 
 func TestASlotIsUsedUntilItsPermitIsReleased(t *testing.T) {

@@ -109,7 +109,25 @@ func TestALockThatOtherProcessesWaitFor(t *testing.T) {
 	l = p.grant(second)
 	l.hold.Published(0, p.now)
 	l.hold.Released(p.now.Add(30*time.Millisecond), false)
-	p.asks(p.join(mutex("x")), 0)
+	l = p.grant(p.join(mutex("x")))
+	l.hold.Published(1, p.now)
+	l.hold.Released(p.now, false)
+	p.asks(p.join(mutex("x")), cooldown) // the one that nobody else waited for is forgotten
+}
+
+// An owner that acquires the lock during a cooldown ends it. Only the cooldown after its own release counts then.
+func TestAReentrantLockEndsACooldown(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	l := p.grant(p.join(reentrant("x", "me")))
+	l.hold.Published(1, p.now)
+	l.hold.Released(p.now.Add(30*time.Millisecond), false)
+	other := p.join(reentrant("x", "you"))
+	p.asks(other, 59*time.Millisecond)
+	l = p.grant(p.join(try(reentrant("x", "me"))))
+	l.hold.Published(1, p.now)
+	l.hold.Released(p.now, false)
+	p.asks(p.join(reentrant("x", "another")), 2*time.Millisecond)
 }
 
 // The messages are counted after the release: by then another caller may have the turn, or yield.
