@@ -173,6 +173,7 @@ func TestRepliesOfInspect(t *testing.T) {
 		},
 		wire.Unknown: {
 			nil, "OK", list("mutex", 0), list("mutex", 0, 0, "a"), list("mutex", 0, 0, "a", 5, "b"),
+			list("mutex", 0, "0", "a", 5), list("mutex", 0, -1, "a", 5), list("mutex", 0, 1<<31, "a", 5),
 			list("", 0, 0, "a", 5), list("mutex", "0", 0, "a", 5), list("mutex", -1, 0, "a", 5),
 			list("mutex", mostExact+1, 0, "a", 5), list("mutex", 0, 0, 1, 5), list("mutex", 0, 0, "a", "5"),
 			list("mutex", 0, 0, "a", -2), list("reader", 0, 0, "a", 5, "a", 5), list("reader", 0, 0, "a", 5, 5, "b"),
