@@ -59,22 +59,26 @@ func TestMain(m *testing.M) {
 // A build of its own, in another process, with another number of processors and another folder for its cache, has the
 // same hashes, also if it asks for the whole results.
 func TestASeedAndAnOrderRepeatEverything(t *testing.T) {
+	t.Parallel()
 	exact.Start(t)
-	hashes := func(env ...string) string {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(append(cmd.Environ(), "PRINT_HASHES=1"), env...)
-		cmd.Stderr = t.Output()
-		out, err := cmd.Output()
-		require.NoError(t, err)
-		return string(out)
-	}
 	gocache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output() // by default it is in the other, too
 	require.NoError(t, err)
-	one := hashes("GOMAXPROCS=1")
-	assert.Equal(t, some+1, strings.Count(one, "\n"))
-	assert.Equal(t, one, hashes(
-		"WHOLE=1", "GOMAXPROCS=3", "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+strings.TrimSpace(string(gocache)),
-	))
+	var one, other []byte
+	var all errgroup.Group
+	hashes := func(to *[]byte, env ...string) {
+		all.Go(func() (err error) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(append(cmd.Environ(), "PRINT_HASHES=1"), env...)
+			cmd.Stderr = t.Output()
+			*to, err = cmd.Output()
+			return err
+		})
+	}
+	hashes(&one, "GOMAXPROCS=1")
+	hashes(&other, "WHOLE=1", "GOMAXPROCS=3", "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+strings.TrimSpace(string(gocache)))
+	require.NoError(t, all.Wait())
+	assert.Equal(t, some+1, strings.Count(string(one), "\n"))
+	assert.Equal(t, string(one), string(other))
 }
 
 // An order changes what happens, and a violation shows in every run of its order. What shrinks it finds the same every
