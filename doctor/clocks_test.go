@@ -318,7 +318,7 @@ func TestRoundTripsAtTheirThresholds(t *testing.T) {
 	}
 }
 
-// A slow round trip makes a gain uncertain, and also the median gain that it is compared with.
+// A slow round trip makes a gain uncertain, the drift, and also the median gain that it is compared with.
 func TestSlowRoundTripsAreNoSteps(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
@@ -330,9 +330,14 @@ func TestSlowRoundTripsAreNoSteps(t *testing.T) {
 			sum += trips[i]
 		}
 		rate := 0.04*rnd.Float64() - 0.02
-		require.Empty(t, doctor.Steps(rate, 0, trips, rnd.Float64), "seed %d", seed)
+		steps, certain := doctor.Steps(rate, 0, trips, rnd.Float64)
+		require.Empty(t, steps, "seed %d", seed)
+		const rounding = 1e-6
+		require.Less(t, math.Abs(certain), math.Abs(rate)+rounding, "seed %d: not all of it is drift", seed)
+		require.GreaterOrEqual(t, certain*rate, 0.0, "seed %d", seed)
 		if len(trips) > 50 { // so that the median is another gain
-			require.NotEmpty(t, doctor.Steps(rate, 5*sum, trips, rnd.Float64), "seed %d", seed)
+			steps, _ = doctor.Steps(rate, 5*sum, trips, rnd.Float64)
+			require.NotEmpty(t, steps, "seed %d", seed)
 		}
 	}
 }

@@ -62,9 +62,9 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 	return e.report()
 }
 
-// Steps returns the steps found in samples of a clock that has a constant rate, and makes a step before the sample in
-// the middle. The round trips follow one another. During each, the server reads its clock after the share part().
-func Steps(rate float64, step time.Duration, trips []time.Duration, part func() float64) []time.Duration {
+// Steps returns the steps and the certain drift found in samples of a clock that has a constant rate, and makes a step
+// before the sample in the middle. The round trips follow one another. During each, the server reads its clock after the share part().
+func Steps(rate float64, step time.Duration, trips []time.Duration, part func() float64) ([]time.Duration, float64) {
 	m, start := &master{}, time.Unix(0, 0)
 	asked := time.Duration(0)
 	for i, trip := range trips {
@@ -76,8 +76,7 @@ func Steps(rate float64, step time.Duration, trips []time.Duration, part func() 
 		m.samples = append(m.samples, s)
 		asked += trip
 	}
-	steps, _ := m.steps()
-	return steps
+	return m.steps()
 }
 
 // Endless returns the locks without a TTL of which the finding tells if SCAN returned keys of these names.

@@ -146,11 +146,11 @@ func serverTime(reply any) (time.Time, error) {
 	return time.Unix(seconds, micros*1000), nil
 }
 
-// gain is how much the server's clock gained on this host's between two groups of samples, and how uncertain that is.
+// gain is how much the server's clock gained on this host's between two samples.
 type gain struct {
 	by          time.Duration // how much the server's clock gained
 	within      time.Duration // during this time of this host's clock
-	uncertainty time.Duration
+	first, last time.Duration // the round trips of the samples
 }
 
 // gains returns the gain from each group of samples to the next.
@@ -163,15 +163,18 @@ func (m *master) gains() []gain {
 	for i := 1; i < len(best); i++ {
 		a, b := best[i-1], best[i]
 		within := b.at.Sub(a.at)
-		all = append(all, gain{
-			by: b.server.Sub(a.server) - within, within: within, uncertainty: (a.roundTrip + b.roundTrip) / 2,
-		})
+		all = append(all, gain{by: b.server.Sub(a.server) - within, within: within, first: a.roundTrip, last: b.roundTrip})
 	}
 	return all
 }
 
 // rate is in seconds gained per second.
 func (g gain) rate() float64 { return float64(g.by) / float64(max(1, g.within)) }
+
+// uncertainty is by how much the gain may differ: a server reads its clock at some moment of a round trip.
+func (g gain) uncertainty() time.Duration {
+	return time.Duration(fastest * float64(g.first+g.last) / 2)
+}
 
 // steps separates the steps of the server's clock from its drift, whose rate is in seconds gained per second. A gain is
 // a step if it differs from the gain at the median rate by minStep more than the round trips of both explain.
@@ -183,15 +186,20 @@ func (m *master) steps() (steps []time.Duration, rate float64) {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b gain) int { return cmp.Compare(a.rate(), b.rate()) })
 	median := sorted[len(sorted)/2]
 	var by, within, uncertain time.Duration
+	follows := false // a gain that counts
 	for _, g := range all {
 		scale := float64(g.within) / float64(max(1, median.within))
 		usual := time.Duration(scale * float64(median.by))
-		uncertainty := float64(g.uncertainty) + scale*float64(median.uncertainty)
-		if (g.by - usual).Abs() > time.Duration(fastest*uncertainty)+minStep {
-			steps = append(steps, g.by)
+		uncertainty := float64(g.uncertainty()) + scale*float64(median.uncertainty())
+		if (g.by - usual).Abs() > time.Duration(uncertainty)+minStep {
+			steps, follows = append(steps, g.by), false
 			continue
 		}
-		by, within, uncertain = by+g.by, within+g.within, max(uncertain, g.uncertainty)
+		by, within, uncertain = by+g.by, within+g.within, uncertain+g.uncertainty()
+		if follows { // when the server read its clock in the sample between them does not matter
+			uncertain -= time.Duration(fastest * float64(g.first))
+		}
+		follows = true
 	}
 	if within > 0 && by.Abs() > uncertain {
 		rate = float64(by.Abs()-uncertain) / float64(within) // the part of the drift that is certain
