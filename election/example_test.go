@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/election"
@@ -37,7 +38,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer embedded.CloseAll(masters)
-	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithOwner("host-7"))
+	patient := redlock.WithNodeTimeout(9 * time.Second) // for a busy machine
+	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithOwner("host-7"), patient)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/embedded"
@@ -39,7 +40,7 @@ func ExampleKeyed() {
 		log.Fatal(err)
 	}
 	defer embedded.CloseAll(masters)
-	locker, err := redlock.Open(embedded.URLs(masters))
+	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithNodeTimeout(9*time.Second)) // for a busy machine
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func ExampleMaster_Hold() {
 func ExampleMaster_Slow() {
 	t := &inTest{} // in a test: the *testing.T
 	defer t.end()
-	locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(500*time.Millisecond))
+	locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(time.Second))
 
 	masters[0].Slow(5 * time.Second)
 	_, err := locker.TryLock(context.Background(), "orders:42")
