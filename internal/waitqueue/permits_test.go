@@ -216,6 +216,12 @@ func TestASearchBeginsWhereTheProcessGotASlot(t *testing.T) {
 	for slot := range 3 {
 		assert.Equal(t, 1+slot, p.choose(p.join(permit("y", slots)), nil))
 	}
+	p.permit(p.join(permit("x", slots)))
+	w = p.join(permit("x", slots))
+	require.Equal(t, 5, p.choose(w, []int{5}))
+	w.Granted(&l.hold, p.now, p.now)
+	l.hold.Released(p.now, false)
+	assert.Equal(t, 5, p.choose(p.join(permit("x", slots)), nil), "the one that it released goes before")
 }
 
 // A TryLock that waits fails with an attempt that it must not overtake. One that asks already goes on.
@@ -349,6 +355,17 @@ func TestASemaphoreYieldsAfterEachRelease(t *testing.T) {
 	p.now = p.now.Add(time.Second)
 	held[1].hold.Released(p.now, false)
 	p.asks(p.join(permit("x", 2)), 50*time.Millisecond)
+}
+
+func TestACallerIsWokenForTheOnlyPermitOfTheShare(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := p.wanted(2)
+	held[0].hold.Published(2, p.now)
+	held[0].hold.Released(p.now, false)
+	p.pauses(w)
+	held[1].hold.Released(p.now, false)
+	p.asks(w, 0)
 }
 
 // More processes than slots: each of the others gets the time that this one had.

@@ -79,7 +79,11 @@ func TestALeaseIsPassedOn(t *testing.T) {
 	assert.False(t, lb.passes(epoch.Add(21*time.Millisecond)), "the cohort began with the first holder")
 	lb.hold.Lost()
 	lb.hold.Released(p.now, false)
-	p.asks(c, 0)
+	lc := p.grant(c)
+	lc.hold.Released(p.now, false)
+	lc.hold.Lost() // too late
+	p.grant(p.join(mutex("x")))
+	require.ErrorIs(t, p.joinError(try(mutex("x"))), errHeld)
 }
 
 func TestALockThatOtherProcessesWaitFor(t *testing.T) {
@@ -130,6 +134,16 @@ func TestAReentrantLockEndsACooldown(t *testing.T) {
 	p.asks(p.join(reentrant("x", "another")), 2*time.Millisecond)
 }
 
+func TestACallerOfAReentrantLockThatIsHeldDoesNotYield(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	l := p.grant(p.join(reentrant("x", "me")))
+	l.hold.Released(p.now, false)
+	p.grant(p.join(reentrant("x", "me")))
+	l.hold.Published(1, p.now) // counted late: a cooldown begins
+	p.asks(p.join(reentrant("x", "me")), 0)
+}
+
 // The messages are counted after the release: by then another caller may have the turn, or yield.
 func TestTheMessagesAreCountedLate(t *testing.T) {
 	t.Parallel()
@@ -144,6 +158,17 @@ func TestTheMessagesAreCountedLate(t *testing.T) {
 	p.asks(c, 2*time.Millisecond)
 	a.hold.Published(0, p.now)
 	p.asks(c, 0)
+}
+
+func TestAWatcherMayPauseWithoutASubscription(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	w := p.join(mutex("x"))
+	p.failed(w, errHeld, true)
+	p.probes(w, errHeld)
+	w.Pause(time.Minute)
+	p.tell(w, w.Next())
+	p.pauses(w)
 }
 
 func TestSubscription(t *testing.T) {
