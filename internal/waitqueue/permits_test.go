@@ -257,6 +257,8 @@ func TestACallerThatLeavesGivesBackNoRefusedSlot(t *testing.T) {
 	require.Equal(t, 1, p.choose(b, []int{1}))
 	a.Leave()
 	assert.Zero(t, p.choose(c, []int{1}), "the other caller asks for it")
+	b.Leave()
+	assert.Equal(t, 1, p.choose(c, []int{1}), "now it does not")
 }
 
 func TestTheFirstSlotIsChosenAtRandom(t *testing.T) {

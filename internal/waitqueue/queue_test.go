@@ -79,10 +79,10 @@ func TestALeaseIsPassedOn(t *testing.T) {
 	assert.False(t, lb.passes(epoch.Add(21*time.Millisecond)), "the cohort began with the first holder")
 	lb.hold.Lost()
 	lb.hold.Released(p.now, false)
-	lc := p.grant(c)
+	lc, d := p.grant(c), p.join(mutex("x"))
 	lc.hold.Released(p.now, false)
 	lc.hold.Lost() // too late
-	p.grant(p.join(mutex("x")))
+	p.grant(d)
 	require.ErrorIs(t, p.joinError(try(mutex("x"))), errHeld)
 }
 
