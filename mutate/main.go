@@ -52,6 +52,7 @@ var users = map[string][]string{
 	".":             {"internal/stacktest", "election", "keyed"},
 	"internal/resp": {"internal/link", "internal/wire"},
 	"internal/link": {"internal/wire"},
+	"internal/wire": {"internal/stacktest"},
 }
 
 // slow is how long a test may take. Slower ones are left out.
