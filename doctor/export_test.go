@@ -63,8 +63,11 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 }
 
 // Steps returns the steps and the certain drift found in samples of a clock that has a constant rate, and makes a step
-// before the sample in the middle. The round trips follow one another. During each, the server reads its clock after the share part().
-func Steps(rate float64, step time.Duration, trips []time.Duration, part func() float64) ([]time.Duration, float64) {
+// before the sample in the middle. The round trips follow one another. During each, the server reads its clock after
+// the share part().
+func Steps(rate float64, step time.Duration, trips []time.Duration, part func() float64) (
+	all []time.Duration, certain float64,
+) {
 	m, start := &master{}, time.Unix(0, 0)
 	asked := time.Duration(0)
 	for i, trip := range trips {

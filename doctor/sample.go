@@ -186,7 +186,7 @@ func (m *master) steps() (steps []time.Duration, rate float64) {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b gain) int { return cmp.Compare(a.rate(), b.rate()) })
 	median := sorted[len(sorted)/2]
 	var by, within, uncertain time.Duration
-	follows := false // a gain that counts
+	follows := false // the gain before counted, and ends at the sample where this one begins
 	for _, g := range all {
 		scale := float64(g.within) / float64(max(1, median.within))
 		usual := time.Duration(scale * float64(median.by))
@@ -196,7 +196,7 @@ func (m *master) steps() (steps []time.Duration, rate float64) {
 			continue
 		}
 		by, within, uncertain = by+g.by, within+g.within, uncertain+g.uncertainty()
-		if follows { // when the server read its clock in the sample between them does not matter
+		if follows { // both have this sample, with opposite signs: its uncertainty cancels out
 			uncertain -= time.Duration(fastest * float64(g.first))
 		}
 		follows = true

@@ -38,7 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer embedded.CloseAll(masters)
-	patient := redlock.WithNodeTimeout(9 * time.Second) // for a busy machine
+	patient := redlock.WithNodeTimeout(9 * time.Second) // only here: a test machine may be busy
 	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithOwner("host-7"), patient)
 	if err != nil {
 		log.Fatal(err)

@@ -40,7 +40,7 @@ func ExampleKeyed() {
 		log.Fatal(err)
 	}
 	defer embedded.CloseAll(masters)
-	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithNodeTimeout(9*time.Second)) // for a busy machine
+	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithNodeTimeout(9*time.Second)) // a test machine may be busy
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) 
 	go func() { itself <- waitsForItself(ctx, locker, f, name) }()
 	hide := func() {}
 	if !f.quiet {
-		hide = showWait(locker, name, f)
+		hide = showWait(locker, name, f.shared, &f.refusals)
 	}
 	defer hide()
 	abandon := func() {

@@ -125,7 +125,8 @@ func after(script string) func(*exec.Cmd) {
 }
 
 // unhurried adds a long --node-timeout to the arguments of a redlock that asks the masters, unless they have one: on a
-// busy machine an answer may take longer than the default of 500 ms. A TTL limits it, and a short one leaves it out.
+// busy machine an answer may take longer than the default of 500 ms. With --ttl it is at most a quarter of that. It is
+// left out with --max-ttl, and if the TTL is below 5 s.
 func unhurried(args []string) []string {
 	const flag, longest = "--node-timeout", 4 * time.Second
 	if len(args) == 0 || !slices.Contains([]string{"run", "lead", "status", "release"}, args[0]) ||

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"os/exec"
 	"slices"
 	"syscall"
@@ -76,7 +75,6 @@ type runFlags struct {
 	name     string
 	command  []string
 	refusals refusals
-	self     string // what the tokens of this process alone begin with; "": others may have its owner, too
 }
 
 func runCommand() *cobra.Command {
@@ -214,9 +212,6 @@ func newRunner(cmd *cobra.Command, f *runFlags) (*runner, error) {
 	}
 	if owner := setting(cmd, ownerFlag); owner != "" {
 		opts = append(opts, redlock.WithOwner(owner))
-	} else {
-		host, _ := os.Hostname()
-		f.self = fmt.Sprintf("%s:%d:", host, os.Getpid())
 	}
 	locker, stop, err := f.open(cmd, append(opts, redlock.WithTrace(&redlock.Trace{Vote: f.refusals.note}))...)
 	if err != nil {

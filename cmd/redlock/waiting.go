@@ -28,14 +28,14 @@ const (
 )
 
 // showWait shows why name is not locked yet, for example who holds it and for how long. It redraws one line on stderr
-// regularly, or prints one if stderr is no terminal. hide removes the line and returns when nothing more is drawn.
-func showWait(locker *redlock.Locker, name string, f *runFlags) (hide func()) {
+// regularly, or prints one if stderr is no terminal. shared reports whether the waiter would share the lock with
+// readers. hide removes the line and returns when nothing more is drawn.
+func showWait(locker *redlock.Locker, name string, shared bool, why *refusals) (hide func()) {
 	fd := int(os.Stderr.Fd())
 	ctx, cancel := context.WithCancel(context.Background())
 	var showing sync.WaitGroup
 	w := watcher{
-		locker: locker, name: name, shared: f.shared, self: f.self, outer: outerTokens()[name], why: &f.refusals,
-		since: time.Now(),
+		locker: locker, name: name, shared: shared, outer: outerTokens()[name], why: why, since: time.Now(),
 	}
 	showing.Go(func() {
 		if !term.IsTerminal(fd) {
@@ -70,8 +70,7 @@ type watcher struct {
 	why    *refusals
 
 	name   string
-	shared bool     // the waiter would share the lock with readers
-	self   string   // as in runFlags
+	shared bool
 	outer  []string // the tokens of the locks on this name under which this process runs
 	since  time.Time
 
@@ -87,24 +86,14 @@ func (w *watcher) lineAfter(ctx context.Context, d time.Duration) (text string, 
 		return "", false
 	}
 	holding, err := w.locker.Inspect(ctx, w.name)
-	holding.Holders = w.others(holding.Holders)
 	text = w.text(time.Now(), holding, err)
-	if err != nil || len(holding.Holders) == 0 {
-		nodes, _ := w.locker.Nodes(ctx)
-		if r := reportMasters(nodes); len(nodes) > 0 && !r.Quorum {
-			text = w.prefix(time.Now()) + r.shortage(nodes)
-		} else if refused := w.why.text(len(nodes)); refused != "" {
-			text = w.prefix(time.Now()) + refused
-		}
+	nodes, _ := w.locker.Nodes(ctx)
+	if r := reportMasters(nodes); len(nodes) > 0 && !r.Quorum { // the holder may be an attempt of this process
+		text = w.prefix(time.Now()) + r.shortage(nodes)
+	} else if refused := w.why.text(len(nodes)); refused != "" && (err != nil || len(holding.Holders) == 0) {
+		text = w.prefix(time.Now()) + refused
 	}
 	return text, ctx.Err() == nil
-}
-
-// others leaves out what an attempt of this process has at this moment.
-func (w *watcher) others(all []redlock.Holder) []redlock.Holder {
-	return slices.DeleteFunc(all, func(h redlock.Holder) bool {
-		return w.self != "" && strings.HasPrefix(h.Token, w.self)
-	})
 }
 
 // refusals has the error replies of the masters that may vote but refuse the lock, as when they are out of memory.

@@ -112,13 +112,6 @@ func TestTheWaitingLine(t *testing.T) {
 	)
 }
 
-func TestTheWaitingLineDoesNotNameTheWaiter(t *testing.T) {
-	t.Parallel()
-	all := []redlock.Holder{by("host:7:x", 1), by("host:77:x", 1)}
-	assert.Len(t, (&watcher{}).others(slices.Clone(all)), 2)
-	assert.Equal(t, all[1:], (&watcher{self: "host:7:"}).others(slices.Clone(all)))
-}
-
 // Readers come and go. The line names one reader as long as it holds the lock, and shows when the last one ends.
 func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
 	t.Parallel()

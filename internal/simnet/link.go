@@ -29,8 +29,9 @@ type Link struct {
 
 	mu     sync.Mutex
 	faults faults
-	proxy  atomic.Bool
-	dials  atomic.Int64 // of one host; of all in the Link of a master
+
+	proxy atomic.Bool
+	dials atomic.Int64 // of the host; in the Link of a master, those of all hosts, without Connect
 }
 
 // faults are what [Link.Heal] ends. Arrays have an element for each [Direction].

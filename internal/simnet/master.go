@@ -163,7 +163,7 @@ func (m *Master) Jump(d time.Duration) {
 	})
 }
 
-// Rate makes the master's clock run at rate times the bubble's time from now on.
+// Rate makes the master's clock run at rate times the bubble's time from now on. It must be above 0.
 func (m *Master) Rate(rate float64) { m.set(func() { m.clock.Rate(rate) }) }
 
 // Now returns what the master's clock shows.
