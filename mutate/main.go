@@ -41,7 +41,7 @@ func main() {
 }
 
 // standard are the packages that are mutated if none is named. The root package (.) follows when its gaps are closed:
-// of a sample of 120 mutants 26 survive.
+// of a sample of 120 mutants 20 survive.
 var standard = []string{
 	"quorum", "clock", "internal/keepalive", "internal/waitqueue", "internal/contention", "internal/kind", "internal/resp",
 	"internal/link", "internal/wire",
