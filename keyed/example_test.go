@@ -40,7 +40,8 @@ func ExampleKeyed() {
 		log.Fatal(err)
 	}
 	defer embedded.CloseAll(masters)
-	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithNodeTimeout(9*time.Second)) // a test machine may be busy
+	patient := redlock.WithNodeTimeout(9 * time.Second) // only here: a test machine may be busy
+	locker, err := redlock.Open(embedded.URLs(masters), patient)
 	if err != nil {
 		log.Fatal(err)
 	}
