@@ -224,6 +224,22 @@ func TestExtensionsThatFailAreToldOnce(t *testing.T) {
 	})
 }
 
+func TestACloseIsLoggedOnlyIfReleasesAreUnconfirmed(t *testing.T) {
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, log := w.logged(t, "a")
+		unlock(t, lock(t, l, "x"))
+		require.NoError(t, l.Close())
+		assert.Empty(t, log.lines("unconfirmed"))
+		l, log = w.logged(t, "b")
+		held := lock(t, l, "x")
+		w.freeze()
+		require.NoError(t, l.Close())
+		assert.Len(t, log.lines("unconfirmed"), 1)
+		require.ErrorIs(t, held.Err(), redlock.ErrClosed)
+		w.Heal()
+	})
+}
+
 // blocked is a handler that blocks until it is closed.
 type blocked chan struct{}
 
