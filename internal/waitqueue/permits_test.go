@@ -47,15 +47,15 @@ func TestAPermitIsPassedToTheOldestWaiter(t *testing.T) {
 	})
 }
 
-// A waiter that was given a lease has left the line: what it does next changes nobody's place in it.
+// A waiter that was given a lease has left the line: what it does next does not change the order of the others.
 func TestACallerJoinsBeforeAWaiterTakesItsLease(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
 	held := p.permit(p.join(permit("x", 2)))
-	asking, heir := p.join(permit("x", 2)), p.join(permit("x", 2))
+	asking, given := p.join(permit("x", 2)), p.join(permit("x", 2))
 	require.True(t, held.passes(p.now))
 	next := p.join(permit("x", 2))
-	p.inherit(heir, held).hold.Released(p.now, false)
+	p.inherit(given, held).hold.Released(p.now, false)
 	p.permit(asking)
 	p.permit(next)
 }

@@ -116,7 +116,7 @@ func TestALockThatOtherProcessesWaitFor(t *testing.T) {
 	l = p.grant(p.join(mutex("x")))
 	l.hold.Published(1, p.now)
 	l.hold.Released(p.now, false)
-	p.asks(p.join(mutex("x")), cooldown) // the one that nobody else waited for is forgotten
+	p.asks(p.join(mutex("x")), cooldown) // the one for which no other process waited is forgotten
 }
 
 // An owner that acquires the lock during a cooldown ends it. Only the cooldown after its own release counts then.
